@@ -1,0 +1,219 @@
+/**
+ * Results of `weir run` beside those of an independent ns-3 simulation of HPCC (its authors' model family) on the
+ * same topology, flows and parameters. Its figures are in bench/reference/ns3-hpcc.csv.
+ *
+ * Known differences of the models: there a data packet of 1000 B payload is 1090 B on the wire (a 42-byte INT header,
+ * no shim), counters are cut to their compact units, and there is no retransmission timeout.
+ */
+import { readFileSync } from 'node:fs'
+import { WeirError } from '../lib/errors.js'
+import { jainIndex, mean, median, percentile } from '../lib/scenario/fairness.js'
+import { packageFile } from '../lib/scenario/package-file.js'
+import type { PortResult, RunResult, Series } from '../lib/scenario/result.js'
+import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/scenario/series.js'
+import { formatBytes, formatDuration, formatPercent, formatRate } from '../lib/units/units.js'
+
+/** measure → value in base units. */
+export type Reference = ReadonlyMap<string, number>
+
+export interface Comparison {
+  measure: string
+  /** NaN: the result does not hold what the measure needs. */
+  weir: number
+  /** What the reference simulation has; absent where it says nothing. */
+  reference?: number
+  /** What is asked of the value, in words; absent: for information. */
+  rule?: string
+  /** Whether the rule is kept; true without one. */
+  ok: boolean
+  print: (value: number) => string
+}
+
+const TOLERANCE = 0.15
+/** The dumbbell's second flow starts here… */
+const JOIN_NS = 300_000
+/** …and by now all is steady, to the end of the run. */
+const SETTLED_NS = 1_000_000
+const END_NS = 10_000_000
+/** Three packets of 1024 B with Weir's headers and a compact shim of five slots. */
+const THREE_PACKETS_BYTES = 3 * 1130
+
+const BOTTLENECKS: Readonly<Record<string, string>> = {
+  'dumbbell-100g': 's1:s2',
+  'dumbbell-100g-1500ns': 's1:s2',
+  'incast-16': 's1:h16',
+}
+
+/** The reference figures of a scenario. Throws WEIR_BAD_ARGUMENT for one that has none. */
+export function referenceOf(scenario: string): Reference {
+  const text = readFileSync(packageFile('bench', 'reference', 'ns3-hpcc.csv'), 'utf8')
+  const rows = text.trim().split('\n').slice(1)
+  const cells = rows.map(row => row.split(',')).filter(cell => cell[0] === scenario)
+  if (cells.length === 0) {
+    const known = Object.keys(BOTTLENECKS).join(', ')
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `there are no figures to compare ${scenario} with; there are for ${known}`,
+    )
+  }
+  return new Map(cells.map(([, measure, , value]) => [measure!, Number(value)]))
+}
+
+/** Sets a result beside its reference. A pure function of the two. */
+export function compare(result: RunResult, reference: Reference): Comparison[] {
+  const name = BOTTLENECKS[result.scenario]
+  const port = result.ports.find(p => p.name === name)
+  if (port === undefined) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `the result of ${result.scenario} has no port ${name}`)
+  }
+  const rows = [within('peakQueue', port.maxQueueBytes, reference, formatBytes)]
+  rows.push(
+    ...(result.flows.length > 2
+      ? compareIncast(result, reference)
+      : compareDumbbell(result, port, reference)),
+  )
+  const drops = result.ports.reduce((sum, p) => sum + p.drops, 0)
+  rows.push(ruled('drops', drops, 'none', drops === 0, reference.get('drops'), String))
+  return rows
+}
+
+function compareIncast(result: RunResult, reference: Reference): Comparison[] {
+  const fcts = result.flows.map(flow => flow.fctNs ?? Number.NaN)
+  const exact = result.flows.every(flow => flow.ackedBytes === flow.bytes)
+  const acked = result.flows.reduce((sum, flow) => sum + flow.ackedBytes, 0)
+  return [
+    info('fctMin', Math.min(...fcts), reference, formatDuration),
+    within('fctMean', mean(fcts), reference, formatDuration),
+    info('fctMedian', fcts.some(Number.isNaN) ? Number.NaN : median(fcts), reference, formatDuration),
+    within('fctMax', Math.max(...fcts), reference, formatDuration),
+    ruled('bytes', acked, 'every flow whole', exact, undefined, formatBytes),
+  ]
+}
+
+function compareDumbbell(result: RunResult, port: PortResult, reference: Reference): Comparison[] {
+  const queue = series(result, seriesName('queue', port.name))
+  const tx = series(result, seriesName('tx', port.name))
+  const acked = result.flows.map(flow => series(result, seriesName('acked', flow.name)))
+  const steady = valuesBetween(queue, SETTLED_NS, END_NS)
+  const middle = median(steady)
+  const peakAt = peakBetween(queue, JOIN_NS, SETTLED_NS)?.atNs ?? Number.NaN
+  const utilization = (ratePerSecond(tx, SETTLED_NS, END_NS) * 8) / port.rateBps
+  const goodputs = acked.map(one => ratePerSecond(one, SETTLED_NS, END_NS) * 8)
+  const jain = jainIndex(goodputs)
+  const small = `below 3 packets (${formatBytes(THREE_PACKETS_BYTES)})`
+  const below = middle < THREE_PACKETS_BYTES
+  const rows = [
+    info('peakAfterJoin', peakAt - JOIN_NS, reference, formatDuration),
+    ruled('steadyQueueMedian', middle, small, below, reference.get('steadyQueueMedian'), formatBytes),
+    info('steadyQueueMean', mean(steady), reference, value => formatBytes(Math.round(value))),
+    info('steadyQueueP99', percentile(steady, 0.99), reference, formatBytes),
+    ruled('utilization', utilization, 'at least 90%', utilization >= 0.9, undefined, formatPercent),
+    ruled('jainIndex', jain, 'at least 0.99', jain >= 0.99, referenceJain(reference), value =>
+      value.toFixed(4),
+    ),
+  ]
+  for (const [from, to] of [
+    ['600us', '1ms'],
+    ['1ms', '2ms'],
+    ['2ms', '5ms'],
+    ['5ms', '10ms'],
+  ] as const) {
+    for (const [i, one] of acked.entries()) {
+      const rate = ratePerSecond(one, WINDOWS_NS[from], WINDOWS_NS[to]) * 8
+      rows.push(info(`goodput${i}_${from}_${to}`, rate, reference, formatRate))
+    }
+  }
+  return rows
+}
+
+const WINDOWS_NS = {
+  '600us': 600_000,
+  '1ms': 1_000_000,
+  '2ms': 2_000_000,
+  '5ms': 5_000_000,
+  '10ms': 10_000_000,
+}
+
+/** From the two goodputs of the longest window, 5 to 10 ms. */
+function referenceJain(reference: Reference): number {
+  return jainIndex([0, 1].map(i => reference.get(`goodput${i}_5ms_10ms`) ?? Number.NaN))
+}
+
+function series(result: RunResult, name: string): Series {
+  return result.series[name] ?? { unit: '', timesNs: [], values: [] }
+}
+
+function within(measure: string, weir: number, reference: Reference, print: Comparison['print']): Comparison {
+  const expected = reference.get(measure) ?? Number.NaN
+  const ok = Math.abs(weir / expected - 1) <= TOLERANCE
+  return ruled(measure, weir, `within ${TOLERANCE * 100}%`, ok, expected, print)
+}
+
+function info(measure: string, weir: number, reference: Reference, print: Comparison['print']): Comparison {
+  return { measure, weir, reference: reference.get(measure), ok: true, print }
+}
+
+function ruled(
+  measure: string,
+  weir: number,
+  rule: string,
+  ok: boolean,
+  reference: number | undefined,
+  print: Comparison['print'],
+): Comparison {
+  return { measure, weir, reference, rule, ok, print }
+}
+
+/** The comparison as a plain-text table. */
+export function printComparison(title: string, rows: readonly Comparison[]): string {
+  const cells = rows.map(({ measure, weir, reference, rule, ok, print }) => {
+    const show = (value: number | undefined) =>
+      value === undefined ? '' : Number.isNaN(value) ? 'unknown' : print(value)
+    const ratio = reference === undefined || reference === 0 ? '' : (weir / reference).toFixed(3)
+    return [
+      measure,
+      show(weir),
+      show(reference),
+      ratio,
+      rule === undefined ? '' : `${ok ? 'ok' : 'NOT'}  ${rule}`,
+    ]
+  })
+  const all = [[title, 'weir', 'ns-3', 'ratio', ''], ...cells]
+  const widths = [0, 1, 2, 3].map(column => Math.max(...all.map(row => row[column]!.length)))
+  const lines = all.map(row => {
+    const padded = row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i] ?? 0)))
+    return padded.join('  ').trimEnd()
+  })
+  return `${lines.join('\n')}\n`
+}
+
+/**
+ * Compares the result files named by `args` and prints a table each. Returns the exit code: 0 if every rule is
+ * kept, 1 otherwise.
+ */
+export function run(args: readonly string[]): number {
+  if (args.length === 0) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      'name the results to compare: weir run bench/scenarios/incast-16.yaml --json a.json, then compare-ns3 a.json',
+    )
+  }
+  let kept = true
+  for (const file of args) {
+    const result = readResult(file)
+    const rows = compare(result, referenceOf(result.scenario))
+    process.stdout.write(`${printComparison(result.scenario, rows)}\n`)
+    kept &&= rows.every(row => row.ok)
+  }
+  return kept ? 0 : 1
+}
+
+function readResult(file: string): RunResult {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as RunResult
+  } catch (cause) {
+    throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be read: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}

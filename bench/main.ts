@@ -1,0 +1,52 @@
+/** `npm run bench -- NAME [ARGUMENTS]`: runs one benchmark. Each is a file here that exports `run`. */
+import { WeirError } from '../lib/errors.js'
+
+interface Benchmark {
+  what: string
+  /** An exit code, or figures to print as JSON when `--json` is given. */
+  load: () => Promise<{ run: (args: string[]) => unknown }>
+}
+
+const BENCHMARKS: Record<string, Benchmark> = {
+  'compare-ns3': {
+    what: 'RESULT.json…: results of weir run beside those of an independent simulator',
+    load: () => import('./compare-ns3.js'),
+  },
+  'dgram-blast': {
+    what: 'what a bare one-way node:dgram blast carries on loopback',
+    load: () => import('./dgram-blast.js'),
+  },
+  files: {
+    what: '[--size 2GB]: weir send between two daemons on loopback, beside the bare blast: goodput and memory',
+    load: () => import('./files.js'),
+  },
+  sim: {
+    what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
+    load: () => import('./sim.js'),
+  },
+  'switch-core': {
+    what: 'frames per second through one switch, without I/O',
+    load: () => import('./switch-core.js'),
+  },
+}
+
+const [name, ...args] = process.argv.slice(2)
+const benchmark = name === undefined ? undefined : BENCHMARKS[name]
+if (benchmark === undefined) {
+  const names = Object.entries(BENCHMARKS).map(([key, { what }]) => `  ${key.padEnd(12)} ${what}`)
+  const wrong = name === undefined ? '' : `no benchmark is called ${name}\n`
+  process.stderr.write(
+    `${wrong}npm run bench -- NAME [ARGUMENTS], where NAME is one of\n${names.join('\n')}\n`,
+  )
+  process.exitCode = name === undefined ? 0 : 1
+} else {
+  try {
+    const outcome = await (await benchmark.load()).run(args)
+    if (typeof outcome === 'number') process.exitCode = outcome
+    else if (args.includes('--json')) process.stdout.write(`${JSON.stringify(outcome)}\n`)
+  } catch (error) {
+    const message = error instanceof WeirError ? error.message : error instanceof Error ? error.stack : error
+    process.stderr.write(`bench ${name}: ${message}\n`)
+    process.exitCode = 1
+  }
+}

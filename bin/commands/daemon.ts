@@ -1,0 +1,182 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { Command, Option } from 'commander'
+import { ccNames } from '../../lib/cc/catalogue.js'
+import { defaultSocketPath } from '../../lib/control/socket-path.js'
+import { Daemon } from '../../lib/daemon/daemon.js'
+import { IO_NAMES, type OverlayLink } from '../../lib/daemon/open-port.js'
+import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
+import { WeirError } from '../../lib/errors.js'
+import { createLog, LOG_LEVELS } from '../../lib/log.js'
+import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
+
+interface DaemonFlags {
+  address: string
+  port: string
+  inbox: string
+  share?: string
+  socket: string
+  io: string
+  lineRate: string
+  cc: string
+  ccOption: string[]
+  mtu?: string
+  baseRtt?: string
+  ackTimeout: string
+  ackEvery: string
+  retryCount: string
+  int: string
+  chunk: string
+  logLevel: string
+  overlay?: string
+  untilStdinEnds?: boolean
+}
+
+/** How long a daemon that is down may take to end by itself. */
+const LINGER_MS = 1000
+
+/** Payloads of a packet that InfiniBand knows. */
+const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
+
+/** `weir daemon` */
+export function daemonCommand(): Command {
+  return new Command('daemon')
+    .description(
+      'serve this host: receive files into the inbox, send and get them for "weir send" and "weir get"; runs in the foreground',
+    )
+    .option('--address <address>', 'address to listen on; nobody else can reach the default', '127.0.0.1')
+    .option('--port <port>', 'UDP port of RoCEv2; telemetry goes to the next one', '4791')
+    .option(
+      '--inbox <dir>',
+      'folder that receives files; what is left unfinished there for 7 days is removed at the start',
+      defaultInbox(),
+    )
+    .option('--share <dir>', 'folder whose files anybody who reaches the address may get (default: none)')
+    .option('--socket <path>', 'control socket', defaultSocketPath())
+    .addOption(new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto'))
+    .option('--line-rate <rate>', "rate of this host's link, as in 10Gbps", '10Gbps')
+    .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
+    .option('--cc-option <name=value>', 'constant of the congestion control (repeatable)', collect, [])
+    .option(
+      '--mtu <bytes>',
+      'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what the interface takes)',
+    )
+    .option(
+      '--base-rtt <time>',
+      'round-trip time of the idle path, as in 50us (default: measured at connect)',
+    )
+    .option(
+      '--ack-timeout <time>',
+      'silence after which packets are sent again; 8 of them end a connection',
+      '268ms',
+    )
+    .option('--retry-count <count>', 'silences or gaps in a row before a connection fails, 0 to 7', '7')
+    .option('--ack-every <packets>', 'one acknowledgement per so many packets, 1 to 256', '16')
+    .option('--int <format:hops>', 'telemetry of data packets: wide or compact, 1 to 15 hops', 'wide:5')
+    .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
+    .addOption(
+      new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'),
+    )
+    .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
+    .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
+    .action(runDaemon)
+}
+
+async function runDaemon(flags: DaemonFlags): Promise<void> {
+  tuneGarbageCollection()
+  const log = createLog(flags.logLevel, 'weir')
+  const daemon = await Daemon.start({
+    address: flags.address,
+    port: whole('--port', flags.port, 1, 65_534),
+    inbox: flags.inbox,
+    share: flags.share,
+    socketPath: flags.socket,
+    io: flags.io,
+    lineRateBps: parseRate(flags.lineRate),
+    cc: { name: flags.cc, options: Object.fromEntries(flags.ccOption.map(ccOption)) },
+    pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
+    baseRttNs: flags.baseRtt === undefined ? undefined : parseDuration(flags.baseRtt),
+    ackTimeoutNs: parseDuration(flags.ackTimeout),
+    ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
+    retryCount: whole('--retry-count', flags.retryCount, 0, 7),
+    int: parseTelemetry(flags.int),
+    chunkBytes: parseBytes(flags.chunk),
+    overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
+    log,
+  })
+  const stop = (why: string) => {
+    log.info({ why }, 'stopping')
+    void daemon.close()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop(signal))
+  if (flags.untilStdinEnds) process.stdin.resume().once('close', () => stop('standard input ended'))
+  const { address, udpPort, io, inbox, share } = daemon.parts
+  const folders = { inbox: inbox.folder, ...(share ? { share: share.folder } : {}) }
+  log.info({ address: String(address), port: udpPort, io, ...folders, socket: flags.socket }, 'ready')
+  await daemon.closed
+  process.stdin.pause()
+  // Everything is closed. Should something still wait for an event that can no longer come, it waits in vain.
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+  if (daemon.failure) throw daemon.failure
+}
+
+/** `$XDG_DATA_HOME/weir/inbox`, by default in ~/.local/share. */
+export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'weir', 'inbox')
+}
+
+function collect(value: string, before: string[]): string[] {
+  return before.concat(value)
+}
+
+function ccOption(text: string): [string, number | boolean] {
+  const [name = '', value = ''] = text.split('=', 2)
+  const number = Number(value)
+  if (name && (value === 'true' || value === 'false')) return [name, value === 'true']
+  if (name && value && Number.isFinite(number)) return [name, number]
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `--cc-option "${text}": NAME=VALUE is expected, VALUE a number, true or false`,
+  )
+}
+
+function pathMtu(text: string): number {
+  if (PATH_MTUS.includes(text)) return Number(text)
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--mtu is one of ${PATH_MTUS.join(', ')}, not "${text}"`)
+}
+
+function whole(name: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not "${text}"`)
+}
+
+/** Throws WEIR_BAD_ARGUMENT. */
+export function parseOverlay(text: string): OverlayLink {
+  const parts = new Map(text.split(',').map(part => part.split('=', 2) as [string, string]))
+  return {
+    vni: whole('--overlay vni', parts.get('vni') ?? '', 0, 0xffffff),
+    local: endpoint('local', parts.get('local')),
+    peer: endpoint('peer', parts.get('peer')),
+  }
+}
+
+function endpoint(name: string, text = ''): { address: string; port: number } {
+  const colon = text.lastIndexOf(':')
+  if (colon < 1)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `--overlay ${name}: ADDRESS:PORT is expected, not "${text}"`)
+  const address = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+  return { address, port: whole(`--overlay ${name}`, text.slice(colon + 1), 0, 65_535) }
+}
+
+/** Reads `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */
+export function parseTelemetry(text: string): { format: 'wide' | 'compact'; hops: number } {
+  const [, format, hops] = /^(wide|compact):(\d{1,2})$/.exec(text) ?? []
+  if (format === undefined || Number(hops) < 1 || Number(hops) > 15) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `--int is wide:HOPS or compact:HOPS with 1 to 15 hops, not ${text}`,
+    )
+  }
+  return { format: format as 'wide' | 'compact', hops: Number(hops) }
+}

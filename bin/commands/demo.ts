@@ -1,0 +1,81 @@
+import { stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Command } from 'commander'
+import { WeirError } from '../../lib/errors.js'
+import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { packageFile } from '../../lib/scenario/package-file.js'
+import { printTables, type RunResult, writeResult } from '../../lib/scenario/result.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import { formatBytes, formatRate } from '../../lib/units/units.js'
+import { type FileTransfer, sendFiles } from '../../switch-emu/overlay/send-files.js'
+import { demoDisplay } from './demo-display.js'
+
+/** The second sender joins this much later. */
+const JOIN_MS = 2000
+const BOTTLENECK = 's1:s2'
+
+/** `weir demo [FILE]`: what `npm start` shows. */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description(
+      'send a real file across an emulated network while another host sends too, and show what happens',
+    )
+    .argument('[file]', 'file to send', process.execPath)
+    .option(
+      '--json <file>',
+      'write the result there',
+      join(tmpdir(), `weir-demo-${process.getuid?.() ?? 'user'}.json`),
+    )
+    .action(async (file: string, options: { json: string }) => {
+      const result = await demo(resolve(file))
+      writeResult(options.json, result)
+      process.stdout.write(`\n${printTables(result)}\nJSON: ${options.json}\n`)
+      if (!result.flows.every(flow => flow.digestEqual)) {
+        throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file that arrived is not the one that was sent')
+      }
+    })
+}
+
+async function demo(path: string): Promise<RunResult> {
+  const scenario = loadScenario(packageFile('bench', 'scenarios', 'dumbbell.yaml'))
+  const transfers: FileTransfer[] = [
+    { from: 'h1', to: 'h3', path, name: 'from-h1', startMs: 0 },
+    { from: 'h2', to: 'h3', path, name: 'from-h2', startMs: JOIN_MS },
+  ]
+  const size = await sizeOf(path)
+  introduce(scenario, path, size)
+  const display = demoDisplay({
+    transfers,
+    sizes: transfers.map(() => size),
+    bottleneck: BOTTLENECK,
+    queueBytesFull: scenario.switches[0]!.ecn?.kminBytes ?? 100_000,
+  })
+  try {
+    return await sendFiles(scenario, transfers, { onView: view => display.show(view) })
+  } finally {
+    display.close()
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch (cause) {
+    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function introduce(scenario: Scenario, path: string, size: number): void {
+  const rate = formatRate(scenario.links[0]!.rateBps)
+  const lines = [
+    'h1 ──┐',
+    `     s1 ── s2 ── h3     every link ${rate}, ${scenario.cc.name} from in-band telemetry`,
+    'h2 ──┘',
+    '',
+    `h1 sends ${path} (${formatBytes(size)}) to h3; h2 joins after ${JOIN_MS / 1000} s with a copy.`,
+    'Each host is a daemon of its own, the switches are one process, links are VXLAN on loopback.',
+    '',
+  ]
+  process.stdout.write(`${lines.join('\n')}\n`)
+}

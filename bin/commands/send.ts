@@ -1,0 +1,31 @@
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { WeirError } from '../../lib/errors.js'
+import { parseHostPath } from './host-path.js'
+import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
+
+/** `weir send FILE… HOST[:DIR]` */
+export function sendCommand(): Command {
+  const command = new Command('send')
+    .description('send files into the inbox of a host that runs a daemon')
+    .usage('[options] FILE… HOST[:DIR]')
+    .argument('<file...>', 'files, then the host, with a folder in its inbox if wanted')
+    .action(runSend)
+  return withTransferOptions(command)
+}
+
+async function runSend(args: string[], flags: TransferFlags): Promise<void> {
+  const target = args.pop()!
+  if (args.length === 0) {
+    const text = `"${target}" is all there is: name at least one file and then the host, as in: weir send FILE HOST`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  const { host, path: directory } = parseHostPath(target, 'HOST, HOST:DIR or [IPv6]:DIR is expected last')
+  const itemOf = (file: string): Item => ({
+    file,
+    host,
+    start: (client, options) => client.send(resolve(file), host, { ...options, directory }),
+    describe: path => `${file} → ${host}:${path}`,
+  })
+  await runTransfers(args.map(itemOf), flags)
+}

@@ -1,0 +1,153 @@
+/** What `weir send` and `weir get` share: options, the bar, the report, Ctrl-C. */
+import { basename } from 'node:path'
+import { Presets, SingleBar } from 'cli-progress'
+import { type Command, Option } from 'commander'
+import {
+  connectDaemon,
+  type DaemonClient,
+  type Progress,
+  type TransferOptions,
+  type TransferReply,
+} from '../../lib/client/daemon-client.js'
+import { defaultSocketPath } from '../../lib/control/socket-path.js'
+import { WeirError } from '../../lib/errors.js'
+import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
+import { cancelOnSignal } from '../cancel-on-signal.js'
+
+export interface TransferFlags {
+  socket: string
+  overwrite?: boolean
+  digest: string
+  json?: boolean
+}
+
+/** What `--json` prints. */
+export interface TransferReport {
+  files: FileReport[]
+  /** Of all files that were delivered. */
+  bytes: number
+  seconds: number
+  /** Present when not everything was delivered. */
+  error?: { code: string; message: string; file: string }
+}
+
+export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' | 'digestKind'> {
+  /** As it was named on the command line; of `weir get` without the host. */
+  file: string
+  host: string
+  /** Of the whole file, in hexadecimal; both ends have found the same. */
+  digest: { kind: string; hex: string }
+}
+
+/** One file of the command line. */
+export interface Item {
+  file: string
+  host: string
+  /** Has the daemon move it. */
+  start(client: DaemonClient, options: TransferOptions): Promise<TransferReply>
+  /** From where to where, for people. */
+  describe(path: string): string
+}
+
+/** Adds the options that both commands have. */
+export function withTransferOptions(command: Command): Command {
+  return command
+    .option('--overwrite', 'replace files that are there already')
+    .addOption(
+      new Option('--digest <kind>', 'digest that is compared at the end')
+        .choices(['xxh64', 'sha256'])
+        .default('xxh64'),
+    )
+    .option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
+    .option('--json', 'print the outcome as JSON')
+}
+
+/** Moves one file after the other; the first failure is the end. */
+export async function runTransfers(items: readonly Item[], flags: TransferFlags): Promise<void> {
+  const report: TransferReport = { files: [], bytes: 0, seconds: 0 }
+  const cancelled = new AbortController()
+  const client = await connectDaemon(flags.socket)
+  const removeHandlers = cancelOnSignal(cancelled)
+  let file = ''
+  try {
+    for (const item of items) {
+      file = item.file
+      const done = await runOne(client, item, flags, cancelled.signal)
+      report.files.push(done)
+      report.bytes += done.bytes
+      report.seconds += done.seconds
+      if (!flags.json && process.stdout.isTTY) process.stdout.write(`${summary(item, done)}\n`)
+    }
+  } catch (error) {
+    const { code, message } = error as WeirError
+    report.error = { code, message, file }
+    if (code !== 'WEIR_CANCELLED' || !cancelled.signal.aborted) throw error
+    throw new WeirError(code, message, { cause: cancelled.signal.reason })
+  } finally {
+    if (flags.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+    client.close()
+    removeHandlers()
+  }
+}
+
+async function runOne(
+  client: DaemonClient,
+  item: Item,
+  flags: TransferFlags,
+  signal: AbortSignal,
+): Promise<FileReport> {
+  const bar = flags.json ? null : progressBar()
+  try {
+    const outcome = await item.start(client, {
+      overwrite: flags.overwrite ?? false,
+      digest: flags.digest,
+      signal,
+      onProgress: progress => showProgress(bar, item.file, progress),
+    })
+    const { transferId: _id, digestKind, digest, ...figures } = outcome
+    const hex = Buffer.from(digest).toString('hex')
+    return { file: item.file, host: item.host, ...figures, digest: { kind: digestKind, hex } }
+  } finally {
+    bar?.stop()
+  }
+}
+
+/** On a terminal a bar, elsewhere nothing. */
+function progressBar(): SingleBar | null {
+  if (!process.stderr.isTTY) return null
+  const options = {
+    format: '{file} {bar} {percentage}% | {rate} | {left} left | queue {queue} | repeated {repeated}',
+    stream: process.stderr,
+    hideCursor: true,
+    clearOnComplete: true,
+    barsize: 24,
+  }
+  return new SingleBar(options, Presets.shades_classic)
+}
+
+function showProgress(bar: SingleBar | null, file: string, progress: Progress): void {
+  if (!bar) return
+  const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes } = progress
+  const payload = {
+    file: basename(file),
+    rate: goodputBps > 0 ? formatRate(Math.round(goodputBps)) : progress.state,
+    left: goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-',
+    queue: pathHops > 0 ? formatBytes(pathQueueBytes) : '-',
+    repeated: formatBytes(retransmittedBytes),
+  }
+  if (!bar.isActive) bar.start(Math.max(1, totalBytes), bytes, payload)
+  else {
+    // Of a get, the size comes with the server's answer.
+    bar.setTotal(Math.max(1, totalBytes))
+    bar.update(bytes, payload)
+  }
+}
+
+function summary(item: Item, done: FileReport): string {
+  const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
+  return (
+    `${item.describe(done.path)}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
+    `${formatRate(Math.round(done.goodputBps))}, repeated ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
+    `${done.digest.kind} ${done.digest.hex}`
+  )
+}

@@ -1,0 +1,34 @@
+import { constants } from 'node:os'
+import { WeirError } from '../lib/errors.js'
+
+/** What commands leave behind, for `weir --help`. */
+export const EXIT_CODES = `
+Exit codes:
+  0    done
+  1    failed: one line on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)
+  130  cancelled by Ctrl-C (by another signal: 128 and its number)`
+
+/** Ends a command that failed: one line on stderr for what a user can mend, the stack for our own defects. */
+export function report(error: unknown): void {
+  if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
+    process.stderr.write(`weir: ${error.message} (${error.code})\n`)
+  } else {
+    process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
+  }
+  process.exitCode = exitCodeOf(error)
+}
+
+/** What a signal has cancelled has it as its cause; what was cancelled from elsewhere has failed. */
+function exitCodeOf(error: unknown): number {
+  const cause = error instanceof WeirError && error.code === 'WEIR_CANCELLED' ? error.cause : undefined
+  return isSignal(cause) ? signalExitCode(cause) : 1
+}
+
+/** As shells have it: 128 and the signal's number, 130 for SIGINT. */
+export function signalExitCode(signal: NodeJS.Signals): number {
+  return 128 + constants.signals[signal]
+}
+
+function isSignal(value: unknown): value is NodeJS.Signals {
+  return typeof value === 'string' && Object.hasOwn(constants.signals, value)
+}

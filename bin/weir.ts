@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { packageFile } from '../lib/scenario/package-file.js'
+import { daemonCommand } from './commands/daemon.js'
+import { demoCommand } from './commands/demo.js'
+import { dumpCommand } from './commands/dump.js'
+import { getCommand } from './commands/get.js'
+import { internalCommand } from './commands/internal.js'
+import { runCommand } from './commands/run.js'
+import { sendCommand } from './commands/send.js'
+import { EXIT_CODES, report } from './failure.js'
+
+const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
+
+const program = new Command('weir')
+  .description('A RoCEv2-style transport over UDP paced by HPCC++, a software switch, and a bench')
+  .version(version)
+  .addHelpText('after', EXIT_CODES)
+  .showHelpAfterError('(weir --help lists the commands)')
+  .addCommand(daemonCommand())
+  .addCommand(sendCommand())
+  .addCommand(getCommand())
+  .addCommand(runCommand())
+  .addCommand(demoCommand())
+  .addCommand(dumpCommand())
+  .addCommand(internalCommand(), { hidden: true })
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  report(error)
+}

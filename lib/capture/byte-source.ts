@@ -1,0 +1,103 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { WeirError } from '../errors.js'
+
+const WINDOW_BYTES = 1 << 20
+
+/**
+ * A file read from front to back through one window of bounded size. `need(n)` makes the next n bytes
+ * available in `buffer` from `at` on; `skip(n)` goes past them.
+ */
+export class ByteSource {
+  /** File name, for messages. */
+  readonly name: string
+  buffer: Buffer
+  /** Index in `buffer` of the next byte. */
+  at = 0
+  #end: number
+  /** Offset in the file of the first byte of `buffer`. */
+  #base = 0
+  #fd: number
+
+  private constructor(name: string, fd: number, buffer: Buffer, end: number) {
+    this.name = name
+    this.#fd = fd
+    this.buffer = buffer
+    this.#end = end
+  }
+
+  /** Throws WEIR_NO_FILE when the file cannot be opened. */
+  static open(path: string): ByteSource {
+    try {
+      return new ByteSource(path, openSync(path, 'r'), Buffer.alloc(WINDOW_BYTES), 0)
+    } catch (error) {
+      throw cannotRead(path, error)
+    }
+  }
+
+  /** A source over bytes that are in memory already. */
+  static fromBytes(name: string, bytes: Uint8Array): ByteSource {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    return new ByteSource(name, -1, buffer, buffer.length)
+  }
+
+  /** Offset in the file of the next byte. */
+  get offset(): number {
+    return this.#base + this.at
+  }
+
+  /** True if `count` more bytes are there; they are then in `buffer` from `at` on. */
+  need(count: number): boolean {
+    if (this.#end - this.at >= count) return true
+    if (this.#fd >= 0) this.#refill(count)
+    return this.#end - this.at >= count
+  }
+
+  /** Bytes that are left of what the last `need` asked for, when it returned false. */
+  get available(): number {
+    return this.#end - this.at
+  }
+
+  skip(count: number): void {
+    this.at += count
+  }
+
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd)
+    this.#fd = -1
+  }
+
+  #refill(count: number): void {
+    const target = count > this.buffer.length ? Buffer.alloc(count) : this.buffer
+    this.buffer.copy(target, 0, this.at, this.#end)
+    this.#base += this.at
+    this.#end -= this.at
+    this.at = 0
+    this.buffer = target
+    while (this.#end < count) {
+      const got = this.#read()
+      if (got === 0) return
+      this.#end += got
+    }
+  }
+
+  #read(): number {
+    try {
+      return readSync(this.#fd, this.buffer, this.#end, this.buffer.length - this.#end, null)
+    } catch (error) {
+      throw cannotRead(this.name, error)
+    }
+  }
+}
+
+function cannotRead(path: string, cause: unknown): WeirError {
+  const reason = (cause as NodeJS.ErrnoException).code ?? String(cause)
+  const why =
+    reason === 'ENOENT'
+      ? 'there is no such file'
+      : reason === 'EACCES'
+        ? 'permission is denied'
+        : reason === 'EISDIR'
+          ? 'it is a directory'
+          : reason
+  return new WeirError('WEIR_NO_FILE', `cannot read ${path}: ${why}`, { cause })
+}

@@ -1,0 +1,52 @@
+import { ByteSource } from './byte-source.js'
+import type { CapturedPacket } from './captured-packet.js'
+import { bad, isPcap, PcapReader } from './pcap-reader.js'
+import { BLOCK_SECTION, PcapngReader } from './pcapng-reader.js'
+
+export { CapturedPacket, LinkType, PACKET_BYTES_MAX } from './captured-packet.js'
+export { FRAME_EXTRA_BYTES, loadFrame } from './link-type.js'
+
+/**
+ * Reads the packets of a capture file, pcap or pcapng, one after the other; memory use does not grow with
+ * the file. Errors are WEIR_NO_FILE and WEIR_BAD_CAPTURE; the latter name the file and the offset in it.
+ */
+export class CaptureReader {
+  readonly #source: ByteSource
+  readonly #reader: PcapReader | PcapngReader
+
+  private constructor(source: ByteSource) {
+    this.#source = source
+    try {
+      this.#reader = openFormat(source)
+    } catch (error) {
+      source.close()
+      throw error
+    }
+  }
+
+  static open(path: string): CaptureReader {
+    return new CaptureReader(ByteSource.open(path))
+  }
+
+  /** @param name stands for the file name in messages */
+  static fromBytes(name: string, bytes: Uint8Array): CaptureReader {
+    return new CaptureReader(ByteSource.fromBytes(name, bytes))
+  }
+
+  /** Fills in the next packet; false at the end. The packet's bytes stay until the next call. */
+  next(into: CapturedPacket): boolean {
+    return this.#reader.next(into)
+  }
+
+  close(): void {
+    this.#source.close()
+  }
+}
+
+function openFormat(source: ByteSource): PcapReader | PcapngReader {
+  if (!source.need(4)) throw bad(source, 'the file is too short to be a capture')
+  const magic = source.buffer.readUInt32BE(source.at)
+  if (magic === BLOCK_SECTION) return new PcapngReader(source)
+  if (isPcap(magic)) return new PcapReader(source)
+  throw bad(source, 'this is neither pcap nor pcapng; a capture of tcpdump or tshark is expected')
+}

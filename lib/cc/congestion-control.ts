@@ -1,0 +1,60 @@
+import type { Nanos } from '../time/nanos.js'
+import type { HopRecords } from '../wire/hop-records.js'
+
+/**
+ * What an acknowledgement (or a telemetry response) tells a controller. One object a NIC, reused: keep nothing
+ * of it. Sequence numbers count the transmissions of the flow, packets with payload, from 0; they never wrap. A packet
+ * that is sent again gets a new one.
+ */
+export interface AckSample {
+  /** The packet that this sample speaks of: the one acknowledged, or the one that carried the telemetry. */
+  seq: number
+  /** The next packet to be sent: `snd_nxt` of the drafts. */
+  sndNxt: number
+  /** Payload bytes newly acknowledged. */
+  ackedBytes: number
+  /** Payload bytes sent and not acknowledged. */
+  inFlightBytes: number
+  /** Time from that packet's departure to this sample, or 0 when it is not known. */
+  rttNs: Nanos
+  /** The packet met congestion: its CE mark, echoed. */
+  ecnEcho: boolean
+  /** In-band telemetry of the path; `hops.count` is 0 when there was none. */
+  hops: HopRecords
+}
+
+/** What every controller is told when its connection is made. */
+export interface CongestionContext {
+  /** Rate of the host's own link, bit/s: the highest rate a flow may have. */
+  lineRateBps: number
+  /** T of the drafts: the path's round-trip time with empty queues. */
+  baseRttNs: Nanos
+  /** Payload bytes of a full packet. */
+  mtuBytes: number
+}
+
+/**
+ * A congestion controller of one flow. The window caps the payload bytes in flight, the rate paces them.
+ * No clock, no timer, no randomness: times come in, deadlines go out.
+ */
+export interface CongestionControl {
+  readonly name: string
+  /** A packet of `bytes` payload has left. */
+  onSent(now: Nanos, seq: number, bytes: number): void
+  /** An acknowledgement arrived, with or without telemetry. */
+  onAck(now: Nanos, sample: AckSample): void
+  /** Telemetry arrived by itself: a probe's answer, a switch's direct response. */
+  onTelemetry(now: Nanos, sample: AckSample): void
+  /** A congestion notification packet arrived. */
+  onCnp(now: Nanos): void
+  /** Packets are taken for lost and will be sent again. */
+  onLoss(now: Nanos, lostBytes: number, byTimeout: boolean): void
+  windowBytes(): number
+  rateBps(): number
+  nextTimeout(): Nanos
+  onTimeout(now: Nanos): void
+  /** Writes the internal variables in the order of `observed`, for traces and plots. */
+  observe(into: Float64Array): void
+  /** Names of the variables that `observe` writes. */
+  readonly observed: readonly string[]
+}

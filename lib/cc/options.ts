@@ -1,0 +1,56 @@
+import { WeirError } from '../errors.js'
+
+/** What an option of a controller is, for checks, help texts and scenario files. */
+export interface OptionSpec {
+  name: string
+  /** bytes, bit/s and ns are what the controller gets; files and command lines give them with units. */
+  unit: 'number' | 'count' | 'bytes' | 'bps' | 'ns' | 'boolean'
+  min: number
+  max: number
+  /** Null: worked out from the connection, as `doc` says. */
+  default: number | null
+  doc: string
+}
+
+export type OptionValues = Readonly<Record<string, number | boolean | string>>
+
+/**
+ * The option's value, its default when it is absent (NaN stands for a null default).
+ * Throws WEIR_BAD_ARGUMENT when it is no number of the stated range.
+ */
+export function optionNumber(
+  controller: string,
+  specs: readonly OptionSpec[],
+  values: OptionValues,
+  name: string,
+) {
+  const spec = specs.find(s => s.name === name)
+  if (spec === undefined) throw new WeirError('WEIR_INTERNAL', `${controller} has no option ${name}`)
+  const value = values[name]
+  if (value === undefined) return spec.default ?? Number.NaN
+  // Number('') and Number(true) are numbers; neither is what was meant.
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '')
+  const number = isNumber ? Number(value) : Number.NaN
+  const whole = spec.unit !== 'count' || Number.isInteger(number)
+  if (!(number >= spec.min && number <= spec.max && whole)) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${controller}: ${name} is ${spec.unit === 'count' ? 'a whole number' : `a value in ${spec.unit}`} from ${spec.min} to ${spec.max}, not ${value}`,
+    )
+  }
+  return number
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an option that the controller does not have. */
+export function checkOptionNames(
+  controller: string,
+  specs: readonly OptionSpec[],
+  values: OptionValues,
+): void {
+  for (const name of Object.keys(values)) {
+    if (!specs.some(s => s.name === name)) {
+      const known = specs.map(s => s.name).join(', ')
+      throw new WeirError('WEIR_BAD_ARGUMENT', `${controller} has no option ${name}; it has ${known}`)
+    }
+  }
+}

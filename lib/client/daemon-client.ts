@@ -1,0 +1,98 @@
+/** The API of a running daemon: what the commands use, for programs too. */
+import { resolve } from 'node:path'
+import { ControlClient, type RequestOptions } from '../control/client.js'
+import type {
+  Progress,
+  StatusReply,
+  TrafficReply,
+  TrafficRequest,
+  TransferInfo,
+  TransferReply,
+} from '../control/messages.js'
+import { defaultSocketPath } from '../control/socket-path.js'
+
+export type { Progress, StatusReply, TrafficReply, TrafficRequest, TransferInfo, TransferReply }
+
+export interface TransferOptions {
+  /** Name of the file where it goes. Default: its own. */
+  name?: string
+  /** Replaces a file of that name. Default false: it is an error. */
+  overwrite?: boolean
+  /** 'xxh64' (default) or 'sha256'. */
+  digest?: string
+  /** Called a few times a second. */
+  onProgress?: (progress: Progress) => void
+  /** Cancels the transfer at both ends. */
+  signal?: AbortSignal
+}
+
+export interface SendFileOptions extends TransferOptions {
+  /** Folder in the receiver's inbox. Default: the inbox itself. */
+  directory?: string
+}
+
+export interface GetFileOptions extends TransferOptions {
+  /** Folder that the file goes to; the daemon writes there. Default: this process's. */
+  directory?: string
+}
+
+export class DaemonClient {
+  readonly #control: ControlClient
+
+  constructor(control: ControlClient) {
+    this.#control = control
+  }
+
+  async status(): Promise<StatusReply> {
+    return await this.#control.request({ status: {} }, 'status')
+  }
+
+  /**
+   * Has the daemon send a file; resolves when the receiver has it on disk and its digest is the same. Throws
+   * a WeirError that says what went wrong.
+   */
+  async send(path: string, host: string, options: SendFileOptions = {}): Promise<TransferReply> {
+    const { onProgress, signal, ...rest } = options
+    const send = { path: resolve(path), host, ...rest }
+    return await this.#control.request({ send }, 'transfer', { onProgress, signal })
+  }
+
+  /**
+   * Has the daemon get a file of a host that shares it; `path` is relative to what is shared there. Resolves
+   * when it is on disk and its digest is the same. Throws a WeirError that says what went wrong.
+   */
+  async get(host: string, path: string, options: GetFileOptions = {}): Promise<TransferReply> {
+    const { onProgress, signal, directory = '.', ...rest } = options
+    const get = { host, path, directory: resolve(directory), ...rest }
+    return await this.#control.request({ get }, 'transfer', { onProgress, signal })
+  }
+
+  /** Laboratory use: a flow from memory. */
+  async traffic(flow: Partial<TrafficRequest>, options: RequestOptions = {}): Promise<TrafficReply> {
+    return await this.#control.request({ traffic: flow }, 'traffic', options)
+  }
+
+  async transfers(): Promise<TransferInfo[]> {
+    return (await this.#control.request({ listTransfers: {} }, 'listTransfers')).transfers
+  }
+
+  /** Cancels any transfer of the daemon; false if there is none of that id. */
+  async cancel(transferId: string): Promise<boolean> {
+    return (await this.#control.request({ cancel: { transferId } }, 'cancel')).found
+  }
+
+  /** Has the daemon end. */
+  async stop(): Promise<void> {
+    await this.#control.request({ stop: {} }, 'stop')
+  }
+
+  /** Ends the connection: what has not finished is cancelled. */
+  close(): void {
+    this.#control.close()
+  }
+}
+
+/** Connects to the daemon on this machine. Throws WEIR_DAEMON_UNREACHABLE when there is none. */
+export async function connectDaemon(socketPath: string = defaultSocketPath()): Promise<DaemonClient> {
+  return new DaemonClient(await ControlClient.connect(socketPath))
+}

@@ -1,0 +1,136 @@
+import { DeadlineHeap } from '../time/deadline-heap.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { Connection } from './connection.js'
+
+/**
+ * All connections of a manager, found by what messages name them with: the local communication id, the peer's GUID
+ * with its communication id (repeated REQs, time-outs) or with its QPN (stale connections), the local QPN (data).
+ */
+export class ConnectionTable {
+  readonly capacity: number
+  readonly #slots: (Connection | null)[] = []
+  readonly #free: number[] = []
+  readonly #deadlines = new DeadlineHeap()
+  readonly #byId = new Map<number, Connection>()
+  readonly #byRemoteId = new Map<string, Connection>()
+  readonly #byRemoteQpn = new Map<string, Connection>()
+  readonly #byQpn = new Map<number, Connection>()
+  /** In the order in which they entered. */
+  readonly #timewait = new Set<Connection>()
+
+  constructor(capacity: number) {
+    this.capacity = capacity
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  get timewaitCount(): number {
+    return this.#timewait.size
+  }
+
+  get full(): boolean {
+    return this.#byId.size >= this.capacity
+  }
+
+  /** A new connection; the table must not be full, and the id not in use. */
+  add(id: number, passive: boolean, local: HostAddress, remote: HostAddress): Connection {
+    const slot = this.#free.pop() ?? this.#newSlot()
+    const connection = new Connection(slot, id, passive, local, remote)
+    this.#slots[slot] = connection
+    this.#byId.set(id, connection)
+    return connection
+  }
+
+  #newSlot(): number {
+    this.#slots.push(null)
+    return this.#deadlines.add()
+  }
+
+  remove(connection: Connection): void {
+    this.#byId.delete(connection.id)
+    this.#forgetQueuePairs(connection)
+    if (connection.peer) {
+      removeIf(this.#byRemoteId, key(connection.peer.caGuid, connection.remoteId), connection)
+    }
+    this.#timewait.delete(connection)
+    this.#deadlines.set(connection.slot, NEVER)
+    this.#slots[connection.slot] = null
+    this.#free.push(connection.slot)
+  }
+
+  /** The peer is known: `remoteId` and `peer` are filled in. */
+  addRemote(connection: Connection): void {
+    const peer = connection.peer!
+    this.#byRemoteId.set(key(peer.caGuid, connection.remoteId), connection)
+    this.#byRemoteQpn.set(key(peer.caGuid, peer.qpn), connection)
+  }
+
+  addQpn(connection: Connection, qpn: number): void {
+    connection.qpn = qpn
+    this.#byQpn.set(qpn, connection)
+  }
+
+  /** In timewait a queue pair no longer speaks for the connection: the peer may connect the same one anew. */
+  enterTimewait(connection: Connection): void {
+    this.#forgetQueuePairs(connection)
+    this.#timewait.add(connection)
+  }
+
+  #forgetQueuePairs(connection: Connection): void {
+    removeIf(this.#byQpn, connection.qpn, connection)
+    if (connection.peer) {
+      removeIf(this.#byRemoteQpn, key(connection.peer.caGuid, connection.peer.qpn), connection)
+    }
+  }
+
+  oldestInTimewait(): Connection | null {
+    for (const connection of this.#timewait) return connection
+    return null
+  }
+
+  byId(id: number): Connection | null {
+    return this.#byId.get(id) ?? null
+  }
+
+  /** By both communication ids; `remoteId` 0 finds one whose peer is not known yet. */
+  byIds(id: number, remoteId: number): Connection | null {
+    const connection = this.#byId.get(id)
+    return connection && connection.remoteId === remoteId ? connection : null
+  }
+
+  byRemoteId(caGuid: bigint, remoteId: number): Connection | null {
+    return this.#byRemoteId.get(key(caGuid, remoteId)) ?? null
+  }
+
+  byRemoteQpn(caGuid: bigint, qpn: number): Connection | null {
+    return this.#byRemoteQpn.get(key(caGuid, qpn)) ?? null
+  }
+
+  byQpn(qpn: number): Connection | null {
+    return this.#byQpn.get(qpn) ?? null
+  }
+
+  setDeadline(connection: Connection, time: Nanos): void {
+    this.#deadlines.set(connection.slot, time)
+  }
+
+  nextDeadline(): Nanos {
+    return this.#deadlines.firstTime()
+  }
+
+  /** The connection whose deadline is the earliest and not after `now`. */
+  due(now: Nanos): Connection | null {
+    return this.#deadlines.firstTime() <= now ? this.#slots[this.#deadlines.first()]! : null
+  }
+}
+
+function key(caGuid: bigint, number: number): string {
+  return `${caGuid.toString(16)}:${number}`
+}
+
+function removeIf<K>(map: Map<K, Connection>, at: K, connection: Connection): void {
+  if (map.get(at) === connection) map.delete(at)
+}

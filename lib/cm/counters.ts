@@ -1,0 +1,23 @@
+/** What a connection manager counts; all only grow. */
+export class CmCounters {
+  /** Datagrams queued, repetitions included. */
+  sent = 0
+  repeated = 0
+  received = 0
+  /** Not queued because the outbox was full. */
+  outboxFull = 0
+  /** Sound messages that change nothing in their connection's state: duplicates, mostly. */
+  ignored = 0
+  /** Dropped: not a message of the connection manager, of a wrong length or version. */
+  malformed = 0
+  /** Dropped: no connection has these communication ids. */
+  unknown = 0
+  /** Dropped: from another address than the connection's peer, or than the GID that it speaks of. */
+  wrongSource = 0
+  /** Dropped: a DREQ for another queue pair. */
+  wrongQpn = 0
+  /** Requests refused for want of room. */
+  noResources = 0
+  /** Connections that left timewait early to make room. */
+  timewaitCutShort = 0
+}

@@ -1,0 +1,265 @@
+import { assert, WeirError } from '../errors.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { MessageKind } from '../wire/cm/fields.js'
+import * as rej from '../wire/cm/rej.js'
+import type * as rep from '../wire/cm/rep.js'
+import type * as req from '../wire/cm/req.js'
+import type { Connection } from './connection.js'
+import type { ConnectionTable } from './connection-table.js'
+import type { CmCounters } from './counters.js'
+import type { CmEvent, ConnectRequest, Disconnected, Established } from './events.js'
+import type { ResolvedCmOptions } from './options.js'
+import { dreqBytes, repBytes, reqBytes, type Sender } from './sender.js'
+import { type Action, REPEATING, type State, TRANSITIONS, type Trigger } from './states.js'
+import { timeoutNs } from './timing.js'
+
+/** What a trigger brings with it; an action finds here what the connection does not know. */
+export interface Input {
+  req?: req.Req
+  rep?: rep.Rep
+  rej?: rej.Rej
+  request?: ConnectRequest
+  /** Of the DREQ that is answered. */
+  transactionId?: bigint
+  /** Of an MRA, sent or received. */
+  serviceTimeout?: number
+  /** Of a REJ that the application sends. */
+  reason?: number
+  privateData?: Uint8Array
+  by?: Established['by']
+  cause?: Disconnected['cause']
+}
+
+const NOTHING = new Uint8Array(0)
+/** connectRequest, established, the end, timewaitEnded. */
+const EVENTS_PER_CONNECTION = 4
+
+/** Takes connections through the table of states.ts and carries out its actions. */
+export class Machine {
+  readonly #options: ResolvedCmOptions
+  readonly #table: ConnectionTable
+  readonly #sender: Sender
+  readonly #counters: CmCounters
+  readonly #events: CmEvent[] = []
+  #undecided = 0
+
+  constructor(options: ResolvedCmOptions, table: ConnectionTable, sender: Sender, counters: CmCounters) {
+    this.#options = options
+    this.#table = table
+    this.#sender = sender
+    this.#counters = counters
+  }
+
+  /** Connections whose application has not decided. */
+  get undecided(): number {
+    return this.#undecided
+  }
+
+  takeEvent(): CmEvent | null {
+    return this.#events.shift() ?? null
+  }
+
+  /**
+   * A new idle connection with an id drawn at random, or null when there is no room. The oldest connection in
+   * timewait gives way. An application that takes no events gets no connections: each makes a few events at most.
+   */
+  open(now: Nanos, passive: boolean, local: HostAddress, remote: HostAddress): Connection | null {
+    if (this.#events.length >= EVENTS_PER_CONNECTION * this.#options.connectionsMax) return null
+    if (this.#table.full) {
+      const oldest = this.#table.oldestInTimewait()
+      if (!oldest) return null
+      this.#counters.timewaitCutShort++
+      this.step(now, oldest, 'expire', {})
+    }
+    return this.#table.add(this.drawId(), passive, local, remote)
+  }
+
+  /** A communication id that no connection has. */
+  drawId(): number {
+    // At most 65,536 of 2^32 ids are in use: a hundred misses in a row mean a broken source, not bad luck.
+    for (let i = 0; i < 100; i++) {
+      const id = this.#options.random() >>> 0
+      if (id !== 0 && !this.#table.byId(id)) return id
+    }
+    throw new WeirError('WEIR_BAD_ARGUMENT', 'connection manager: `random` keeps giving the same few numbers')
+  }
+
+  /** True if the trigger means something in the connection's state. */
+  allows(connection: Connection, trigger: Trigger): boolean {
+    return TRANSITIONS[connection.state][trigger] !== undefined
+  }
+
+  /** Takes one transition of the table; false when there is none. A connection that becomes idle is forgotten. */
+  step(now: Nanos, connection: Connection, trigger: Trigger, input: Input): boolean {
+    const transition = TRANSITIONS[connection.state][trigger]
+    if (!transition) {
+      this.#counters.ignored++
+      return false
+    }
+    const [next, ...actions] = transition
+    const before = connection.state
+    this.#enter(connection, next)
+    for (const action of actions) this.#act(now, connection, action, input, before)
+    if (next === 'IDLE') this.#table.remove(connection)
+    return true
+  }
+
+  #enter(connection: Connection, next: State): void {
+    if (isUndecided(connection.state)) this.#undecided--
+    if (isUndecided(next)) this.#undecided++
+    if (!REPEATING.has(next) && connection.pending) {
+      connection.pending = null
+      this.#table.setDeadline(connection, NEVER)
+    }
+    if (next === 'TIMEWAIT' && connection.state !== 'TIMEWAIT') this.#table.enterTimewait(connection)
+    connection.state = next
+  }
+
+  #act(now: Nanos, connection: Connection, action: Action, input: Input, before: State): void {
+    const sender = this.#sender
+    switch (action) {
+      case 'sendReq':
+        this.#sendAndAwait(now, connection, reqBytes(connection, input.req!))
+        break
+      case 'sendRep':
+        this.#sendAndAwait(now, connection, repBytes(connection, input.rep!))
+        break
+      case 'sendDreq':
+        this.#sendAndAwait(now, connection, dreqBytes(connection))
+        break
+      case 'repeat':
+        this.#repeat(now, connection)
+        break
+      case 'extend':
+        this.#extend(now, connection, input.serviceTimeout!)
+        break
+      case 'startTimewait':
+        this.#table.setDeadline(connection, now + this.#peerTimeout(connection.lifeExponent))
+        break
+      case 'sendRtu':
+        sender.rtu(connection)
+        break
+      case 'sendMra':
+        sender.mra(connection, input.serviceTimeout ?? this.#options.serviceTimeoutExponent)
+        break
+      case 'sendDrep':
+        sender.drep(connection.local, connection.remote, input.transactionId!, {
+          localCommId: connection.id,
+          remoteCommId: connection.remoteId,
+        })
+        break
+      case 'rejectReq':
+        sender.reject(connection, MessageKind.REQ, input.reason ?? rej.Reason.CONSUMER, input.privateData)
+        break
+      case 'rejectRep':
+        sender.reject(connection, MessageKind.REP, rej.Reason.CONSUMER)
+        break
+      case 'rejectStale':
+        sender.reject(connection, MessageKind.OTHER, rej.Reason.STALE_CONNECTION)
+        break
+      case 'rejectTimeout':
+        sender.reject(connection, MessageKind.OTHER, rej.Reason.TIMEOUT)
+        break
+      case 'rejectOther':
+        sender.reject(connection, MessageKind.OTHER, rej.Reason.CONSUMER)
+        break
+      default:
+        this.#tell(now, connection, action, input, before)
+    }
+  }
+
+  /** Sends a message that is repeated until its answer comes. */
+  #sendAndAwait(now: Nanos, connection: Connection, message: Uint8Array): void {
+    connection.pending = message
+    connection.retriesLeft = connection.maxRetries
+    connection.intervalNs = connection.timeoutNs
+    connection.firstSentNs = now
+    connection.timed = true
+    this.#table.setDeadline(connection, now + connection.intervalNs)
+    this.#sender.bytes(connection, message)
+  }
+
+  /** The same bytes again: transaction id, communication ids and all. */
+  #repeat(now: Nanos, connection: Connection): void {
+    assert(
+      connection.pending !== null,
+      `connection ${connection.id} in ${connection.state} has nothing to repeat`,
+    )
+    connection.retriesLeft--
+    connection.timed = false
+    this.#counters.repeated++
+    this.#table.setDeadline(connection, now + connection.intervalNs)
+    this.#sender.bytes(connection, connection.pending)
+  }
+
+  /** An MRA came: this wait, and those after further repetitions, take as long as the peer asks for. */
+  #extend(now: Nanos, connection: Connection, serviceTimeout: number): void {
+    connection.timed = false
+    connection.intervalNs = this.#peerTimeout(serviceTimeout) + this.#peerTimeout(connection.lifeExponent)
+    this.#table.setDeadline(connection, now + connection.intervalNs)
+  }
+
+  #peerTimeout(exponent: number): Nanos {
+    return timeoutNs(Math.min(exponent, this.#options.peerTimeoutExponentMax))
+  }
+
+  #tell(now: Nanos, connection: Connection, action: Action, input: Input, before: State): void {
+    const id = connection.id
+    switch (action) {
+      case 'tellRequest':
+        this.#events.push(input.request!)
+        break
+      case 'tellEstablished':
+        this.#events.push({
+          type: 'established',
+          id,
+          peer: connection.peer!,
+          by: input.by!,
+          roundTripNs: connection.timed && input.by !== 'data' ? now - connection.firstSentNs : null,
+          privateData: input.rep?.privateData ?? NOTHING,
+        })
+        break
+      case 'tellRejected':
+        this.#events.push(rejectedEvent(id, input.rej))
+        break
+      case 'tellTimedOut':
+        this.#events.push({ type: 'timedOut', id })
+        break
+      case 'tellDisconnected':
+        // Told once: one that was closed for being stale heard it before its DREQ is answered.
+        if (!connection.over) this.#events.push({ type: 'disconnected', id, cause: causeOf(input, before) })
+        connection.over = true
+        break
+      case 'tellTimewaitEnded':
+        this.#events.push({ type: 'timewaitEnded', id, qpn: connection.qpn })
+        break
+      default:
+        assert(false, `action ${action} is carried out by nobody`)
+    }
+  }
+}
+
+function isUndecided(state: State): boolean {
+  return state === 'REQ_RCVD' || state === 'MRA_REQ_SENT'
+}
+
+/** Who has begun to close has closed, whatever the peer says to it. */
+function causeOf(input: Input, before: State): Disconnected['cause'] {
+  const cause = input.cause ?? 'local'
+  return before === 'DREQ_SENT' && cause !== 'timeout' ? 'local' : cause
+}
+
+/** Without a REJ it was this end that refused the peer's REP. */
+function rejectedEvent(id: number, message: rej.Rej | undefined): CmEvent {
+  if (!message) {
+    return { type: 'rejected', id, reason: rej.Reason.CONSUMER, information: NOTHING, privateData: NOTHING }
+  }
+  return {
+    type: 'rejected',
+    id,
+    reason: message.reason,
+    information: message.information.subarray(0, message.informationLength),
+    privateData: message.privateData,
+  }
+}

@@ -1,0 +1,150 @@
+/** Settings of a connection manager and of a connection, with Linux's defaults, and the checks of both. */
+import { WeirError } from '../errors.js'
+import type { HostAddress } from '../wire/address.js'
+import * as req from '../wire/cm/req.js'
+
+export interface CmOptions {
+  /** 64 bits that name this host to its peers; unique, as an EUI-64. */
+  caGuid: bigint
+  /** Addresses of this host, at least one; the first is the one that it speaks of itself with. */
+  addresses: readonly HostAddress[]
+  /** Unsigned 32-bit numbers: communication ids, source ports. */
+  random: () => number
+  /** Connections in any state, timewait included, 1 to 65,536. Default 4,096. */
+  connectionsMax?: number
+  /** Requests that the application has not decided yet, 1 to `connectionsMax`. Default 128. */
+  pendingRequestsMax?: number
+  /** Datagrams waiting for `pollTransmit`, 1 to 65,536; one more is lost, as in a network. Default 256. */
+  transmitQueueMax?: number
+  /** Exponent of the time that either end has to answer a message, 0 to 31. Default 20: 4.1 s. */
+  responseTimeoutExponent?: number
+  /** Exponent of a packet's life time in the network, 0 to 30. Default 18: 1.0 s. */
+  packetLifeTimeExponent?: number
+  /** Exponent of this host's delay before it acknowledges data, 0 to 31. Default 15. */
+  targetAckDelayExponent?: number
+  /** Exponent of the time that an MRA asks for, 0 to 31. Default 24: 65.5 s. */
+  serviceTimeoutExponent?: number
+  /** Repetitions of a message, 0 to 15. Default 15. */
+  maxCmRetries?: number
+  /** Largest exponent that a peer's messages can impose, 0 to 31; larger ones count as this. Default 24. */
+  peerTimeoutExponentMax?: number
+  /** Largest responder resources or initiator depth in a REP, 0 to 255. Default 128. */
+  rdAtomicMax?: number
+}
+
+export type ResolvedCmOptions = Required<CmOptions>
+
+/** What both ends say of their queue pair. */
+export interface QueuePairParams {
+  /** 2 to 0xffffff. */
+  qpn: number
+  /** First PSN that the peer is to send with: what this queue pair expects. 24 bits. */
+  startingPsn: number
+  /** READs and atomics that this end serves at a time, 0 to 255. Default 1. */
+  responderResources?: number
+  /** READs and atomics that this end will have outstanding, 0 to 255. Default 1. */
+  initiatorDepth?: number
+  /** For the peer's queue pair, 0 to 7, 7 = for ever. Default 7. */
+  rnrRetry?: number
+  srq?: boolean
+  privateData?: Uint8Array
+}
+
+/** `privateData`: at most 56 bytes. */
+export interface ConnectParams extends QueuePairParams {
+  remote: HostAddress
+  /** One of the manager's addresses. Default: the first of the remote one's family. */
+  local?: HostAddress
+  /** The peer's port in RDMA_PS_TCP, 1 to 65,535. */
+  port: number
+  /** This end's port, 1 to 65,535. Default: drawn from 32,768 to 60,999. */
+  sourcePort?: number
+  /** 256, 512, 1024, 2048 or 4096 bytes. */
+  pathMtu: number
+  /** For the peer's queue pair, 0 to 7. Default 7. */
+  retryCount?: number
+  /** For the peer's queue pair, 0 to 31. Default: from packet life time and ACK delay, 19 with Linux's. */
+  ackTimeoutExponent?: number
+  /** 20 bits, 0 = none. Default: from the two ports. `flowLabelFor` finds one for a UDP source port. */
+  flowLabel?: number
+  trafficClass?: number
+  /** Default 64. */
+  hopLimit?: number
+}
+
+/** `privateData`: at most 196 bytes. */
+export type AcceptParams = QueuePairParams
+
+/** User bytes in a REQ, after the CMA header. */
+export const REQ_USER_BYTES = 56
+
+/** Fills in the defaults; throws WEIR_BAD_ARGUMENT. */
+export function resolveOptions(options: CmOptions): ResolvedCmOptions {
+  const connectionsMax = options.connectionsMax ?? 4096
+  const resolved: ResolvedCmOptions = {
+    caGuid: options.caGuid,
+    addresses: options.addresses,
+    random: options.random,
+    connectionsMax,
+    pendingRequestsMax: options.pendingRequestsMax ?? Math.min(128, connectionsMax),
+    transmitQueueMax: options.transmitQueueMax ?? 256,
+    responseTimeoutExponent: options.responseTimeoutExponent ?? 20,
+    packetLifeTimeExponent: options.packetLifeTimeExponent ?? 18,
+    targetAckDelayExponent: options.targetAckDelayExponent ?? 15,
+    serviceTimeoutExponent: options.serviceTimeoutExponent ?? 24,
+    maxCmRetries: options.maxCmRetries ?? 15,
+    peerTimeoutExponentMax: options.peerTimeoutExponentMax ?? 24,
+    rdAtomicMax: options.rdAtomicMax ?? 128,
+  }
+  if (resolved.caGuid < 0n || resolved.caGuid >= 1n << 64n) bad('caGuid', '64 bits', resolved.caGuid)
+  if (resolved.addresses.length === 0) bad('addresses', 'one or more', 'none')
+  within('connectionsMax', resolved.connectionsMax, 1, 65_536)
+  within('pendingRequestsMax', resolved.pendingRequestsMax, 1, connectionsMax)
+  within('transmitQueueMax', resolved.transmitQueueMax, 1, 65_536)
+  within('responseTimeoutExponent', resolved.responseTimeoutExponent, 0, 31)
+  within('packetLifeTimeExponent', resolved.packetLifeTimeExponent, 0, 30)
+  within('targetAckDelayExponent', resolved.targetAckDelayExponent, 0, 31)
+  within('serviceTimeoutExponent', resolved.serviceTimeoutExponent, 0, 31)
+  within('maxCmRetries', resolved.maxCmRetries, 0, 15)
+  within('peerTimeoutExponentMax', resolved.peerTimeoutExponentMax, 0, 31)
+  within('rdAtomicMax', resolved.rdAtomicMax, 0, 255)
+  return resolved
+}
+
+/** Throws WEIR_BAD_ARGUMENT. */
+export function checkConnect(params: ConnectParams, own: readonly HostAddress[]): void {
+  checkQueuePair(params, REQ_USER_BYTES)
+  within('port', params.port, 1, 65_535)
+  if (params.sourcePort !== undefined) within('sourcePort', params.sourcePort, 1, 65_535)
+  if (req.mtuCode(params.pathMtu) === 0) bad('pathMtu', '256, 512, 1024, 2048 or 4096', params.pathMtu)
+  within('retryCount', params.retryCount ?? 7, 0, 7)
+  within('ackTimeoutExponent', params.ackTimeoutExponent ?? 0, 0, 31)
+  within('flowLabel', params.flowLabel ?? 0, 0, 0xfffff)
+  within('trafficClass', params.trafficClass ?? 0, 0, 255)
+  within('hopLimit', params.hopLimit ?? 64, 0, 255)
+  const { local, remote } = params
+  if (local && !own.some(address => address.equals(local))) bad('local', `one of ${own.join(', ')}`, local)
+  if (local && local.family !== remote.family) bad('local', `of the family of ${remote}`, local)
+  if (!local && !own.some(address => address.family === remote.family)) {
+    bad('remote', `of the family of one of ${own.join(', ')}`, remote)
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT. */
+export function checkQueuePair(params: QueuePairParams, privateBytesMax: number): void {
+  within('qpn', params.qpn, 2, 0xffffff)
+  within('startingPsn', params.startingPsn, 0, 0xffffff)
+  within('responderResources', params.responderResources ?? 1, 0, 255)
+  within('initiatorDepth', params.initiatorDepth ?? 1, 0, 255)
+  within('rnrRetry', params.rnrRetry ?? 7, 0, 7)
+  within('privateData.length', params.privateData?.length ?? 0, 0, privateBytesMax)
+}
+
+/** Throws WEIR_BAD_ARGUMENT unless `value` is a whole number from `least` to `most`. */
+export function within(name: string, value: number, least: number, most: number): void {
+  if (!Number.isInteger(value) || value < least || value > most) bad(name, `${least} to ${most}`, value)
+}
+
+function bad(name: string, expected: string, found: unknown): never {
+  throw new WeirError('WEIR_BAD_ARGUMENT', `connection manager: ${name} is ${expected}, not ${String(found)}`)
+}

@@ -1,0 +1,54 @@
+import { HostAddress } from '../wire/address.js'
+import * as mad from '../wire/mad.js'
+
+/** One datagram to QP 1, reused by whoever polls for it. */
+export class MadDatagram {
+  source: HostAddress = HostAddress.fromIpv4(0)
+  destination: HostAddress = HostAddress.fromIpv4(0)
+  readonly bytes = new Uint8Array(mad.BYTES)
+  readonly view = new DataView(this.bytes.buffer)
+}
+
+/**
+ * Datagrams on their way out: a ring of fixed size. When it is full a datagram is lost, as it could be in the
+ * network, and the protocol mends it; so a flood of requests cannot make it grow.
+ */
+export class Outbox {
+  readonly capacity: number
+  readonly #ring: MadDatagram[] = []
+  #head = 0
+  #count = 0
+
+  constructor(capacity: number) {
+    this.capacity = capacity
+  }
+
+  get length(): number {
+    return this.#count
+  }
+
+  /** The datagram to be filled in, or null when the ring is full. */
+  add(source: HostAddress, destination: HostAddress): MadDatagram | null {
+    if (this.#count === this.capacity) return null
+    const at = (this.#head + this.#count) % this.capacity
+    // Slots are made as the ring first reaches them: `at` is then just past the last one made.
+    if (at === this.#ring.length) this.#ring.push(new MadDatagram())
+    const datagram = this.#ring[at]!
+    datagram.source = source
+    datagram.destination = destination
+    this.#count++
+    return datagram
+  }
+
+  /** Takes the oldest datagram; false when there is none. */
+  take(into: MadDatagram): boolean {
+    if (this.#count === 0) return false
+    const datagram = this.#ring[this.#head]!
+    into.source = datagram.source
+    into.destination = datagram.destination
+    into.bytes.set(datagram.bytes)
+    this.#head = (this.#head + 1) % this.capacity
+    this.#count--
+    return true
+  }
+}

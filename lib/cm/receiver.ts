@@ -1,0 +1,274 @@
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import * as dreq from '../wire/cm/dreq.js'
+import { type CommIds, MessageKind } from '../wire/cm/fields.js'
+import * as mra from '../wire/cm/mra.js'
+import * as rej from '../wire/cm/rej.js'
+import * as rep from '../wire/cm/rep.js'
+import * as req from '../wire/cm/req.js'
+import * as messages from '../wire/cm-messages.js'
+import { Attribute } from '../wire/cm-messages.js'
+import * as mad from '../wire/mad.js'
+import { namedAddress, type Refusal, refusalOf, sameGid } from './admission.js'
+import { peerOfRep, peerOfReq, requestEvent } from './agreement.js'
+import type { Connection } from './connection.js'
+import type { ConnectionTable } from './connection-table.js'
+import type { CmCounters } from './counters.js'
+import type { Machine } from './machine.js'
+import type { ResolvedCmOptions } from './options.js'
+import type { Sender } from './sender.js'
+import { ackTimeoutExponent, timeoutNs } from './timing.js'
+
+/** Linux takes a datagram that lacks its last 24 bytes: one from this length on counts as padded with zeros. */
+const MAD_BYTES_MIN = 232
+const NOTHING = new Uint8Array(0)
+
+/**
+ * Incoming messages: finds the connection that one speaks of and the trigger that it is there, and answers those
+ * that belong to no connection.
+ */
+export class Receiver {
+  readonly #options: ResolvedCmOptions
+  readonly #table: ConnectionTable
+  readonly #sender: Sender
+  readonly #machine: Machine
+  readonly #ports: ReadonlySet<number>
+  readonly #counters: CmCounters
+  /** The message at hand: 256 bytes, whatever the frame held. */
+  readonly #bytes = new Uint8Array(mad.BYTES)
+  readonly #view = new DataView(this.#bytes.buffer)
+
+  constructor(
+    options: ResolvedCmOptions,
+    table: ConnectionTable,
+    sender: Sender,
+    machine: Machine,
+    ports: ReadonlySet<number>,
+    counters: CmCounters,
+  ) {
+    this.#options = options
+    this.#table = table
+    this.#sender = sender
+    this.#machine = machine
+    this.#ports = ports
+    this.#counters = counters
+  }
+
+  onMad(now: Nanos, from: HostAddress, view: DataView, at: number, end: number): void {
+    this.#counters.received++
+    const length = end - at
+    if (at < 0 || length < MAD_BYTES_MIN || length > mad.BYTES || end > view.byteLength) {
+      this.#counters.malformed++
+      return
+    }
+    this.#bytes.set(new Uint8Array(view.buffer, view.byteOffset + at, length))
+    this.#bytes.fill(0, length)
+    if (messages.check(this.#view, 0, mad.BYTES) !== mad.MadFault.NONE) this.#counters.malformed++
+    else this.#dispatch(now, from)
+  }
+
+  #dispatch(now: Nanos, from: HostAddress): void {
+    switch (mad.attributeId(this.#view, 0)) {
+      case Attribute.REQ:
+        this.#onReq(now, from)
+        break
+      case Attribute.REP:
+        this.#onRep(now, from)
+        break
+      case Attribute.RTU:
+        this.#onRtu(now, from)
+        break
+      case Attribute.REJ:
+        this.#onRej(now, from)
+        break
+      case Attribute.MRA:
+        this.#onMra(now, from)
+        break
+      case Attribute.DREQ:
+        this.#onDreq(now, from)
+        break
+      case Attribute.DREP:
+        this.#onDrep(now, from)
+        break
+    }
+  }
+
+  #onReq(now: Nanos, from: HostAddress): void {
+    const message = req.read(this.#view, 0)
+    if (message.localCommId === 0) {
+      this.#counters.malformed++
+      return
+    }
+    // An answer goes to the GID that the REQ names: were it another's, a third host would get what it never asked for.
+    if (!sameGid(message.primary.localGid, from.gid)) {
+      this.#counters.wrongSource++
+      return
+    }
+    const repeated = this.#table.byRemoteId(message.localCaGuid, message.localCommId)
+    if (repeated) {
+      this.#machine.step(now, repeated, 'req', {})
+      return
+    }
+    const stale = this.#table.byRemoteQpn(message.localCaGuid, message.localQpn)
+    if (stale) {
+      this.#refuse(from, MessageKind.REQ, rej.Reason.STALE_CONNECTION)
+      this.#machine.step(now, stale, 'stale', { cause: 'stale' })
+      return
+    }
+    this.#admit(now, from, message)
+  }
+
+  #admit(now: Nanos, from: HostAddress, message: req.Req): void {
+    const refusal = refusalOf(message, this.#options.addresses, this.#ports)
+    if (refusal) {
+      this.#refuse(from, MessageKind.REQ, refusal.reason, refusal)
+      return
+    }
+    const local = namedAddress(message, this.#options.addresses)!
+    const room = this.#machine.undecided < this.#options.pendingRequestsMax
+    const connection = room ? this.#machine.open(now, true, local, from) : null
+    if (!connection) {
+      this.#counters.noResources++
+      this.#refuse(from, MessageKind.REQ, rej.Reason.NO_RESOURCES)
+      return
+    }
+    const ceiling = this.#options.peerTimeoutExponentMax
+    connection.remoteId = message.localCommId
+    connection.transactionId = mad.transactionId(this.#view, 0)
+    connection.peer = peerOfReq(message)
+    connection.timeoutNs = timeoutNs(Math.min(message.localCmResponseTimeout, ceiling))
+    connection.maxRetries = message.maxCmRetries
+    // The peer's ACK timeout is one more than its packet life time; with 0 it claims no life time at all.
+    connection.lifeExponent = Math.max(message.primary.localAckTimeout, 1)
+    this.#table.addRemote(connection)
+    this.#machine.step(now, connection, 'req', { request: requestEvent(connection, message) })
+  }
+
+  #onRep(now: Nanos, from: HostAddress): void {
+    const message = rep.read(this.#view, 0)
+    const connection = this.#expected(from, this.#table.byId(message.remoteCommId))
+    if (!connection) return
+    if (connection.passive || message.localCommId === 0) this.#counters.ignored++
+    else if (connection.remoteId === 0) this.#onFirstRep(now, from, connection, message)
+    else if (connection.remoteId === message.localCommId) this.#machine.step(now, connection, 'rep', {})
+    else this.#counters.unknown++
+  }
+
+  #onFirstRep(now: Nanos, from: HostAddress, connection: Connection, message: rep.Rep): void {
+    const holder = this.#table.byRemoteId(message.localCaGuid, message.localCommId)
+    if (holder && holder.state !== 'TIMEWAIT') {
+      this.#counters.ignored++
+      return
+    }
+    const stale = this.#table.byRemoteQpn(message.localCaGuid, message.localQpn)
+    if (stale) {
+      // The REQ goes on being repeated: once the old connection is closed it can succeed.
+      this.#refuse(from, MessageKind.REP, rej.Reason.STALE_CONNECTION)
+      this.#machine.step(now, stale, 'stale', { cause: 'stale' })
+      return
+    }
+    const ackTimeout = ackTimeoutExponent(message.targetAckDelay, connection.lifeExponent - 1)
+    connection.lifeExponent = ackTimeout
+    connection.remoteId = message.localCommId
+    connection.peer = peerOfRep(message, ackTimeout)
+    this.#table.addRemote(connection)
+    const most = this.#options.rdAtomicMax
+    const agreeable = message.responderResources <= most && message.initiatorDepth <= most
+    this.#machine.step(now, connection, agreeable ? 'rep' : 'badRep', { rep: message, by: 'rep' })
+  }
+
+  #onRtu(now: Nanos, from: HostAddress): void {
+    const connection = this.#expected(from, this.#byBothIds())
+    if (connection) this.#machine.step(now, connection, 'rtu', { by: 'rtu' })
+  }
+
+  #onRej(now: Nanos, from: HostAddress): void {
+    const message = rej.read(this.#view, 0)
+    const connection = this.#expected(from, this.#rejected(message))
+    if (!connection) return
+    const trigger = message.reason === rej.Reason.STALE_CONNECTION ? 'rejStale' : 'rej'
+    this.#machine.step(now, connection, trigger, { rej: message, cause: 'rejected' })
+  }
+
+  /** A time-out may come from a peer that never learned this end's id: it is known by the GUID and its own. */
+  #rejected(message: rej.Rej): Connection | null {
+    if (message.reason === rej.Reason.TIMEOUT) {
+      return this.#table.byRemoteId(rej.informationGuid(this.#view, 0), message.localCommId)
+    }
+    return message.message === MessageKind.REQ ? this.#byOwnId() : this.#byBothIds()
+  }
+
+  #onMra(now: Nanos, from: HostAddress): void {
+    const ofReq = mra.message(this.#view, 0) === MessageKind.REQ
+    const connection = this.#expected(from, ofReq ? this.#byOwnId() : this.#byBothIds())
+    if (!connection) return
+    const input = { serviceTimeout: mra.serviceTimeout(this.#view, 0) }
+    if (ofReq) this.#machine.step(now, connection, 'mraReq', input)
+    else if (mra.message(this.#view, 0) === MessageKind.REP)
+      this.#machine.step(now, connection, 'mraRep', input)
+    else this.#counters.ignored++
+  }
+
+  #onDreq(now: Nanos, from: HostAddress): void {
+    const transactionId = mad.transactionId(this.#view, 0)
+    const found = this.#byBothIds()
+    if (!found) {
+      // It is closed here already, and has been forgotten since.
+      this.#counters.unknown++
+      this.#sender.drep(this.#sourceFor(from), from, transactionId, this.#turnedIds())
+      return
+    }
+    const connection = this.#expected(from, found)
+    if (!connection) return
+    if (connection.qpn !== dreq.remoteQpn(this.#view, 0)) this.#counters.wrongQpn++
+    else this.#machine.step(now, connection, 'dreq', { transactionId, cause: 'peer' })
+  }
+
+  #onDrep(now: Nanos, from: HostAddress): void {
+    const connection = this.#expected(from, this.#byBothIds())
+    if (connection) this.#machine.step(now, connection, 'drep', {})
+  }
+
+  #byBothIds(): Connection | null {
+    return this.#table.byIds(messages.remoteCommId(this.#view, 0), messages.localCommId(this.#view, 0))
+  }
+
+  /** What answers a REQ is found by this end's id alone, and only while the peer's is not known. */
+  #byOwnId(): Connection | null {
+    return this.#table.byIds(messages.remoteCommId(this.#view, 0), 0)
+  }
+
+  /** The connection, if there is one and the message comes from its peer; otherwise counts why not. */
+  #expected(from: HostAddress, connection: Connection | null): Connection | null {
+    if (!connection) this.#counters.unknown++
+    else if (connection.remote.equals(from)) return connection
+    else this.#counters.wrongSource++
+    return null
+  }
+
+  /** A REJ that no connection sends: both ids turned round, the transaction id echoed. */
+  #refuse(to: HostAddress, message: MessageKind, reason: number, refusal?: Refusal): void {
+    const ids = this.#turnedIds()
+    // What stands in the receiver's place of a REQ is reserved.
+    if (message === MessageKind.REQ) ids.localCommId = refusal?.withOwnId ? this.#machine.drawId() : 0
+    this.#sender.refuse(this.#sourceFor(to), to, mad.transactionId(this.#view, 0), {
+      ...ids,
+      message,
+      reason,
+      information: refusal?.information ?? NOTHING,
+      privateData: NOTHING,
+    })
+  }
+
+  #turnedIds(): CommIds {
+    return {
+      localCommId: messages.remoteCommId(this.#view, 0),
+      remoteCommId: messages.localCommId(this.#view, 0),
+    }
+  }
+
+  #sourceFor(destination: HostAddress): HostAddress {
+    const own = this.#options.addresses
+    return own.find(address => address.family === destination.family) ?? own[0]!
+  }
+}

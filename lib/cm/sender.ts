@@ -1,0 +1,127 @@
+import type { HostAddress } from '../wire/address.js'
+import * as drep from '../wire/cm/drep.js'
+import * as dreq from '../wire/cm/dreq.js'
+import { type CommIds, MessageKind } from '../wire/cm/fields.js'
+import * as mra from '../wire/cm/mra.js'
+import * as rej from '../wire/cm/rej.js'
+import * as rep from '../wire/cm/rep.js'
+import * as req from '../wire/cm/req.js'
+import * as rtu from '../wire/cm/rtu.js'
+import * as mad from '../wire/mad.js'
+import type { Connection } from './connection.js'
+import type { CmCounters } from './counters.js'
+import type { MadDatagram, Outbox } from './outbox.js'
+
+const NOTHING = new Uint8Array(0)
+
+/** Puts messages into the outbox: those of a connection, and those that answer for none. */
+export class Sender {
+  readonly #caGuid: bigint
+  readonly #outbox: Outbox
+  readonly #counters: CmCounters
+
+  constructor(caGuid: bigint, outbox: Outbox, counters: CmCounters) {
+    this.#caGuid = caGuid
+    this.#outbox = outbox
+    this.#counters = counters
+  }
+
+  /** Sends ready-made bytes, for the first time or again. */
+  bytes(connection: Connection, message: Uint8Array): void {
+    this.#add(connection.local, connection.remote)?.bytes.set(message)
+  }
+
+  rtu(connection: Connection): void {
+    const datagram = this.#add(connection.local, connection.remote)
+    if (datagram) rtu.write(datagram.view, 0, connection.transactionId, idsOf(connection))
+  }
+
+  /** Of a REQ: the one message that an application takes long to answer. */
+  mra(connection: Connection, serviceTimeout: number): void {
+    const datagram = this.#add(connection.local, connection.remote)
+    if (!datagram) return
+    const message = { ...idsOf(connection), message: MessageKind.REQ, serviceTimeout }
+    mra.write(datagram.view, 0, connection.transactionId, message)
+  }
+
+  drep(source: HostAddress, destination: HostAddress, transactionId: bigint, ids: CommIds): void {
+    const datagram = this.#add(source, destination)
+    if (datagram) drep.write(datagram.view, 0, transactionId, { ...ids, privateData: NOTHING })
+  }
+
+  /** A connection's REJ. */
+  reject(
+    connection: Connection,
+    message: MessageKind,
+    reason: number,
+    privateData: Uint8Array = NOTHING,
+  ): void {
+    // Whoever gets a time-out may not know this end's communication id yet: the GUID stands for it.
+    const information = reason === rej.Reason.TIMEOUT ? guidBytes(this.#caGuid) : NOTHING
+    this.refuse(connection.local, connection.remote, connection.transactionId, {
+      ...idsOf(connection),
+      message,
+      reason,
+      information,
+      privateData,
+    })
+  }
+
+  refuse(
+    source: HostAddress,
+    destination: HostAddress,
+    transactionId: bigint,
+    message: Omit<rej.Rej, 'informationLength'>,
+  ): void {
+    const datagram = this.#add(source, destination)
+    if (!datagram) return
+    rej.write(datagram.view, 0, transactionId, { ...message, informationLength: message.information.length })
+  }
+
+  #add(source: HostAddress, destination: HostAddress): MadDatagram | null {
+    const datagram = this.#outbox.add(source, destination)
+    if (datagram) this.#counters.sent++
+    else this.#counters.outboxFull++
+    return datagram
+  }
+}
+
+export function reqBytes(connection: Connection, message: req.Req): Uint8Array {
+  const bytes = new Uint8Array(mad.BYTES)
+  req.write(new DataView(bytes.buffer), 0, connection.transactionId, message)
+  return bytes
+}
+
+export function repBytes(connection: Connection, message: rep.Rep): Uint8Array {
+  const bytes = new Uint8Array(mad.BYTES)
+  rep.write(new DataView(bytes.buffer), 0, connection.transactionId, message)
+  return bytes
+}
+
+/** The peer must be known. A DREQ has a transaction id of its sender's own. */
+export function dreqBytes(connection: Connection): Uint8Array {
+  const bytes = new Uint8Array(mad.BYTES)
+  const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData: NOTHING }
+  dreq.write(new DataView(bytes.buffer), 0, transactionIdOf(connection.id), message)
+  return bytes
+}
+
+/**
+ * Transaction id of a message that answers nothing: Linux's, which is the number of its management agent (2 for the
+ * connection manager) and the communication id with its bytes turned round.
+ */
+export function transactionIdOf(commId: number): bigint {
+  const turned = new DataView(new ArrayBuffer(4))
+  turned.setUint32(0, commId, true)
+  return (2n << 32n) | BigInt(turned.getUint32(0))
+}
+
+function idsOf(connection: Connection): CommIds & { privateData: Uint8Array } {
+  return { localCommId: connection.id, remoteCommId: connection.remoteId, privateData: NOTHING }
+}
+
+function guidBytes(guid: bigint): Uint8Array {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, guid)
+  return bytes
+}

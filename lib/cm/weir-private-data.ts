@@ -1,0 +1,127 @@
+/**
+ * Weir's own words in the private data of REQ, REP and REJ: the magic "WEIR", a byte of length, a message of
+ * proto/connect.proto. What follows is padding. Without the magic the peer is a plain librdmacm one.
+ */
+
+import { WeirError } from '../errors.js'
+import { MessageCodec, messageType } from '../proto/proto.js'
+import * as rej from '../wire/cm/rej.js'
+import { mtuCode } from '../wire/cm/req.js'
+import { REQ_USER_BYTES, within } from './options.js'
+
+/** "WEIR" */
+const MAGIC = [0x57, 0x45, 0x49, 0x52]
+const PREFIX_BYTES = MAGIC.length + 1
+/** What an application can add in a REQ, and for symmetry in a REP. */
+export const APPLICATION_BYTES_MAX = 20
+const VERSION_MAX = 127
+const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
+
+export interface ConnectParameters {
+  /** 1 to 127. */
+  version: number
+  /** 32 bits. */
+  features: number
+  /** 256, 512, 1024, 2048 or 4096 bytes. */
+  pathMtu: number
+  /** 0 to 15. */
+  intFormat: number
+  /** 0 to 255, 0 = no telemetry. */
+  intSlots: number
+  zeroIpId: boolean
+  /** Below 2^53, 0 = not said. */
+  receiveBudgetBytes: number
+  /** At most 20 bytes. */
+  applicationData: Uint8Array
+}
+
+export interface ConnectRejection {
+  code: string
+  message: string
+}
+
+const parametersCodec = new MessageCodec<ConnectParameters>(
+  messageType('connect.proto', 'weir.connect.ConnectParameters'),
+  REQ_USER_BYTES - PREFIX_BYTES,
+)
+const rejectionCodec = new MessageCodec<ConnectRejection>(
+  messageType('connect.proto', 'weir.connect.ConnectRejection'),
+  rej.PRIVATE_DATA_BYTES - PREFIX_BYTES,
+)
+
+/** Private data for a REQ or a REP, at most 56 bytes. Throws WEIR_BAD_ARGUMENT on a value out of range. */
+export function encode(parameters: ConnectParameters): Uint8Array {
+  within('version', parameters.version, 1, VERSION_MAX)
+  within('features', parameters.features, 0, 0xffffffff)
+  within('intFormat', parameters.intFormat, 0, 15)
+  within('intSlots', parameters.intSlots, 0, 255)
+  within('receiveBudgetBytes', parameters.receiveBudgetBytes, 0, RECEIVE_BUDGET_MAX)
+  within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
+  if (mtuCode(parameters.pathMtu) === 0) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
+    )
+  }
+  return framed(parametersCodec.encode(parameters))
+}
+
+/** What a weir says; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
+export function decode(privateData: Uint8Array): ConnectParameters | null | 'malformed' {
+  const parameters = unframed(privateData, parametersCodec)
+  if (parameters === null || parameters === 'malformed') return parameters
+  const sound =
+    parameters.version >= 1 &&
+    parameters.version <= VERSION_MAX &&
+    mtuCode(parameters.pathMtu) !== 0 &&
+    parameters.intFormat <= 15 &&
+    parameters.intSlots <= 255 &&
+    parameters.receiveBudgetBytes <= RECEIVE_BUDGET_MAX &&
+    parameters.applicationData.length <= APPLICATION_BYTES_MAX
+  return sound ? parameters : 'malformed'
+}
+
+/** Private data for a REJ, at most 148 bytes: a long message is cut off. */
+export function encodeRejection(rejection: ConnectRejection): Uint8Array {
+  const room = rej.PRIVATE_DATA_BYTES - PREFIX_BYTES
+  const code = cutOff(rejection.code, 40)
+  // Each field has a tag, and a length of one or two bytes.
+  const message = cutOff(rejection.message, room - Buffer.byteLength(code) - 5)
+  return framed(rejectionCodec.encode({ code, message }))
+}
+
+/** Why a weir refused; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
+export function decodeRejection(privateData: Uint8Array): ConnectRejection | null | 'malformed' {
+  return unframed(privateData, rejectionCodec)
+}
+
+function framed(message: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(PREFIX_BYTES + message.length)
+  bytes.set(MAGIC)
+  bytes[MAGIC.length] = message.length
+  bytes.set(message, PREFIX_BYTES)
+  return bytes
+}
+
+function unframed<T extends object>(bytes: Uint8Array, codec: MessageCodec<T>): T | null | 'malformed' {
+  if (bytes.length < PREFIX_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) return null
+  const length = bytes[MAGIC.length]!
+  if (PREFIX_BYTES + length > bytes.length) return 'malformed'
+  try {
+    return codec.decode(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + length))
+  } catch {
+    return 'malformed'
+  }
+}
+
+/** The longest beginning of `text` of at most `bytesMax` bytes in UTF-8, no character cut in two. */
+function cutOff(text: string, bytesMax: number): string {
+  let bytes = 0
+  let end = 0
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > bytesMax) break
+    end += character.length
+  }
+  return text.slice(0, end)
+}

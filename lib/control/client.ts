@@ -1,0 +1,125 @@
+/** A client's end of the control plane: requests out, progress and answers in. */
+import { connect, type Socket } from 'node:net'
+import { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
+import { delimit, MessageSplitter } from './framing.js'
+import {
+  type Progress,
+  type RequestContent,
+  type Response,
+  type ResponseBodies,
+  type ResponseKind,
+  requests,
+  responses,
+} from './messages.js'
+
+export interface RequestOptions {
+  onProgress?: (progress: Progress) => void
+  /** Asks the daemon to cancel; the request then ends as the daemon says, as a rule with WEIR_CANCELLED. */
+  signal?: AbortSignal
+}
+
+interface Pending {
+  resolve: (response: Response) => void
+  reject: (error: WeirError) => void
+  onProgress: (progress: Progress) => void
+}
+
+export class ControlClient {
+  readonly #socket: Socket
+  readonly #path: string
+  readonly #splitter = new MessageSplitter()
+  readonly #pending = new Map<number, Pending>()
+  #lastId = 0
+  #ended: WeirError | null = null
+
+  private constructor(socket: Socket, path: string) {
+    this.#socket = socket
+    this.#path = path
+    socket.on('data', piece => this.#onData(piece))
+    socket.on('error', error => this.#end(error.message))
+    socket.on('close', () => this.#end('the daemon ended the connection'))
+  }
+
+  /** Throws WEIR_DAEMON_UNREACHABLE when nobody serves the socket. */
+  static async connect(path: string): Promise<ControlClient> {
+    return await new Promise((resolve, reject) => {
+      const socket = connect(path)
+      const onError = (cause: NodeJS.ErrnoException) => {
+        const why = cause.code === 'EACCES' ? 'it belongs to another user' : 'start one with "weir daemon"'
+        const text = `no daemon answers on ${path}: ${why}, or name its socket with --socket`
+        reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text, { cause }))
+      }
+      socket.once('error', onError)
+      socket.once('connect', () => {
+        socket.removeListener('error', onError)
+        resolve(new ControlClient(socket, path))
+      })
+    })
+  }
+
+  /** Sends a request and resolves with the field `answer` of what ends it. Throws what the daemon reports. */
+  async request<K extends ResponseKind>(
+    content: RequestContent,
+    answer: K,
+    options: RequestOptions = {},
+  ): Promise<ResponseBodies[K]> {
+    const { onProgress = () => {}, signal } = options
+    if (signal?.aborted) throw new WeirError('WEIR_CANCELLED', 'cancelled before it began')
+    const id = ++this.#lastId
+    const onAbort = () => this.#write(++this.#lastId, { cancel: { requestId: id } })
+    const ended = new Promise<Response>((resolve, reject) =>
+      this.#pending.set(id, { resolve, reject, onProgress }),
+    )
+    this.#write(id, content)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      const response = await ended
+      if (response.body === answer) return response[answer] as ResponseBodies[K]
+      throw new WeirError('WEIR_PROTOCOL', `the daemon answered "${response.body}" where "${answer}" was due`)
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Ends the connection: the daemon cancels what has not finished. */
+  close(): void {
+    this.#socket.destroy()
+    this.#end('closed')
+  }
+
+  #write(id: number, content: RequestContent): void {
+    if (this.#ended) this.#pending.get(id)?.reject(this.#ended)
+    else this.#socket.write(delimit(requests.encode({ id, ...content } as never)))
+  }
+
+  #onData(piece: Buffer): void {
+    try {
+      this.#splitter.push(piece, message => this.#onResponse(responses.decode(message)))
+    } catch (error) {
+      this.#end((error as Error).message)
+      this.#socket.destroy()
+    }
+  }
+
+  #onResponse(response: Response): void {
+    const pending = this.#pending.get(response.id)
+    if (response.id === 0 && response.error) this.#end(response.error.message)
+    else if (response.body === 'progress') pending?.onProgress(response.progress!)
+    else if (pending) {
+      this.#pending.delete(response.id)
+      if (response.error) pending.reject(errorFrom(response.error))
+      else pending.resolve(response)
+    }
+  }
+
+  #end(why: string): void {
+    this.#ended ??= new WeirError('WEIR_DAEMON_UNREACHABLE', `lost the daemon on ${this.#path}: ${why}`)
+    for (const pending of this.#pending.values()) pending.reject(this.#ended)
+    this.#pending.clear()
+  }
+}
+
+function errorFrom({ code, message }: ResponseBodies['error']): WeirError {
+  const known = Object.hasOwn(ERROR_CODES, code)
+  return new WeirError(known ? (code as ErrorCode) : 'WEIR_INTERNAL', known ? message : `${code}: ${message}`)
+}

@@ -1,0 +1,151 @@
+/** The messages of proto/control.proto as plain objects; the units are there. */
+
+import { MessageCodec, messageType } from '../proto/proto.js'
+import { CONTROL_MESSAGE_BYTES_MAX } from './framing.js'
+
+export interface SendRequest {
+  path: string
+  host: string
+  directory: string
+  name: string
+  overwrite: boolean
+  digest: string
+}
+
+export interface GetRequest {
+  host: string
+  path: string
+  directory: string
+  overwrite: boolean
+  name: string
+  digest: string
+}
+
+export interface TrafficRequest {
+  name: string
+  host: string
+  bytes: number
+  startUnixMs: number
+  congestionControl: string
+  options: Record<string, number>
+}
+
+export interface CancelRequest {
+  transferId: string
+  requestId: number
+}
+
+/** What each kind of request carries. */
+export interface RequestBodies {
+  status: object
+  send: SendRequest
+  get: GetRequest
+  traffic: TrafficRequest
+  cancel: CancelRequest
+  stop: object
+  listTransfers: object
+}
+
+export interface Progress {
+  transferId: string
+  bytes: number
+  totalBytes: number
+  rateBps: number
+  windowBytes: number
+  goodputBps: number
+  pathQueueBytes: number
+  pathHops: number
+  rttNs: number
+  baseRttNs: number
+  retransmittedBytes: number
+  timeouts: number
+  state: string
+}
+
+export interface StatusReply {
+  version: string
+  pid: number
+  address: string
+  port: number
+  inbox: string
+  io: string
+  congestionControl: string
+  lineRateBps: number
+  pathMtu: number
+  uptimeSeconds: number
+  residentBytes: number
+  transfers: number
+  receivedBytes: number
+  sentBytes: number
+  share: string
+}
+
+export interface TransferReply {
+  transferId: string
+  /** Where the file is now: in the receiver's inbox, or on this machine. */
+  path: string
+  bytes: number
+  resumedBytes: number
+  seconds: number
+  goodputBps: number
+  retransmittedBytes: number
+  timeouts: number
+  digestKind: string
+  digest: Uint8Array
+  baseRttNs: number
+  maxPathQueueBytes: number
+}
+
+export interface TrafficReply {
+  name: string
+  bytes: number
+  startUnixMs: number
+  fctNs: number
+  goodputBps: number
+  retransmittedBytes: number
+  timeouts: number
+  baseRttNs: number
+}
+
+export interface TransferInfo {
+  transferId: string
+  direction: 'send' | 'receive' | 'get' | 'serve'
+  name: string
+  peer: string
+  progress: Progress | null
+}
+
+/** What each kind of answer carries. */
+export interface ResponseBodies {
+  error: { code: string; message: string }
+  progress: Progress
+  status: StatusReply
+  transfer: TransferReply
+  traffic: TrafficReply
+  cancel: { found: boolean }
+  stop: object
+  listTransfers: { transfers: TransferInfo[] }
+}
+
+export type RequestKind = keyof RequestBodies
+export type ResponseKind = keyof ResponseBodies
+
+/** A decoded request: `body` names the field that is present. */
+export type Request = { id: number; body?: RequestKind } & Partial<RequestBodies>
+export type Response = { id: number; body?: ResponseKind } & Partial<ResponseBodies>
+
+/** Fields that are left out have their default. */
+export type Loose<T> = { [K in keyof T]?: T[K] extends (infer E)[] ? Loose<E>[] : T[K] }
+/** A response as it is handed in: its fields may be left out. */
+export type ResponseContent = { [K in ResponseKind]?: Loose<ResponseBodies[K]> }
+export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
+
+const FILE = 'control.proto'
+export const requests = new MessageCodec<Request>(
+  messageType(FILE, 'weir.control.Request'),
+  CONTROL_MESSAGE_BYTES_MAX,
+)
+export const responses = new MessageCodec<Response>(
+  messageType(FILE, 'weir.control.Response'),
+  CONTROL_MESSAGE_BYTES_MAX,
+)

@@ -1,0 +1,229 @@
+/**
+ * The daemon's end of the control plane: a Unix socket, for its owner alone. What a request does is
+ * registered by name; this file knows the socket, the framing, ids, progress and cancelling.
+ */
+import { existsSync, lstatSync, unlinkSync } from 'node:fs'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { WeirError } from '../errors.js'
+import { delimit, MessageSplitter } from './framing.js'
+import {
+  type Loose,
+  type Progress,
+  type Request,
+  type RequestBodies,
+  type RequestKind,
+  type ResponseContent,
+  requests,
+  responses,
+} from './messages.js'
+import { prepareSocketFolder } from './socket-path.js'
+
+/** Clients at a time. */
+const CLIENTS_MAX = 64
+/** Unfinished requests of one client. */
+const REQUESTS_MAX = 256
+/** Bytes that may wait for a client that does not read; then it is dropped. */
+const UNREAD_BYTES_MAX = 4 * 1024 * 1024
+
+/** What a handler is given besides the request. */
+export interface RequestContext {
+  /** Aborts when the client cancels the request or goes away. */
+  readonly signal: AbortSignal
+  /** Tells the client how it stands; skipped for a client that does not keep up. */
+  progress(progress: Loose<Progress>): void
+}
+
+/** Answers one kind of request: with one field of Response, or by throwing. */
+export type Handler<K extends RequestKind> = (
+  request: RequestBodies[K],
+  context: RequestContext,
+) => Promise<ResponseContent>
+
+/** Told about what deserves a line in the log. */
+export interface ControlEvents {
+  onMalformed?(error: WeirError): void
+  onDefect?(error: unknown): void
+}
+
+export class ControlServer {
+  readonly path: string
+  readonly #events: ControlEvents
+  readonly #handlers = new Map<string, Handler<never>>()
+  readonly #clients = new Set<Client>()
+  #server: Server | null = null
+
+  constructor(path: string, events: ControlEvents = {}) {
+    this.path = path
+    this.#events = events
+    this.registerHandler('cancel', async () => ({ cancel: { found: false } }))
+  }
+
+  /** Says what answers requests of that kind, replacing what did. */
+  registerHandler<K extends RequestKind>(kind: K, handler: Handler<K>): void {
+    this.#handlers.set(kind, handler as Handler<never>)
+  }
+
+  handlerOf(kind: string): Handler<never> | undefined {
+    return this.#handlers.get(kind)
+  }
+
+  /** Begins to listen. A socket that nobody serves is replaced; throws WEIR_BAD_STATE when somebody does. */
+  async listen(): Promise<void> {
+    prepareSocketFolder(this.path)
+    await this.#removeStale()
+    const server = createServer(socket => this.#accept(socket))
+    server.maxConnections = CLIENTS_MAX
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      // The socket file must never be open to others, not even for a moment: bind happens within listen.
+      const umask = process.umask(0o177)
+      try {
+        server.listen(this.path, resolve)
+      } finally {
+        process.umask(umask)
+      }
+    }).catch(cause => {
+      const text = `cannot listen on ${this.path}: ${(cause as Error).message}`
+      throw new WeirError('WEIR_BAD_ARGUMENT', text, { cause })
+    })
+    this.#server = server
+  }
+
+  /** Cancels what runs, drops all clients, removes the socket file. */
+  async close(): Promise<void> {
+    for (const client of this.#clients) client.close()
+    const server = this.#server
+    this.#server = null
+    if (server) await new Promise<void>(resolve => server.close(() => resolve()))
+  }
+
+  #accept(socket: Socket): void {
+    const client = new Client(socket, this, this.#events)
+    this.#clients.add(client)
+    socket.once('close', () => this.#clients.delete(client))
+  }
+
+  async #removeStale(): Promise<void> {
+    if (!existsSync(this.path)) return
+    if (!lstatSync(this.path).isSocket()) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `${this.path} is there and is no socket: remove it, or use --socket`,
+      )
+    }
+    if (await isServed(this.path)) {
+      const text = `a daemon serves ${this.path} already: stop it, or use --socket and --address for a second one`
+      throw new WeirError('WEIR_BAD_STATE', text)
+    }
+    unlinkSync(this.path)
+  }
+}
+
+/** True if somebody accepts connections on the socket. */
+async function isServed(path: string): Promise<boolean> {
+  return await new Promise(resolve => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT')
+    })
+  })
+}
+
+/** One connected client. Whatever it sends, only its own connection suffers. */
+class Client {
+  readonly #socket: Socket
+  readonly #server: ControlServer
+  readonly #events: ControlEvents
+  readonly #splitter = new MessageSplitter()
+  readonly #running = new Map<number, AbortController>()
+
+  constructor(socket: Socket, server: ControlServer, events: ControlEvents) {
+    this.#socket = socket
+    this.#server = server
+    this.#events = events
+    socket.on('data', piece => this.#onData(piece))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      for (const abort of this.#running.values()) abort.abort()
+    })
+  }
+
+  close(): void {
+    this.#socket.end()
+    // Answers that are on their way get a moment to arrive.
+    setTimeout(() => this.#socket.destroy(), 100).unref()
+  }
+
+  #onData(piece: Buffer): void {
+    try {
+      this.#splitter.push(piece, message => this.#onRequest(requests.decode(message)))
+    } catch (error) {
+      const malformed = error as WeirError
+      this.#events.onMalformed?.(malformed)
+      this.#reply(0, { error: { code: malformed.code, message: malformed.message } })
+      this.#socket.removeAllListeners('data')
+      this.#socket.end()
+    }
+  }
+
+  #onRequest(request: Request): void {
+    const { id, body } = request
+    if (id === 0 || this.#running.has(id))
+      throw new WeirError('WEIR_PROTOCOL', `request id ${id} is 0 or in use`)
+    if (this.#running.size >= REQUESTS_MAX) {
+      const message = `at most ${REQUESTS_MAX} requests of one client run at a time`
+      return void this.#reply(id, { error: { code: 'WEIR_FULL', message } })
+    }
+    if (body === 'cancel' && request.cancel!.requestId !== 0)
+      return void this.#cancel(id, request.cancel!.requestId)
+    void this.#run(request)
+  }
+
+  #cancel(id: number, requestId: number): void {
+    const abort = this.#running.get(requestId)
+    abort?.abort()
+    this.#reply(id, { cancel: { found: abort !== undefined } })
+  }
+
+  async #run(request: Request): Promise<void> {
+    const { id, body } = request
+    const abort = new AbortController()
+    this.#running.set(id, abort)
+    const context = {
+      signal: abort.signal,
+      progress: (progress: Loose<Progress>) => {
+        if (!this.#socket.writableNeedDrain) this.#reply(id, { progress })
+      },
+    }
+    try {
+      const handler = this.#server.handlerOf(body ?? '')
+      if (!handler)
+        throw new WeirError('WEIR_PROTOCOL', `this daemon does not answer "${body ?? 'unknown'}" requests`)
+      const content = await handler(request[body!] as never, context)
+      this.#running.delete(id)
+      this.#reply(id, content)
+    } catch (error) {
+      this.#running.delete(id)
+      this.#replyError(id, error)
+    }
+  }
+
+  #replyError(id: number, error: unknown): void {
+    if (!(error instanceof WeirError)) this.#events.onDefect?.(error)
+    const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
+    this.#reply(id, { error: { code, message: (error as Error)?.message ?? String(error) } })
+  }
+
+  #reply(id: number, content: ResponseContent): void {
+    if (!this.#socket.writable) return
+    if (this.#socket.writableLength > UNREAD_BYTES_MAX) {
+      this.#socket.destroy()
+      return
+    }
+    this.#socket.write(delimit(responses.encode({ id, ...content } as never)))
+  }
+}

@@ -1,0 +1,44 @@
+/** Where the control socket is when nobody says so. */
+import { lstatSync, mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { WeirError } from '../errors.js'
+
+/** Longest path of a Unix socket that every system takes, bytes. */
+const PATH_BYTES_MAX = 103
+
+/**
+ * `$WEIR_SOCKET`, else `$XDG_RUNTIME_DIR/weir/daemon.sock`, else `weir-UID/daemon.sock` in the temporary
+ * folder.
+ */
+export function defaultSocketPath(env: NodeJS.ProcessEnv = process.env): string {
+  if (env.WEIR_SOCKET) return env.WEIR_SOCKET
+  if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'daemon.sock')
+  return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'daemon.sock')
+}
+
+/**
+ * Makes the folder of a control socket that is to be created, for its owner alone. Throws WEIR_BAD_ARGUMENT
+ * when the path is too long, or when the folder is somebody else's or open to writing by others: they could
+ * put a socket of their own there.
+ */
+export function prepareSocketFolder(path: string): void {
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `the socket path ${path} is longer than ${PATH_BYTES_MAX} bytes`)
+  }
+  const folder = dirname(path)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    const text = `cannot make ${folder} for the control socket: ${(cause as Error).message}`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text, { cause })
+  }
+  const stat = lstatSync(folder)
+  const sticky = (stat.mode & 0o1000) !== 0
+  const mine = process.getuid === undefined || stat.uid === process.getuid()
+  if ((mine && (stat.mode & 0o022) === 0) || sticky) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `${folder} belongs to another user or others may write to it: choose another place with --socket`,
+  )
+}

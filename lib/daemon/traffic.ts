@@ -1,0 +1,165 @@
+/**
+ * Laboratory traffic: answers the control plane's Traffic requests with flows from memory, and takes the
+ * flows of other hosts.
+ */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Loose, TrafficReply, TrafficRequest } from '../control/messages.js'
+import type { RequestContext } from '../control/server.js'
+import { WeirError } from '../errors.js'
+import type { NicSettings } from '../nic/config.js'
+import type { ConnectOptions } from '../nic/types.js'
+import { SECOND } from '../time/nanos.js'
+import { TrafficFlow } from '../traffic/traffic-flow.js'
+import { TrafficSink } from '../traffic/traffic-sink.js'
+import { Meter } from '../transfer/meter.js'
+import { resolveHost } from '../transfer/resolve.js'
+import { checkController } from './check-controller.js'
+import type { Daemon } from './daemon.js'
+
+/** Flows of one daemon at a time. */
+const FLOWS_MAX = 256
+/** Memory that all incoming flows write to, over and over. */
+const SINK_BYTES = 1 << 20
+/** How often the client hears how its flow stands. */
+const PROGRESS_EVERY_MS = 100
+/** How often a flow that waits looks whether it may go on. */
+const LOOK_EVERY_MS = 2
+/** The longest wait that setTimeout can be given. */
+const WAIT_MS_MAX = 2 ** 31 - 1
+
+/** Begins to take flows, and registers what sends them. */
+export function registerTrafficHandler(daemon: Daemon): void {
+  const { nic, control } = daemon.parts
+  new TrafficSink(nic, SINK_BYTES, true)
+  let flows = 0
+  control.registerHandler('traffic', async (request, context) => {
+    if (flows === FLOWS_MAX) throw new WeirError('WEIR_FULL', `${FLOWS_MAX} flows run here already`)
+    flows++
+    try {
+      return { traffic: await runFlow(daemon, request, context) }
+    } finally {
+      flows--
+    }
+  })
+}
+
+async function runFlow(
+  daemon: Daemon,
+  request: TrafficRequest,
+  context: RequestContext,
+): Promise<Loose<TrafficReply>> {
+  const { nic, loop } = daemon.parts
+  const waitMs = request.startUnixMs > 0 ? request.startUnixMs - Date.now() : 0
+  if (!(waitMs <= WAIT_MS_MAX)) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `flow ${request.name}: its start lies more than 24 days ahead`)
+  }
+  const connect = connectOptions(request, nic.settings)
+  const remote = await resolveHost(request.host, nic.address)
+  // Aborts when there is nothing to wait for any more: the flow has ended, or nobody wants it.
+  const over = new AbortController()
+  const onAbort = () => over.abort()
+  const { name, bytes } = request
+  const flow = new TrafficFlow(loop.now(), nic, remote, {
+    name,
+    bytes,
+    storage: true,
+    connect,
+    onDone: onAbort,
+  })
+  loop.wake()
+  context.signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await ready(flow, context.signal)
+    await sleep(Math.max(0, request.startUnixMs - Date.now()), undefined, { signal: over.signal }).catch(
+      () => {},
+    )
+    check(flow, context.signal)
+    const startUnixMs = Date.now()
+    flow.start(loop.now())
+    loop.wake()
+    await reportUntil(over.signal, daemon, flow, context)
+    check(flow, context.signal)
+    return replyOf(flow, startUnixMs)
+  } finally {
+    context.signal.removeEventListener('abort', onAbort)
+    flow.close(loop.now())
+    loop.wake()
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a controller or an option that does not exist. */
+function connectOptions(
+  { congestionControl, options }: TrafficRequest,
+  settings: NicSettings,
+): ConnectOptions {
+  if (congestionControl === '') return {}
+  const cc = { name: congestionControl, options }
+  checkController(cc, settings.lineRateBps, settings.pathMtu)
+  return { cc }
+}
+
+/** Waits for the connection and its base RTT: a flow's time does not count them. */
+async function ready(flow: TrafficFlow, signal: AbortSignal): Promise<void> {
+  check(flow, signal)
+  while (!flow.established || flow.connection.stats.baseRttNs === 0) {
+    await sleep(LOOK_EVERY_MS)
+    check(flow, signal)
+  }
+}
+
+/** Throws when the flow has failed or nobody wants it any more. */
+function check(flow: TrafficFlow, signal: AbortSignal): void {
+  if (flow.error) throw flow.error
+  if (signal.aborted) throw new WeirError('WEIR_CANCELLED', `flow ${flow.name} was cancelled`)
+}
+
+async function reportUntil(
+  over: AbortSignal,
+  daemon: Daemon,
+  flow: TrafficFlow,
+  context: RequestContext,
+): Promise<void> {
+  const { loop } = daemon.parts
+  const meter = new Meter(loop.now())
+  const report = () => {
+    const { stats } = flow.connection
+    context.progress({
+      bytes: flow.ackedBytes,
+      totalBytes: flow.bytes,
+      goodputBps: meter.sample(loop.now(), flow.ackedBytes),
+      rateBps: stats.rateBps,
+      windowBytes: stats.windowBytes,
+      pathQueueBytes: stats.pathQueueBytes,
+      pathHops: stats.pathHops,
+      rttNs: stats.rttNs,
+      baseRttNs: stats.baseRttNs,
+      retransmittedBytes: stats.retransmittedBytes,
+      timeouts: stats.timeouts,
+      state: 'streaming',
+    })
+  }
+  const timer = setInterval(report, PROGRESS_EVERY_MS)
+  try {
+    report()
+    if (!over.aborted) await once(over, 'abort')
+    report()
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+function replyOf(flow: TrafficFlow, startUnixMs: number): Loose<TrafficReply> {
+  const { stats } = flow.connection
+  const fctNs = flow.endNs - flow.startNs
+  return {
+    name: flow.name,
+    bytes: flow.bytes,
+    startUnixMs,
+    fctNs,
+    goodputBps: fctNs > 0 ? (flow.bytes * 8 * SECOND) / fctNs : 0,
+    retransmittedBytes: stats.retransmittedBytes,
+    timeouts: stats.timeouts,
+    baseRttNs: stats.baseRttNs,
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * One Ethernet frame in one pooled slot.
+ *
+ * `bytes` and `view` are made once, at start-up. A frame always begins with its Ethernet header at byte 0,
+ * whatever port it came by: a port on an ordinary socket writes the headers that the kernel keeps from it.
+ *
+ * `length` counts the bytes that are really there, `wireLength` those that the frame takes on the wire
+ * (without the 4 bytes of FCS). In virtual time the payload is not materialised: the slot holds the real
+ * headers up to the payload, `length` stops there, and `wireLength` counts payload, pad and ICRC too.
+ *
+ * The offsets are filled in by `parseFrame` of lib/wire (receive) or by the tx pipeline (transmit); -1 = absent.
+ */
+export class Frame {
+  readonly slot: number
+  readonly bytes: Buffer
+  readonly view: DataView
+  /** Bytes present in `bytes`. */
+  length = 0
+  /** Bytes on the wire, without FCS; greater than `length` when the payload is not materialised. */
+  wireLength = 0
+  /** Index of the port that the frame came in by, or is to leave by. */
+  port = 0
+  /** When the last bit leaves the egress link, set by the node that transmits. */
+  departNs = 0
+  /** When the frame entered the queue it is in. */
+  enqueuedNs = 0
+  /** Offset of the IP header. */
+  l3 = -1
+  /** Offset of the UDP header. */
+  l4 = -1
+  /** Offset of the INT shim. */
+  shim = -1
+  /** Offset of the BTH. */
+  bth = -1
+  /** Offset of the transport payload, after BTH and its extended headers. */
+  payload = -1
+  /** Bytes of transport payload, without pad and ICRC; counts bytes that are not materialised. */
+  payloadLength = 0
+  /** Kept by FramePool: true while somebody owns the frame. */
+  taken = false
+
+  constructor(slot: number, bytes: Buffer) {
+    this.slot = slot
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** True if every byte of the frame is in the slot. */
+  get materialised(): boolean {
+    return this.length === this.wireLength
+  }
+
+  /** Forgets the contents; the bytes stay as they are. */
+  reset(): void {
+    this.length = 0
+    this.wireLength = 0
+    this.port = 0
+    this.departNs = 0
+    this.enqueuedNs = 0
+    this.l3 = -1
+    this.l4 = -1
+    this.shim = -1
+    this.bth = -1
+    this.payload = -1
+    this.payloadLength = 0
+  }
+
+  /** Makes this frame a copy of `other`: bytes, lengths and offsets. */
+  copyFrom(other: Frame): void {
+    this.bytes.set(other.bytes.subarray(0, other.length), 0)
+    this.length = other.length
+    this.wireLength = other.wireLength
+    this.port = other.port
+    this.departNs = other.departNs
+    this.enqueuedNs = other.enqueuedNs
+    this.l3 = other.l3
+    this.l4 = other.l4
+    this.shim = other.shim
+    this.bth = other.bth
+    this.payload = other.payload
+    this.payloadLength = other.payloadLength
+  }
+}

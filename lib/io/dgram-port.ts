@@ -1,0 +1,213 @@
+import type { Frame } from '../frame/frame.js'
+import type { FramePool } from '../frame/frame-pool.js'
+import { HostAddress } from '../wire/address.js'
+import * as ipv4 from '../wire/ipv4.js'
+import * as udp from '../wire/udp.js'
+import { AddressCache } from './address-cache.js'
+import { DatagramSocket, IN_FLIGHT_MAX, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
+import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
+import { FrameRing } from './frame-ring.js'
+import { interfaceMtu } from './interface-mtu.js'
+import { PeerSockets } from './peer-sockets.js'
+import { type DropReason, type Port, PortCounters } from './port.js'
+
+export interface DgramPortOptions {
+  pool: FramePool
+  /** This host's address: literal, and one of its own. Default 127.0.0.1: nobody else can reach it. */
+  address?: string
+  /** The ports to bind, and to send to. Frames say 4791 and 4792 whatever these are. */
+  rocePort?: number
+  intPort?: number
+  /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
+  mtu?: number
+  /** Received frames that wait for `receive`; a power of two. Default 1024. */
+  ringFrames?: number
+  maxInFlight?: number
+  socketBufferBytes?: number
+}
+
+/**
+ * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to
+ * itself: they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends
+ * every datagram from one source port (`fixedSourcePort`).
+ *
+ * That source port is none of those that it receives by, so that many sockets can share it, one connected to each
+ * peer (see PeerSocket), while nobody else can bind those that receive. Packets with a shim, which are those of every flow that is
+ * paced by telemetry, and their acknowledgements, leave by the connected sockets.
+ */
+export class DgramPort implements Port {
+  readonly mtu: number
+  readonly counters = new PortCounters()
+  readonly address: string
+  readonly #pool: FramePool
+  readonly #ring: FrameRing
+  readonly #rocePort: number
+  readonly #intPort: number
+  readonly #family: 4 | 6
+  readonly #addresses = new AddressCache()
+  readonly #headers4: HeaderWriter4
+  readonly #headers6: HeaderWriter6
+  #roce!: DatagramSocket
+  #int!: DatagramSocket
+  /** Sends what has no connected socket; nothing is received by it. */
+  #any!: DatagramSocket
+  #peers!: PeerSockets
+  #closed = false
+  #readable = () => {}
+  #writable = () => {}
+
+  /** Binds its sockets. Throws WEIR_BAD_ARGUMENT when the address or a port cannot be bound. */
+  static async open(options: DgramPortOptions): Promise<DgramPort> {
+    const port = new DgramPort(options)
+    const common = {
+      pool: options.pool,
+      counters: port.counters,
+      maxInFlight: options.maxInFlight ?? IN_FLIGHT_MAX,
+      socketBufferBytes: options.socketBufferBytes ?? SOCKET_BUFFER_BYTES,
+      onWritable: () => port.#writable(),
+    }
+    const opened: DatagramSocket[] = []
+    const open = async (localPort: number, shared: boolean, onDatagram: OnDatagram) => {
+      const socket = await DatagramSocket.open({
+        ...common,
+        address: port.address,
+        port: localPort,
+        shared,
+        onDatagram,
+      })
+      opened.push(socket)
+      return socket
+    }
+    const receiver = (localPort: number, frames: number) =>
+      open(localPort, false, (bytes, address, from) => port.#onDatagram(bytes, address, from, frames))
+    try {
+      port.#roce = await receiver(port.#rocePort, udp.PORT_ROCE)
+      port.#int = await receiver(port.#intPort, udp.PORT_INT)
+      const ignore = () => {}
+      port.#any = await open(sourcePortFor(port.#rocePort), true, ignore).catch(() => open(0, true, ignore))
+    } catch (error) {
+      await Promise.all(opened.map(socket => socket.close()))
+      throw error
+    }
+    const from = { localAddress: port.address, localPort: port.#any.port }
+    port.#peers = new PeerSockets({ ...common, ...from, port: port.#intPort })
+    return port
+  }
+
+  private constructor(options: DgramPortOptions) {
+    this.address = options.address ?? '127.0.0.1'
+    const local = HostAddress.parse(this.address)
+    this.#family = local.family
+    this.#pool = options.pool
+    this.#ring = new FrameRing(options.ringFrames ?? 1024)
+    this.#rocePort = options.rocePort ?? udp.PORT_ROCE
+    this.#intPort = options.intPort ?? udp.PORT_INT
+    this.mtu = options.mtu ?? interfaceMtu(this.address)
+    this.#headers4 = new HeaderWriter4(local.ipv4)
+    this.#headers6 = new HeaderWriter6(local.gid)
+  }
+
+  get fixedSourcePort(): number {
+    return this.#any.port
+  }
+
+  get receiveBudgetBytes(): number {
+    return this.#roce.receiveBudgetBytes
+  }
+
+  receive(): Frame | null {
+    return this.#ring.shift()
+  }
+
+  canTransmit(): boolean {
+    return this.#any.canSend() && this.#peers.canSend()
+  }
+
+  transmit(frame: Frame): void {
+    const fault = this.#faultOf(frame)
+    if (fault !== null) {
+      this.counters.drops[fault]++
+      this.#pool.give(frame)
+      return
+    }
+    const { l3, l4, view } = frame
+    const address =
+      this.#family === 4
+        ? this.#addresses.text4(ipv4.destination(view, l3))
+        : this.#addresses.text6(view, l3 + 24)
+    const start = l4 + udp.BYTES
+    if (udp.destinationPort(view, l4) === udp.PORT_ROCE) {
+      this.#any.send(frame, start, null, this.#rocePort, address)
+      return
+    }
+    const peer = this.#closed ? null : this.#peers.find(address)
+    if (peer === null) this.#any.send(frame, start, null, this.#intPort, address)
+    else if (this.#peers.canSend()) peer.send(frame, start)
+    else {
+      this.counters.drops.txFull++
+      this.#pool.give(frame)
+    }
+  }
+
+  onReadable(callback: () => void): void {
+    this.#readable = callback
+  }
+
+  onWritable(callback: () => void): void {
+    this.#writable = callback
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([this.#roce.close(), this.#int.close(), this.#any.close(), this.#peers.close()])
+    for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
+  }
+
+  #onDatagram(bytes: Buffer, address: string, from: number, localPort: number): void {
+    const { drops } = this.counters
+    const start = this.#family === 4 ? HEADER_BYTES_V4 : HEADER_BYTES_V6
+    if (this.#ring.full) {
+      drops.ringFull++
+      return
+    }
+    if (start + bytes.length > this.#pool.slotBytes) {
+      drops.tooLong++
+      return
+    }
+    const frame = this.#pool.take()
+    if (frame === null) {
+      drops.poolEmpty++
+      return
+    }
+    if (this.#family === 4) {
+      this.#headers4.write(frame, this.#addresses.ipv4Of(address), from, localPort, bytes.length)
+    } else {
+      this.#headers6.write(frame, this.#addresses.gidOf(address), from, localPort, bytes.length)
+    }
+    frame.bytes.set(bytes, start)
+    this.counters.rxFrames++
+    this.counters.rxBytes += frame.length
+    const wasEmpty = this.#ring.size === 0
+    this.#ring.push(frame)
+    if (wasEmpty) this.#readable()
+  }
+
+  #faultOf(frame: Frame): DropReason | null {
+    const { l3, l4, view } = frame
+    if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'
+    if (ipv4.version(view, l3) !== this.#family) return 'malformed'
+    const port = udp.destinationPort(view, l4)
+    if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return 'malformed'
+    return frame.length - l3 > this.mtu ? 'tooLong' : null
+  }
+}
+
+type OnDatagram = (bytes: Buffer, address: string, port: number) => void
+
+/**
+ * Source ports of RoCEv2 lie in 0xc000 to 0xffff. The same for all hosts with the same ports, so that both
+ * directions of a connection have it, and a symmetric hash sends them by one path. Never one of the ports that receive.
+ */
+function sourcePortFor(rocePort: number): number {
+  return 0xc000 | ((rocePort + 0x1000) & 0x3fff)
+}

@@ -1,0 +1,93 @@
+import type { Node } from '../frame/node.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Port } from './port.js'
+import { type Driven, RealTimeLoop } from './real-time-loop.js'
+
+export interface HostLoopOptions {
+  node: Node
+  port: Port
+  clock?: () => Nanos
+  busyPoll?: boolean
+  /** See RealTimeLoopOptions. */
+  spinNs?: Nanos
+  /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
+  onError?: (error: unknown) => void
+}
+
+/** Frames received and frames sent in one round before the event loop gets its turn. */
+const BATCH_FRAMES = 64
+
+/**
+ * Drives one node over one port in real time: frames in, deadlines kept, frames out. Call `wake` after a command
+ * given to the node from outside its own callbacks.
+ */
+export class HostLoop implements Driven {
+  readonly #node: Node
+  readonly #port: Port
+  readonly #loop: RealTimeLoop
+
+  constructor(options: HostLoopOptions) {
+    this.#node = options.node
+    this.#port = options.port
+    this.#loop = new RealTimeLoop(this, {
+      clock: options.clock,
+      busyPoll: options.busyPoll,
+      spinNs: options.spinNs,
+      onError: options.onError ?? throwLater,
+    })
+    this.#port.onReadable(() => this.#loop.wake())
+    this.#port.onWritable(() => this.#loop.wake())
+  }
+
+  /** The time that the node is driven by: integer nanoseconds, monotonic. */
+  now(): Nanos {
+    return this.#loop.now()
+  }
+
+  /** Rounds run so far: how often the loop had something to do, or looked. */
+  get rounds(): number {
+    return this.#loop.rounds
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  wake(): void {
+    this.#loop.wake()
+  }
+
+  /** Stops; the port is the caller's to close. */
+  close(): void {
+    this.#loop.close()
+  }
+
+  round(now: Nanos): boolean {
+    let received = 0
+    for (; received < BATCH_FRAMES; received++) {
+      const frame = this.#port.receive()
+      if (frame === null) break
+      this.#node.onFrame(now, 0, frame)
+    }
+    if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
+    let sent = 0
+    while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
+      const frame = this.#node.pollTransmit(now)
+      if (frame === null) return received === BATCH_FRAMES
+      this.#port.transmit(frame)
+      sent++
+    }
+    return sent === BATCH_FRAMES || received === BATCH_FRAMES
+  }
+
+  nextDeadline(): Nanos {
+    // While the port is full its own event ends the wait: the node's deadline would only spin.
+    return this.#port.canTransmit() ? this.#node.nextTimeout() : NEVER
+  }
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error
+  })
+}

@@ -1,0 +1,87 @@
+import type { Frame } from '../frame/frame.js'
+
+/**
+ * Where frames enter and leave the process. A port is polled: the driver takes frames until `receive` returns
+ * null, and hands frames over while `canTransmit` is true. What comes in and goes out is always a whole
+ * Ethernet frame, whatever the port keeps of it on its own wire, so that parser, ICRC and printer are the
+ * same over every port. Tracing and fault injection are ports that wrap a port.
+ */
+export interface Port {
+  /** Bytes of the largest IP packet that this port carries whole. */
+  readonly mtu: number
+  /**
+   * The UDP source port that every frame leaves with, whatever its header says, or 0 when the frame's own one
+   * stays. The NIC writes this number before it computes the ICRC, which covers it.
+   */
+  readonly fixedSourcePort: number
+  /** Payload bytes in 4 KiB datagrams that can wait unread before the kernel drops: a bound on bytes in flight. */
+  readonly receiveBudgetBytes: number
+  readonly counters: PortCounters
+  /** The next frame that arrived, or null. The caller owns it. */
+  receive(): Frame | null
+  /** False while as many frames as the port allows are on their way out. */
+  canTransmit(): boolean
+  /** Sends a frame and owns it from here on. Called when `canTransmit` is false, it drops and counts it. */
+  transmit(frame: Frame): void
+  /** `callback` is called when `receive` has something to give after it had nothing. */
+  onReadable(callback: () => void): void
+  /** `callback` is called when `canTransmit` turns true after it was false. */
+  onWritable(callback: () => void): void
+  /** Gives back every frame that the port holds; resolves when its sockets are closed. */
+  close(): Promise<void>
+}
+
+/** Why a port dropped a frame. */
+export const DROP_REASONS = [
+  /** Arrived while all slots of the pool were in use. */
+  'poolEmpty',
+  /** Arrived while the ring of received frames was full. */
+  'ringFull',
+  /** Longer than a slot, or than the port's MTU. */
+  'tooLong',
+  /** Too short for the headers that it must have, or with headers that are wrong. */
+  'malformed',
+  /** A VXLAN network identifier that nobody here has. */
+  'unknownVni',
+  /** From an address that is not the configured peer's. */
+  'unknownPeer',
+  /** Handed over while `canTransmit` was false. */
+  'txFull',
+  /** The socket refused it. */
+  'txError',
+  /** Handed over after `close`, or under way when the port was closed. */
+  'closed',
+  /** Lost on purpose by a FaultPort. */
+  'fault',
+] as const
+export type DropReason = (typeof DROP_REASONS)[number]
+
+/** Always current; read them, do not write them. */
+export class PortCounters {
+  rxFrames = 0
+  /** Bytes of Ethernet frames, without FCS. */
+  rxBytes = 0
+  txFrames = 0
+  txBytes = 0
+  /** Errors that the socket reported while receiving; no frame was attached to them. */
+  rxErrors = 0
+  readonly drops: Record<DropReason, number> = {
+    poolEmpty: 0,
+    ringFull: 0,
+    tooLong: 0,
+    malformed: 0,
+    unknownVni: 0,
+    unknownPeer: 0,
+    txFull: 0,
+    txError: 0,
+    closed: 0,
+    fault: 0,
+  }
+
+  /** Drops for any reason. */
+  get dropped(): number {
+    let sum = 0
+    for (const reason of DROP_REASONS) sum += this.drops[reason]
+    return sum
+  }
+}

@@ -1,0 +1,162 @@
+import type { OptionValues } from '../cc/options.js'
+import type { CmOptions } from '../cm/options.js'
+import { WeirError } from '../errors.js'
+import type { FramePool } from '../frame/frame-pool.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import * as intShim from '../wire/int-shim.js'
+import type { MacAddress } from '../wire/mac.js'
+import type { IcrcMode } from './rx-pipeline.js'
+import type { ConnectOptions } from './types.js'
+
+export interface NicConfig {
+  address: HostAddress
+  pool: FramePool
+  /** Source of 32-bit whole numbers: keys, PSNs, ports, ids. */
+  random: () => number
+  /** Of the host's link, bit/s; flows start at this rate and never exceed it. */
+  lineRateBps: number
+  mac?: MacAddress
+  /** Where every frame is sent: the switch at the other end of the link. */
+  peerMac?: MacAddress
+  /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
+  pathMtu?: number
+  /** Controller of connections that do not name their own. Default hpcc. */
+  cc?: { name: string; options: OptionValues }
+  /** Shim of data packets, when the controller wants telemetry. Default wide, 5 slots. */
+  int?: { format: 'wide' | 'compact'; hops: number }
+  /** T of every connection; default: measured at connect. */
+  baseRttNs?: Nanos
+  /** One ACK per so many packets. Default 1. */
+  ackEveryPackets?: number
+  /** Default 7. */
+  retryCount?: number
+  /** Default 7: without end. */
+  rnrRetry?: number
+  /** Rounded up to 4.096 us * 2^n. Default 67 ms. */
+  ackTimeoutNs?: Nanos
+  /** Connections at a time. Default 1024. */
+  connectionsMax?: number
+  /** Unacknowledged packets of one connection, a power of two. Default 8192. */
+  packetsInFlightMax?: number
+  /** Work requests of one queue. Default 128. */
+  queueDepth?: number
+  /** How ICRCs are made and checked. Default whole. */
+  icrc?: IcrcMode
+  /** The port can send from this UDP port only. Default: each connection draws its own. */
+  fixedSourcePort?: number
+  /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
+  receiveBudgetBytes?: number
+  /** Lateness of the driving loop that pacing makes good. Default 0, as in virtual time. */
+  slackNs?: Nanos
+  /** Timeouts and bounds of the connection manager. Default: as Linux. */
+  cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'random'>>
+}
+
+/** A NIC's settings, checked, with defaults filled in. */
+export type NicSettings = Required<Omit<NicConfig, 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'>> &
+  Pick<NicConfig, 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'>
+
+/** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
+export function nicSettings(config: NicConfig): NicSettings {
+  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+  const settings: NicSettings = {
+    mac: macOf(config.address),
+    peerMac: 0x02_57_45_49_52_00,
+    pathMtu: 1024,
+    cc: { name: 'hpcc', options: {} },
+    int: { format: 'wide', hops: 5 },
+    ackEveryPackets: 1,
+    retryCount: 7,
+    rnrRetry: 7,
+    ackTimeoutNs: 67_108_864,
+    connectionsMax: 1024,
+    packetsInFlightMax: 8192,
+    queueDepth: 128,
+    icrc: 'whole',
+    slackNs: 0,
+    cm: {},
+    ...(given as unknown as NicConfig),
+  }
+  check(settings)
+  return settings
+}
+
+export function intFormat(settings: NicSettings): number {
+  return settings.int.format === 'wide' ? intShim.FORMAT_WIDE : intShim.FORMAT_COMPACT
+}
+
+/** Exponent n of the smallest 4.096 us * 2^n that is not below `ns`, 0 to 31; 0 = never. */
+export function timeoutExponent(ns: Nanos): number {
+  if (ns === 0) return 0
+  return Math.min(31, Math.max(1, Math.ceil(Math.log2(ns / 4096))))
+}
+
+/** A locally administered MAC that follows from the address. */
+export function macOf(address: HostAddress): MacAddress {
+  let low = 0
+  for (let i = 12; i < 16; i++) low = low * 256 + address.gid[i]!
+  return 0x02_57_00_00_00_00 + low
+}
+
+const PATH_MTUS = [256, 512, 1024, 2048, 4096]
+const ACK_TIMEOUT_MAX_NS = 4096 * 2 ** 31
+/** A second: a pacing clock or a base RTT beyond it is a mistake of units. */
+const SLACK_MAX_NS = 1e9
+const BASE_RTT_MAX_NS = 60e9
+
+function check(settings: NicSettings): void {
+  const power = settings.packetsInFlightMax
+  if (!Number.isInteger(power) || power < 2 || power > 1 << 20 || (power & (power - 1)) !== 0) {
+    throw bad('packetsInFlightMax', 'a power of two from 2 to 1048576', power)
+  }
+  if (!(settings.lineRateBps >= 1000 && settings.lineRateBps <= 1e12)) {
+    throw bad('lineRateBps', '1 kbit/s to 1 Tbit/s', settings.lineRateBps)
+  }
+  checkPathMtu(settings.pathMtu)
+  oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
+  oneOf('int.format', settings.int.format, ['wide', 'compact'])
+  whole('int.hops', settings.int.hops, 1, 15)
+  whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
+  whole('retryCount', settings.retryCount, 0, 7)
+  whole('rnrRetry', settings.rnrRetry, 0, 7)
+  whole('queueDepth', settings.queueDepth, 1, 65_536)
+  between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
+  between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
+  checkBaseRtt(settings.baseRttNs)
+  whole('receiveBudgetBytes', settings.receiveBudgetBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
+  whole('fixedSourcePort', settings.fixedSourcePort ?? 1, 1, 0xffff)
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */
+export function checkConnectOptions(options: ConnectOptions): void {
+  if (options.pathMtu !== undefined) checkPathMtu(options.pathMtu)
+  checkBaseRtt(options.baseRttNs)
+  whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
+}
+
+function checkPathMtu(value: number): void {
+  if (!PATH_MTUS.includes(value)) throw bad('pathMtu', `one of ${PATH_MTUS.join(', ')}`, value)
+}
+
+/** 0 and absent: T is measured. */
+function checkBaseRtt(value: Nanos | undefined): void {
+  between('baseRttNs', value ?? 0, 0, BASE_RTT_MAX_NS)
+}
+
+function whole(name: string, value: number, least: number, most: number): void {
+  if (!Number.isInteger(value)) throw bad(name, `a whole number from ${least} to ${most}`, value)
+  between(name, value, least, most)
+}
+
+function between(name: string, value: number, least: number, most: number): void {
+  if (!(value >= least && value <= most)) throw bad(name, `${least} to ${most}`, value)
+}
+
+function oneOf(name: string, value: string, choices: readonly string[]): void {
+  if (!choices.includes(value)) throw bad(name, `one of ${choices.join(', ')}`, value)
+}
+
+function bad(name: string, range: string, value: unknown): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `NIC: ${name} is ${range}, not ${value}`)
+}

@@ -1,0 +1,376 @@
+import { ConnectionManager } from '../cm/connection-manager.js'
+import type { CmEvent, ConnectRequest, Established, PeerParameters } from '../cm/events.js'
+import { flowLabelFor, udpSourcePortOfQpns } from '../cm/flow-label.js'
+import { MadDatagram } from '../cm/outbox.js'
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import { CompletionQueue } from '../qp/completion-queue.js'
+import { Access } from '../qp/memory.js'
+import { QpState, QueuePair, TxKind } from '../qp/queue-pair.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
+import { HostAddress } from '../wire/address.js'
+import { Reason } from '../wire/cm/rej.js'
+import * as ipv4 from '../wire/ipv4.js'
+import { ConcurrentFlows } from './concurrent-flows.js'
+import { checkConnectOptions, intFormat, timeoutExponent } from './config.js'
+import { Flow, type FlowPhase } from './flow.js'
+import { HostHeaders } from './host-headers.js'
+import type { Nic } from './nic.js'
+import { NicConnection } from './nic-connection.js'
+import { heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
+import type { TxPipeline } from './tx-pipeline.js'
+import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
+
+const READS_OUTSTANDING = 16
+const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/**
+ * Makes and ends connections: joins the connection manager's events to flows, and both to the applications'
+ * handlers. What two weirs tell each other beyond the standard travels in the messages' private data.
+ */
+export class Connections {
+  readonly #nic: Nic
+  readonly #cm: ConnectionManager
+  readonly #listeners = new Map<number, Listener>()
+  readonly #byCmId = new Map<number, Flow>()
+  readonly #datagram = new MadDatagram()
+  #datagramPsn = 0
+  readonly #concurrent = new ConcurrentFlows()
+  readonly #headers: HostHeaders
+
+  constructor(nic: Nic) {
+    const { settings } = nic
+    this.#nic = nic
+    this.#headers = new HostHeaders(settings)
+    this.#datagramPsn = settings.random() & 0xffffff
+    this.#cm = new ConnectionManager({
+      caGuid: BigInt(settings.mac),
+      addresses: [settings.address],
+      random: settings.random,
+      connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
+      pendingRequestsMax: settings.connectionsMax,
+      ...settings.cm,
+    })
+  }
+
+  // ---- For applications
+
+  listen(port: number, listener: Listener): void {
+    this.#cm.listen(port)
+    this.#listeners.set(port, listener)
+  }
+
+  unlisten(port: number): void {
+    this.#cm.unlisten(port)
+    this.#listeners.delete(port)
+  }
+
+  connect(
+    now: Nanos,
+    remote: HostAddress,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+  ): Connection {
+    this.#nic.checkController(options.cc)
+    checkConnectOptions(options)
+    const flow = this.#makeFlow(remote, handler, 'connecting', options.pathMtu, options.cc)
+    try {
+      this.#request(now, flow, port, options)
+    } catch (error) {
+      this.#abandon(flow)
+      throw error
+    }
+    flow.handler.onCreated?.(now, flow.connection)
+    return flow.connection
+  }
+
+  #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
+    const { remote } = flow
+    flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
+    flow.sourcePort = options.sourcePort ?? 0xc000 + (this.#nic.settings.random() & 0x3fff)
+    flow.headers = this.#headers.forFlow(remote, flow.sourcePort)
+    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    flow.receivePsn = this.#nic.settings.random() & 0xffffff
+    flow.cmId = this.#cm.connect(now, {
+      remote,
+      port,
+      qpn: flow.qpn,
+      startingPsn: flow.receivePsn,
+      pathMtu: flow.pathMtu,
+      responderResources: READS_OUTSTANDING,
+      initiatorDepth: READS_OUTSTANDING,
+      retryCount: this.#nic.settings.retryCount,
+      rnrRetry: this.#nic.settings.rnrRetry,
+      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+      flowLabel: flowLabelFor(flow.sourcePort),
+      privateData: ownWords(this.#nic.settings, flow, options.privateData),
+    })
+    this.#byCmId.set(flow.cmId, flow)
+  }
+
+  /** A connection's application gave it work. */
+  flowChanged(now: Nanos, flow: Flow): void {
+    this.#nic.flowChanged(now, flow)
+  }
+
+  disconnect(now: Nanos, flow: Flow): void {
+    if (flow.phase === 'closed' || flow.phase === 'failing') return
+    this.#cm.disconnect(now, flow.cmId)
+    this.#flush(now, flow)
+    if (flow.phase === 'connecting' || flow.phase === 'accepting') this.#close(now, flow, null)
+    else flow.phase = 'closing'
+  }
+
+  /**
+   * The queue pair is in error. What it still has to say (the NAK that tells the peer why) goes first; then the peer is
+   * told that the connection is over, and the handler hears why.
+   */
+  fail(now: Nanos, flow: Flow, error: WeirError): void {
+    if (flow.phase === 'closed' || flow.phase === 'failing') return
+    flow.phase = 'failing'
+    flow.failure = error
+    this.finishFailing(now, flow)
+  }
+
+  /** Goes on with `fail` once the queue pair is silent. */
+  finishFailing(now: Nanos, flow: Flow): void {
+    if (flow.phase !== 'failing' || flow.qp.peekTransmit(false) !== TxKind.NONE) return
+    this.#cm.disconnect(now, flow.cmId)
+    this.#close(now, flow, flow.failure)
+  }
+
+  // ---- For the NIC
+
+  get wantsToSend(): boolean {
+    return this.#cm.pendingTransmits > 0
+  }
+
+  nextTimeout(): Nanos {
+    return this.#cm.nextTimeout()
+  }
+
+  onTimeout(now: Nanos): void {
+    if (this.#cm.nextTimeout() <= now) this.#cm.onTimeout(now)
+  }
+
+  nextDatagram(now: Nanos, tx: TxPipeline): Frame | null {
+    if (!this.#cm.pollTransmit(now, this.#datagram)) return null
+    this.#datagramPsn = (this.#datagramPsn + 1) & 0xffffff
+    return tx.managementDatagram(
+      this.#headers.forManagement(this.#datagram.destination),
+      this.#datagram.bytes,
+      this.#datagramPsn,
+    )
+  }
+
+  onDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
+    const from =
+      this.#nic.address.family === 4
+        ? HostAddress.fromIpv4(ipv4.source(frame.view, frame.l3))
+        : HostAddress.fromGid(frame.bytes, frame.l3 + 8)
+    this.#cm.onMad(now, from, frame.view, at, end)
+    this.dispatch(now)
+  }
+
+  /** A packet of the flow arrived: the first one stands in for a lost RTU. */
+  onTraffic(now: Nanos, flow: Flow): void {
+    if (flow.phase === 'accepting') {
+      this.#cm.onDataArrived(now, flow.qpn)
+      this.dispatch(now)
+    }
+    if (flow.echoBytes > 0) this.#concurrent.onData(now, flow)
+  }
+
+  /** Flows that send to this host now: what the receiver reports as N. */
+  get concurrentFlows(): number {
+    return this.#concurrent.count
+  }
+
+  /** Carries out what the connection manager has to say. */
+  dispatch(now: Nanos): void {
+    for (let event = this.#cm.pollEvent(); event !== null; event = this.#cm.pollEvent())
+      this.#onEvent(now, event)
+  }
+
+  // ---- Events of the connection manager
+
+  #onEvent(now: Nanos, event: CmEvent): void {
+    if (event.type === 'connectRequest') {
+      this.#onRequest(now, event)
+      return
+    }
+    const flow = this.#byCmId.get(event.id)
+    if (flow === undefined) return
+    if (event.type === 'established') this.#onEstablished(now, flow, event)
+    else if (event.type === 'rejected') this.#close(now, flow, rejection(flow, event))
+    else if (event.type === 'timedOut') {
+      const what = `${flow.remote} did not answer: is a daemon running there?`
+      this.#close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
+    } else if (event.type === 'disconnected') {
+      this.#flush(now, flow)
+      const orderly = event.cause === 'local' || event.cause === 'peer'
+      const what = `connection to ${flow.remote} was lost (${event.cause})`
+      const lost = orderly ? null : new WeirError('WEIR_CONNECTION_LOST', what)
+      this.#close(now, flow, flow.failure ?? lost)
+    }
+  }
+
+  #onRequest(now: Nanos, request: ConnectRequest): void {
+    const words = spokenWords(request.privateData)
+    let flow: Flow
+    try {
+      const listener = this.#listeners.get(request.port)
+      if (listener === undefined)
+        throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
+      this.#nic.table.checkRoom()
+      const privateData = words?.applicationData ?? request.privateData
+      const handler = listener.accept(now, { remote: request.remote, port: request.port, privateData })
+      flow = this.#makeFlow(request.remote, handler, 'accepting', request.pathMtu || undefined, undefined)
+    } catch (error) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
+      return
+    }
+    flow.cmId = request.id
+    this.#byCmId.set(flow.cmId, flow)
+    flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
+    heed(flow, words)
+    flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
+    flow.sourcePort = request.udpSourcePort || udpSourcePortOfQpns(flow.qpn, request.qpn)
+    flow.headers = this.#headers.forFlow(request.remote, flow.sourcePort)
+    flow.receivePsn = this.#nic.settings.random() & 0xffffff
+    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    this.#ready(now, flow, request, request.retryCount)
+    try {
+      flow.handler.onCreated?.(now, flow.connection)
+      if (flow.phase === 'accepting') this.#accept(now, flow, request)
+    } catch (error) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
+      this.#close(now, flow, asWeirError(error))
+    }
+  }
+
+  #accept(now: Nanos, flow: Flow, request: ConnectRequest): void {
+    this.#cm.accept(now, request.id, {
+      qpn: flow.qpn,
+      startingPsn: flow.receivePsn,
+      responderResources: Math.min(READS_OUTSTANDING, request.responderResources),
+      initiatorDepth: Math.min(READS_OUTSTANDING, request.initiatorDepth),
+      rnrRetry: this.#nic.settings.rnrRetry,
+      privateData: ownWords(this.#nic.settings, flow, flow.handler.acceptData?.()),
+    })
+  }
+
+  #onEstablished(now: Nanos, flow: Flow, event: Established): void {
+    if (flow.phase === 'connecting') {
+      const words = spokenWords(event.privateData)
+      flow.connection.peerPrivateData = words?.applicationData ?? event.privateData
+      heed(flow, words)
+      this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
+    }
+    flow.phase = 'established'
+    if (event.roundTripNs !== null) flow.connectRttNs = event.roundTripNs
+    this.#settleBaseRtt(now, flow)
+    flow.handler.onEstablished(now, flow.connection)
+    this.#nic.flowChanged(now, flow)
+  }
+
+  /** T: given; or measured by probes (the active side at once, the passive one when it first sends); or guessed. */
+  #settleBaseRtt(now: Nanos, flow: Flow): void {
+    if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
+    else if (!flow.peerIsWeir) this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND)
+    else if (flow.active) this.#nic.startProbe(flow)
+  }
+
+  // ---- Flows
+
+  #makeFlow(
+    remote: HostAddress,
+    handler: ConnectionHandler,
+    phase: FlowPhase,
+    pathMtu: number | undefined,
+    cc: ConnectOptions['cc'],
+  ): Flow {
+    const { settings, table, memory } = this.#nic
+    const { index, qpn } = table.reserve()
+    const completions = new CompletionQueue(2 * settings.queueDepth)
+    const flow = new Flow({
+      index,
+      qpn,
+      remote,
+      handler,
+      completions,
+      phase,
+      pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
+      ccChoice: cc ?? settings.cc,
+      intFormat: intFormat(settings),
+      intSlots: settings.int.hops,
+      packetsInFlightMax: settings.packetsInFlightMax,
+      slackNs: settings.slackNs,
+      lineRateBps: settings.lineRateBps,
+    })
+    flow.qp = new QueuePair(
+      {
+        qpn,
+        sendCq: completions,
+        receiveCq: completions,
+        memory,
+        sendQueueDepth: settings.queueDepth,
+        receiveQueueDepth: settings.queueDepth,
+        ackEveryPackets: settings.ackEveryPackets,
+        maxPacketsInFlight: settings.packetsInFlightMax,
+        pathMtu: flow.pathMtu,
+      },
+      flow,
+    )
+    flow.connection = new NicConnection(this, flow)
+    this.#nic.addFlow(flow)
+    return flow
+  }
+
+  #ready(now: Nanos, flow: Flow, peer: PeerParameters, retryCount: number): void {
+    flow.qp.modify(now, QpState.RTR, {
+      remoteQpn: peer.qpn,
+      receivePsn: flow.receivePsn,
+      pathMtu: flow.pathMtu,
+      responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
+    })
+    flow.qp.modify(now, QpState.RTS, {
+      sendPsn: peer.startingPsn,
+      initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),
+      retryCount,
+      rnrRetry: peer.rnrRetry,
+      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+    })
+  }
+
+  #flush(now: Nanos, flow: Flow): void {
+    if (flow.qp.state !== QpState.ERR) flow.qp.modify(now, QpState.ERR)
+    flow.failedStatus = -1
+    this.#nic.flowChanged(now, flow)
+  }
+
+  #close(now: Nanos, flow: Flow, error: WeirError | null): void {
+    if (flow.phase === 'closed') return
+    flow.phase = 'closed'
+    this.#flush(now, flow)
+    this.#nic.deliverCompletions(now, flow)
+    this.#byCmId.delete(flow.cmId)
+    this.#nic.removeFlow(flow)
+    flow.handler.onClosed(now, flow.connection, error)
+  }
+
+  /** Takes back a flow of which nobody has heard yet. */
+  #abandon(flow: Flow): void {
+    flow.phase = 'closed'
+    this.#nic.removeFlow(flow)
+  }
+}
+
+/** An application's own error, as the end of a connection tells it. */
+function asWeirError(error: unknown): WeirError {
+  if (error instanceof WeirError) return error
+  return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
+    cause: error,
+  })
+}

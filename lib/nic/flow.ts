@@ -1,0 +1,304 @@
+import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
+import type { OptionValues } from '../cc/options.js'
+import type { WeirError } from '../errors.js'
+import type { CompletionQueue } from '../qp/completion-queue.js'
+import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
+import type { WorkStatus } from '../qp/work-status.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { MAX_HOPS } from '../wire/hop-records.js'
+import * as intShim from '../wire/int-shim.js'
+import type { BaseRttProbe } from './base-rtt-probe.js'
+import type { NicConnection } from './nic-connection.js'
+import { SendLog } from './send-log.js'
+import type { ConnectionHandler, ConnectionStats } from './types.js'
+
+/** Where a flow is in its life; only an established one sends. */
+export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'closing' | 'failing' | 'closed'
+
+/** AckReq stands on every so-manieth packet at least (Linux: about every 66th). */
+const ACK_REQUEST_PACKETS_MAX = 64
+
+export interface FlowOptions {
+  index: number
+  qpn: number
+  remote: HostAddress
+  handler: ConnectionHandler
+  completions: CompletionQueue
+  phase: FlowPhase
+  pathMtu: number
+  ccChoice: { name: string; options: OptionValues }
+  intFormat: number
+  intSlots: number
+  /** Bound on unacknowledged packets, a power of two. */
+  packetsInFlightMax: number
+  /** Lateness that pacing makes good. */
+  slackNs: Nanos
+  lineRateBps: number
+}
+
+/**
+ * Everything that the NIC keeps of one connection: its queue pair, its congestion controller, the prepared
+ * headers, the times at which packets left, and the telemetry that waits to be echoed.
+ */
+export class Flow implements QpObserver {
+  /** Measures T; null when it is known. */
+  probe: BaseRttProbe | null = null
+  /** Place in the NIC's table; the low bits of the QPN. */
+  readonly index: number
+  readonly qpn: number
+  readonly remote: HostAddress
+  readonly handler: ConnectionHandler
+  readonly completions: CompletionQueue
+  readonly stats: ConnectionStats = newStats()
+  qp!: QueuePair
+  phase: FlowPhase
+  /** The CM's id of the connection, 0 before there is one. */
+  cmId = 0
+  /** Null until T is known: nothing with a payload is sent before. */
+  cc: CongestionControl | null = null
+  /** Ethernet, IP and UDP headers as the next packet needs them but for lengths, port and checksum. */
+  headers: Buffer = Buffer.alloc(0)
+  sourcePort = 0
+  /** Slots of the shim that this end's data packets carry: 0 = no shim. */
+  intSlots = 0
+  /** This end began the connection. */
+  readonly active: boolean
+  readonly ccChoice: { name: string; options: OptionValues }
+  pathMtu: number
+  /** T, when it is given; 0 = to be measured. */
+  fixedBaseRttNs: Nanos = 0
+  /** Round trip of the connection manager's messages, 0 = not known. */
+  connectRttNs: Nanos = 0
+  /** First PSN that the peer sends with. */
+  receivePsn = 0
+  connection!: NicConnection
+  /** The peer is a weir: it understands shims, probes and notifications. */
+  peerIsWeir = false
+  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
+  receiveBudgetBytes = Number.POSITIVE_INFINITY
+  /**
+   * The pacing clock: the next packet may leave when the last one's bytes have passed at the current rate. Not a whole
+   * number of nanoseconds.
+   */
+  pacedFromNs = 0
+  pacedBytes = 0
+  /** The last stamped shim that arrived, to be echoed on the next acknowledgement; 0 bytes = none. */
+  readonly echo = Buffer.alloc(intShim.bytes(intShim.FORMAT_WIDE, MAX_HOPS))
+  readonly #echoView = new DataView(this.echo.buffer, this.echo.byteOffset, this.echo.length)
+  echoBytes = 0
+  /** READ responses with telemetry that arrived since it was last sent back. */
+  unechoedResponses = 0
+  /** A CE mark arrived since the last acknowledgement. */
+  echoCe = false
+  /** Epoch (Nic) in which this flow last received data, for counting concurrent flows. */
+  receiveEpoch = -1
+
+  /** What the queue pair said of the packet just handled: read and cleared by the rx pipeline. */
+  ackedSeq = -1
+  ackedBytes = 0
+  failedStatus: WorkStatus | -1 = -1
+  /** Why the flow is failing: told to the handler once the peer has been told. */
+  failure: WeirError | null = null
+  /** True while the flow stands in the NIC's list of those whose handlers have something to hear. */
+  dirty = false
+
+  readonly #intFormat: number
+  readonly #intSlotsWanted: number
+  readonly #requests: SendLog
+  /** Made when the first READ is answered. */
+  #responses: SendLog | null = null
+  #lastResponsePsn = -1
+  readonly #packetsInFlightMax: number
+  /** Packets with payload sent so far: what controllers count by. */
+  #transmissions = 0
+  readonly #slackNs: Nanos
+  readonly #lineRateBps: number
+  #lossBytes = 0
+  /** N of the last acknowledgement that told it: flows that send to the same host now. */
+  #flowsAtReceiver = 1
+  #lossByTimeout = false
+
+  constructor(options: FlowOptions) {
+    this.index = options.index
+    this.qpn = options.qpn
+    this.remote = options.remote
+    this.handler = options.handler
+    this.completions = options.completions
+    this.phase = options.phase
+    this.active = options.phase === 'connecting'
+    this.pathMtu = options.pathMtu
+    this.ccChoice = options.ccChoice
+    this.#intFormat = options.intFormat
+    this.#intSlotsWanted = options.intSlots
+    this.#requests = new SendLog(options.packetsInFlightMax)
+    this.#packetsInFlightMax = options.packetsInFlightMax
+    this.#slackNs = options.slackNs
+    this.#lineRateBps = options.lineRateBps
+  }
+
+  /** From now on data packets carry a shim to be stamped. */
+  collectTelemetry(): void {
+    this.intSlots = this.#intSlotsWanted
+  }
+
+  get intFormat(): number {
+    return this.#intFormat
+  }
+
+  /** True if the window has room for a request. */
+  get windowOpen(): boolean {
+    return this.cc !== null && this.qp.inFlightBytes < this.windowBytes()
+  }
+
+  /**
+   * True if there is a packet with payload, and the window lets it go. A READ response needs no window; before T is
+   * known it goes at line rate, as every flow starts.
+   */
+  maySend(): boolean {
+    return this.qp.peekTransmit(this.windowOpen) >= TxKind.RESPONSE
+  }
+
+  /** True if only the missing T keeps the flow from sending. */
+  needsBaseRtt(): boolean {
+    return this.cc === null && this.qp.peekTransmit(true) >= TxKind.RESPONSE
+  }
+
+  /** The controller's window, and this flow's share of what the receiving host can take at once. */
+  windowBytes(): number {
+    return Math.min(this.cc!.windowBytes(), this.receiveBudgetBytes / this.#flowsAtReceiver)
+  }
+
+  nextSendNs(): Nanos {
+    return Math.ceil(this.#nextSendExact())
+  }
+
+  /** With the part of a nanosecond, so that what rounding adds to one packet's wait does not add up. */
+  #nextSendExact(): number {
+    const rateBps = this.cc === null ? this.#lineRateBps : this.cc.rateBps()
+    return this.pacedFromNs + (this.pacedBytes * 8e9) / rateBps
+  }
+
+  /** A packet of `wireBytes` has left for the pacing clock. */
+  paced(now: Nanos, wireBytes: number): void {
+    const due = this.#nextSendExact()
+    // A loop that woke late may make good a little of it, so that its rate is kept. Less than a nanosecond is no
+    // lateness: it is the rounding of nextSendNs.
+    this.pacedFromNs = now - due < this.#slackNs + 1 ? due : now - this.#slackNs
+    this.pacedBytes = wireBytes
+  }
+
+  /** Keeps the shim of a received packet for the next acknowledgement. */
+  keepEcho(from: DataView, at: number): void {
+    this.echoBytes = intShim.writeEcho(this.#echoView, 0, from, at)
+  }
+
+  /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */
+  adjustAckRequests(): void {
+    const packets = Math.floor(this.windowBytes() / this.pathMtu / 2)
+    this.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
+  }
+
+  /** A request packet leaves. Returns its number among the flow's transmissions. */
+  requestSent(psn: number, now: Nanos, again: boolean): number {
+    this.#requests.record(psn, now, this.#transmissions, again)
+    return this.#transmissions++
+  }
+
+  /** A READ response of `bytes` payload leaves; one that the peer asks for again counts as sent again. */
+  responseSent(psn: number, now: Nanos, bytes: number): void {
+    this.#responses ??= new SendLog(this.#packetsInFlightMax)
+    const again = psn <= this.#lastResponsePsn
+    this.#responses.record(psn, now, this.#transmissions++, again)
+    this.stats.sentBytes += bytes
+    if (again) this.stats.retransmittedBytes += bytes
+    else this.#lastResponsePsn = psn
+  }
+
+  // ---- QpObserver: remembered, and acted on when the queue pair has finished with the packet
+
+  onAcked(_now: Nanos, seq: number, newlyAckedBytes: number): void {
+    this.ackedSeq = Math.max(this.ackedSeq, seq)
+    this.ackedBytes += newlyAckedBytes
+  }
+
+  onRetransmit(_now: Nanos, lostBytes: number, byTimeout: boolean): void {
+    this.#lossBytes += lostBytes
+    this.#lossByTimeout ||= byTimeout
+    if (byTimeout) this.stats.timeouts++
+  }
+
+  onError(_now: Nanos, status: WorkStatus): void {
+    this.failedStatus = status
+  }
+
+  /** Tells the controller what the queue pair reported since the last call. */
+  settle(now: Nanos, sample: AckSample): void {
+    if (this.#lossBytes > 0 || this.#lossByTimeout) {
+      this.cc?.onLoss(now, this.#lossBytes, this.#lossByTimeout)
+      this.#lossBytes = 0
+      this.#lossByTimeout = false
+    }
+    if (this.ackedSeq >= 0) this.#acknowledge(now, sample)
+  }
+
+  #acknowledge(now: Nanos, sample: AckSample): void {
+    sample.ackedBytes = this.ackedBytes
+    this.#fill(sample, now, this.#requests, this.ackedSeq)
+    this.ackedSeq = -1
+    this.ackedBytes = 0
+    this.cc?.onAck(now, sample)
+    this.#record(sample)
+  }
+
+  /** Telemetry of a READ response came back by a notification. */
+  onResponseTelemetry(now: Nanos, psn: number, sample: AckSample): void {
+    if (this.#responses === null || sample.hops.count === 0) return
+    sample.ackedBytes = 0
+    this.#fill(sample, now, this.#responses, psn)
+    this.cc?.onTelemetry(now, sample)
+    this.#record(sample)
+  }
+
+  #fill(sample: AckSample, now: Nanos, log: SendLog, psn: number): void {
+    sample.seq = log.transmissionOf(psn)
+    sample.sndNxt = this.#transmissions
+    sample.inFlightBytes = this.qp.inFlightBytes
+    sample.rttNs = log.rttNs(psn, now)
+  }
+
+  #record(sample: AckSample): void {
+    const stats = this.stats
+    stats.ackedBytes += sample.ackedBytes
+    stats.inFlightBytes = sample.inFlightBytes
+    if (sample.rttNs > 0) stats.rttNs = sample.rttNs
+    const hops = sample.hops
+    if (hops.flows > 0) this.#flowsAtReceiver = hops.flows
+    if (this.cc !== null) {
+      stats.rateBps = this.cc.rateBps()
+      stats.windowBytes = this.windowBytes()
+      this.adjustAckRequests()
+    }
+    if (hops.count === 0) return
+    let fullest = 0
+    for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
+    stats.pathQueueBytes = fullest
+    stats.pathHops = hops.count
+  }
+}
+
+function newStats(): ConnectionStats {
+  return {
+    baseRttNs: 0,
+    rttNs: 0,
+    rateBps: 0,
+    windowBytes: 0,
+    inFlightBytes: 0,
+    sentBytes: 0,
+    ackedBytes: 0,
+    retransmittedBytes: 0,
+    timeouts: 0,
+    pathQueueBytes: 0,
+    pathHops: 0,
+  }
+}

@@ -1,0 +1,34 @@
+import type { HostAddress } from '../wire/address.js'
+import * as mad from '../wire/mad.js'
+import type { NicSettings } from './config.js'
+import { prepareHeaders } from './headers.js'
+
+const PEERS_MAX = 1024
+
+/** Prepared headers from this host to its peers. */
+export class HostHeaders {
+  readonly #settings: NicSettings
+  /** For management datagrams, by peer; starts over when there are too many. */
+  readonly #management = new Map<string, Buffer>()
+
+  constructor(settings: NicSettings) {
+    this.#settings = settings
+  }
+
+  /** Of a flow, whose UDP source port is its entropy, unless the host's port can send from one alone. */
+  forFlow(to: HostAddress, sourcePort: number): Buffer {
+    const { address: from, mac, peerMac, fixedSourcePort } = this.#settings
+    return prepareHeaders({ from, to, fromMac: mac, toMac: peerMac }, fixedSourcePort ?? sourcePort)
+  }
+
+  /** Of datagrams between the hosts' QPs 1. */
+  forManagement(to: HostAddress): Buffer {
+    const key = to.toString()
+    const known = this.#management.get(key)
+    if (known !== undefined) return known
+    if (this.#management.size >= PEERS_MAX) this.#management.clear()
+    const made = this.forFlow(to, mad.UDP_SOURCE_PORT)
+    this.#management.set(key, made)
+    return made
+  }
+}

@@ -1,0 +1,367 @@
+import { ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import type { Node } from '../frame/node.js'
+import { Completion } from '../qp/completion-queue.js'
+import { MemoryTable } from '../qp/memory.js'
+import { workStatusName } from '../qp/work-status.js'
+import { DeadlineHeap } from '../time/deadline-heap.js'
+import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { BaseRttProbe } from './base-rtt-probe.js'
+import { type NicConfig, type NicSettings, nicSettings } from './config.js'
+import { Connections } from './connections.js'
+import type { Flow } from './flow.js'
+import { FlowTable } from './flow-table.js'
+import { type RxEvents, RxPipeline } from './rx-pipeline.js'
+import { Scheduler } from './scheduler.js'
+import { TxPipeline } from './tx-pipeline.js'
+import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
+
+const MEMORY_REGIONS_MAX = 1 << 16
+/** Probes' answers that may wait to be sent; beyond it the probe goes unanswered. */
+const NOTIFICATIONS_MAX = 256
+/** When no frame was free, it is tried again so much later. */
+const NO_FRAME_RETRY_NS = 1000
+/** T when every probe was lost. */
+const BASE_RTT_UNKNOWN_NS = 100_000
+
+/**
+ * A host's NIC, as the draft draws it: rx pipeline, congestion-control module, scheduler, tx pipeline, here around
+ * queue pairs and a connection manager. One state machine for virtual and real time.
+ *
+ * It sends management datagrams first, then answers to probes and probes, then acknowledgements, then data.
+ */
+export class Nic implements Node, Verbs, RxEvents {
+  readonly memory: MemoryTable
+  readonly address: HostAddress
+  readonly settings: NicSettings
+  readonly table: FlowTable
+  readonly #tx: TxPipeline
+  readonly #rx: RxPipeline
+  readonly #scheduler: Scheduler
+  readonly #connections: Connections
+  /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
+  readonly #timers = new DeadlineHeap()
+  #timerCount = 0
+  readonly #notifications = new Int32Array(2 * NOTIFICATIONS_MAX)
+  #notificationHead = 0
+  #notificationCount = 0
+  /** Flows with a probe to send. */
+  readonly #probing = new Set<Flow>()
+  readonly #dirty: Flow[] = []
+  #dispatching = false
+  readonly #completion = new Completion()
+  /** Until when the host's link is taken, or frames are waited for. */
+  #linkBusyUntil: Nanos = 0
+
+  constructor(config: NicConfig) {
+    this.settings = nicSettings(config)
+    this.address = config.address
+    this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
+    this.table = new FlowTable(this.settings.connectionsMax, config.random)
+    this.#scheduler = new Scheduler(this.table.flows, this.table.capacity)
+    this.#tx = new TxPipeline({
+      pool: config.pool,
+      icrc: this.settings.icrc !== 'off',
+    })
+    this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
+    this.#connections = new Connections(this)
+    this.checkController(this.settings.cc)
+  }
+
+  get counters() {
+    return { rx: this.#rx.counters, tx: this.#tx.counters }
+  }
+
+  // ---- Verbs
+
+  listen(port: number, listener: Listener): void {
+    this.#connections.listen(port, listener)
+  }
+
+  unlisten(port: number): void {
+    this.#connections.unlisten(port)
+  }
+
+  connect(
+    now: Nanos,
+    remote: HostAddress,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions = {},
+  ): Connection {
+    return this.#connections.connect(now, remote, port, handler, options)
+  }
+
+  // ---- Node
+
+  onFrame(now: Nanos, _port: number, frame: Frame): void {
+    this.#rx.receive(now, frame)
+    this.settings.pool.give(frame)
+    if (this.#dirty.length > 0) this.#dispatch(now)
+  }
+
+  onTimeout(now: Nanos): void {
+    while (this.#timers.firstTime() <= now) this.#flowTimeout(now, this.table.flows[this.#timers.first()]!)
+    this.#connections.onTimeout(now)
+    this.#dispatch(now)
+  }
+
+  nextTimeout(): Nanos {
+    const control = this.#connections.wantsToSend || this.#notificationCount > 0 || this.#probing.size > 0
+    const send = control ? 0 : this.#scheduler.nextTimeout(0)
+    const ready = send === NEVER ? NEVER : Math.max(send, this.#linkBusyUntil)
+    return Math.min(ready, this.#timers.firstTime(), this.#connections.nextTimeout())
+  }
+
+  pollTransmit(now: Nanos): Frame | null {
+    if (this.#linkBusyUntil > now) return null
+    const missed = this.#tx.counters.noFrame
+    const frame = this.#nextFrame(now)
+    if (frame === null) {
+      // Nothing tells that frames have come back: without a pause the driver would come again at once, for ever.
+      if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
+      return null
+    }
+    // A loop that woke late may make good some of it, so that the link's rate is kept.
+    const startNs = Math.max(this.#linkBusyUntil, now - this.settings.slackNs)
+    this.#linkBusyUntil = startNs + serialisationNs(frame.wireLength, this.settings.lineRateBps)
+    frame.port = 0
+    frame.departNs = this.#linkBusyUntil
+    return frame
+  }
+
+  #nextFrame(now: Nanos): Frame | null {
+    const control = this.#nextControl(now)
+    if (control !== null) return control
+    const acknowledging = this.#scheduler.nextAck()
+    if (acknowledging !== null) {
+      const frame = this.#tx.acknowledgement(now, acknowledging, this.#connections.concurrentFlows)
+      this.#afterSend(now, acknowledging)
+      return frame
+    }
+    const sending = this.#scheduler.nextReady(now)
+    if (sending === null) return null
+    const frame = this.#tx.data(now, sending)
+    this.#afterSend(now, sending)
+    return frame
+  }
+
+  #nextControl(now: Nanos): Frame | null {
+    if (this.#connections.wantsToSend) {
+      const frame = this.#connections.nextDatagram(now, this.#tx)
+      if (frame !== null) return frame
+    }
+    if (this.#notificationCount > 0) return this.#nextNotification()
+    for (const flow of this.#probing) {
+      this.#probing.delete(flow)
+      const frame = this.#sendProbe(now, flow)
+      if (frame !== null) return frame
+    }
+    return null
+  }
+
+  /** What a flow may do next, after it sent. */
+  #afterSend(now: Nanos, flow: Flow): void {
+    this.#scheduler.update(flow, now)
+    this.#setTimer(flow)
+    if (flow.phase === 'failing') this.#connections.finishFailing(now, flow)
+  }
+
+  // ---- RxEvents
+
+  onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
+    this.#connections.onDatagram(now, frame, at, end)
+  }
+
+  onProbe(_now: Nanos, flow: Flow, sequence: number): void {
+    this.#notify(flow, sequence)
+  }
+
+  onReadResponse(flow: Flow, psn: number): void {
+    if (++flow.unechoedResponses < this.settings.ackEveryPackets) return
+    flow.unechoedResponses = 0
+    this.#notify(flow, -1 - psn)
+  }
+
+  /** Queues a notification: the answer to probe `what`, or, below zero, of READ response -1 - `what`. */
+  #notify(flow: Flow, what: number): void {
+    if (this.#notificationCount === NOTIFICATIONS_MAX) return
+    const at = (this.#notificationHead + this.#notificationCount++) % NOTIFICATIONS_MAX
+    this.#notifications[2 * at] = flow.qpn
+    this.#notifications[2 * at + 1] = what
+  }
+
+  onNotification(now: Nanos, flow: Flow, sequence: number): void {
+    if (this.#rx.sample.hops.count > 0) {
+      flow.onResponseTelemetry(now, sequence, this.#rx.sample)
+      this.flowChanged(now, flow)
+      return
+    }
+    if (flow.probe === null) return
+    flow.probe.onAnswer(now, sequence)
+    this.#advanceProbe(now, flow)
+  }
+
+  onFlowChanged(now: Nanos, flow: Flow): void {
+    this.#connections.onTraffic(now, flow)
+    this.flowChanged(now, flow)
+  }
+
+  // ---- For Connections
+
+  /** Throws WEIR_BAD_ARGUMENT now for a controller that could not be made once T is known. */
+  checkController(cc: ConnectOptions['cc']): void {
+    if (cc === undefined) return
+    const { lineRateBps, pathMtu } = this.settings
+    createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
+  }
+
+  /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
+  flowChanged(now: Nanos, flow: Flow): void {
+    if (flow.needsBaseRtt()) this.startProbe(flow)
+    this.#scheduler.update(flow, now)
+    this.#setTimer(flow)
+    if (flow.completions.pending > 0 || flow.failedStatus !== -1) this.#markDirty(flow)
+  }
+
+  /** Begins to measure T, unless it is known or being measured. */
+  startProbe(flow: Flow): void {
+    if (flow.cc !== null || flow.probe !== null || flow.phase !== 'established') return
+    flow.probe = new BaseRttProbe()
+    this.#probing.add(flow)
+  }
+
+  /** T is known: the flow gets its controller and may send. */
+  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void {
+    const cc = flow.ccChoice
+    const context = {
+      lineRateBps: this.settings.lineRateBps,
+      baseRttNs,
+      mtuBytes: flow.pathMtu,
+    }
+    flow.cc = createCongestionControl(cc.name, context, cc.options)
+    flow.probe = null
+    flow.stats.baseRttNs = baseRttNs
+    flow.stats.rateBps = flow.cc.rateBps()
+    flow.stats.windowBytes = flow.windowBytes()
+    flow.adjustAckRequests()
+    if (flow.peerIsWeir && ccWantsTelemetry(cc.name)) flow.collectTelemetry()
+    this.flowChanged(now, flow)
+  }
+
+  addFlow(flow: Flow): void {
+    this.table.add(flow)
+    while (this.#timerCount <= flow.index) {
+      this.#timers.add()
+      this.#timerCount++
+    }
+  }
+
+  removeFlow(flow: Flow): void {
+    this.#scheduler.remove(flow)
+    this.#probing.delete(flow)
+    this.#timers.set(flow.index, NEVER)
+    this.table.remove(flow)
+  }
+
+  /** Hands the flow's completions to its handler. */
+  deliverCompletions(now: Nanos, flow: Flow): void {
+    while (flow.completions.poll(this.#completion)) {
+      flow.handler.onCompletion(now, flow.connection, this.#completion)
+    }
+  }
+
+  /** Runs the handlers of flows that have something to say; harmless from within a handler. */
+  dispatch(now: Nanos): void {
+    this.#dispatch(now)
+  }
+
+  // ---- Timers, probes, events
+
+  #flowTimeout(now: Nanos, flow: Flow | null): void {
+    const index = this.#timers.first()
+    if (flow === null) {
+      this.#timers.set(index, NEVER)
+      return
+    }
+    if (flow.qp.nextTimeout() <= now) flow.qp.onTimeout(now)
+    if (flow.cc !== null && flow.cc.nextTimeout() <= now) flow.cc.onTimeout(now)
+    if (flow.probe !== null && flow.probe.nextTimeout() <= now) {
+      flow.probe.onTimeout(now)
+      this.#advanceProbe(now, flow)
+    }
+    flow.settle(now, this.#rx.sample)
+    this.#timers.set(index, NEVER)
+    this.flowChanged(now, flow)
+  }
+
+  /** A deadline that moves back is left alone: the timer finds out when it fires, and is set anew. */
+  #setTimer(flow: Flow): void {
+    let deadline = flow.qp.nextTimeout()
+    if (flow.cc !== null) deadline = Math.min(deadline, flow.cc.nextTimeout())
+    if (flow.probe !== null) deadline = Math.min(deadline, flow.probe.nextTimeout())
+    if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
+  }
+
+  #sendProbe(now: Nanos, flow: Flow): Frame | null {
+    const probe = flow.probe
+    if (probe === null || !probe.wantsToSend) return null
+    const frame = this.#tx.probe(flow, probe.sequence, flow.pathMtu)
+    probe.onSent(now)
+    this.#setTimer(flow)
+    return frame
+  }
+
+  #advanceProbe(now: Nanos, flow: Flow): void {
+    const probe = flow.probe!
+    if (probe.done) {
+      const guess = flow.connectRttNs > 0 ? flow.connectRttNs : BASE_RTT_UNKNOWN_NS
+      this.setBaseRtt(now, flow, probe.bestNs === NEVER ? guess : probe.bestNs)
+    } else if (probe.wantsToSend) {
+      this.#probing.add(flow)
+    }
+  }
+
+  #nextNotification(): Frame | null {
+    const at = this.#notificationHead
+    this.#notificationHead = (at + 1) % NOTIFICATIONS_MAX
+    this.#notificationCount--
+    const flow = this.table.find(this.#notifications[2 * at]!)
+    if (flow === null) return null
+    const what = this.#notifications[2 * at + 1]!
+    if (what >= 0) return this.#tx.notification(flow, what)
+    return this.#tx.responseNotification(flow, -1 - what, this.#connections.concurrentFlows)
+  }
+
+  #markDirty(flow: Flow): void {
+    if (flow.dirty) return
+    flow.dirty = true
+    this.#dirty.push(flow)
+  }
+
+  #dispatch(now: Nanos): void {
+    if (this.#dispatching) return
+    this.#dispatching = true
+    try {
+      this.#connections.dispatch(now)
+      for (let flow = this.#dirty.pop(); flow !== undefined; flow = this.#dirty.pop()) {
+        flow.dirty = false
+        this.#deliver(now, flow)
+        this.#connections.dispatch(now)
+      }
+    } finally {
+      this.#dispatching = false
+    }
+  }
+
+  #deliver(now: Nanos, flow: Flow): void {
+    this.deliverCompletions(now, flow)
+    if (flow.failedStatus !== -1) {
+      const what = `connection to ${flow.remote}: ${workStatusName(flow.failedStatus)}`
+      flow.failedStatus = -1
+      this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
+    }
+  }
+}

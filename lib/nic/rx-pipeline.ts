@@ -1,0 +1,199 @@
+import type { AckSample } from '../cc/congestion-control.js'
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import * as bth from '../wire/bth.js'
+import * as deth from '../wire/deth.js'
+import * as ethernet from '../wire/ethernet.js'
+import { HopRecords } from '../wire/hop-records.js'
+import * as icrc from '../wire/icrc.js'
+import * as intShim from '../wire/int-shim.js'
+import * as ipv4 from '../wire/ipv4.js'
+import * as ipv6 from '../wire/ipv6.js'
+import { isReadResponse, Opcode } from '../wire/opcode.js'
+import { parseFrame } from '../wire/parse.js'
+import { WireError } from '../wire/wire-error.js'
+import type { Flow } from './flow.js'
+import type { FlowTable } from './flow-table.js'
+
+/** Packets that came to nothing, by reason. */
+export interface RxCounters {
+  frames: number
+  malformed: number
+  notRoce: number
+  badIcrc: number
+  notForUs: number
+  unknownQpn: number
+  wrongSource: number
+  unknownOpcode: number
+}
+
+/** What the rx pipeline hands on. */
+export interface RxEvents {
+  /** A management datagram for QP 1, at `at` to `end` of the frame. */
+  onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
+  onProbe(now: Nanos, flow: Flow, sequence: number): void
+  /** A READ response with telemetry arrived: nothing but a notification can take it back. */
+  onReadResponse(flow: Flow, psn: number): void
+  /** The answer to a probe, or, with hops in the sample, the telemetry of a READ response. */
+  onNotification(now: Nanos, flow: Flow, sequence: number): void
+  /** The flow's queue pair has handled a packet: it may have something to send or to report. */
+  onFlowChanged(now: Nanos, flow: Flow): void
+}
+
+/**
+ * The rx pipeline of the draft's NIC: parses, verifies, finds the flow, takes the telemetry out, and hands the packet
+ * to the flow's queue pair. Whatever is wrong with a packet, it is counted and dropped.
+ */
+export class RxPipeline {
+  readonly counters: RxCounters = {
+    frames: 0,
+    malformed: 0,
+    notRoce: 0,
+    badIcrc: 0,
+    notForUs: 0,
+    unknownQpn: 0,
+    wrongSource: 0,
+    unknownOpcode: 0,
+  }
+  /** Telemetry and figures of the packet at hand: one object, reused. */
+  readonly sample: AckSample = {
+    seq: 0,
+    sndNxt: 0,
+    ackedBytes: 0,
+    inFlightBytes: 0,
+    rttNs: 0,
+    ecnEcho: false,
+    hops: new HopRecords(),
+  }
+  readonly #local: HostAddress
+  readonly #table: FlowTable
+  readonly #events: RxEvents
+  readonly #verify: ((frame: Frame) => boolean) | null
+
+  /** @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification */
+  constructor(local: HostAddress, table: FlowTable, events: RxEvents, icrcMode: IcrcMode) {
+    this.#local = local
+    this.#table = table
+    this.#events = events
+    this.#verify = icrcMode === 'off' ? null : icrcMode === 'ignore-id' ? icrc.verifyIgnoringId : icrc.verify
+  }
+
+  /** Handles one frame; the caller keeps it. */
+  receive(now: Nanos, frame: Frame): void {
+    const counters = this.counters
+    counters.frames++
+    if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
+      counters.malformed++
+      return
+    }
+    if (frame.bth < 0) {
+      counters.notRoce++
+      return
+    }
+    // A switch that parsed the frame forwards what it can route, whatever is wrong further in.
+    if (frame.payload < 0) {
+      counters.malformed++
+      return
+    }
+    if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
+      counters.badIcrc++
+      return
+    }
+    if (!this.#isForUs(frame)) {
+      counters.notForUs++
+      return
+    }
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    if (qpn === deth.QPN_GSI) this.#management(now, frame)
+    else this.#connected(now, frame, qpn)
+  }
+
+  #management(now: Nanos, frame: Frame): void {
+    const view = frame.view
+    const isGsi =
+      bth.opcode(view, frame.bth) === Opcode.UD_SEND_ONLY &&
+      deth.qkey(view, frame.bth + bth.BYTES) === deth.QKEY_GSI &&
+      frame.materialised
+    if (!isGsi) {
+      this.counters.unknownQpn++
+      return
+    }
+    this.#events.onManagementDatagram(now, frame, frame.payload, frame.payload + frame.payloadLength)
+  }
+
+  #connected(now: Nanos, frame: Frame, qpn: number): void {
+    const flow = this.#table.find(qpn)
+    if (flow === null) {
+      this.counters.unknownQpn++
+      return
+    }
+    if (!this.#isFrom(frame, flow.remote)) {
+      this.counters.wrongSource++
+      return
+    }
+    this.#takeTelemetry(frame, flow)
+    const view = frame.view
+    const opcode = bth.opcode(view, frame.bth)
+    if (opcode < Opcode.CNP) {
+      flow.qp.onPacket(now, frame)
+      flow.settle(now, this.sample)
+      if (flow.echoBytes > 0 && isReadResponse(opcode)) {
+        this.#events.onReadResponse(flow, bth.psn(view, frame.bth))
+      }
+      this.#events.onFlowChanged(now, flow)
+    } else if (opcode === Opcode.PROBE) {
+      this.#events.onProbe(now, flow, bth.psn(view, frame.bth))
+    } else if (opcode === Opcode.NOTIFY) {
+      this.#events.onNotification(now, flow, bth.psn(view, frame.bth))
+    } else if (opcode === Opcode.CNP) {
+      flow.cc?.onCnp(now)
+      this.#events.onFlowChanged(now, flow)
+    } else {
+      this.counters.unknownOpcode++
+    }
+  }
+
+  /** An echoed shim goes into the sample; a stamped one waits for the flow's next acknowledgement. */
+  #takeTelemetry(frame: Frame, flow: Flow): void {
+    const view = frame.view
+    const sample = this.sample
+    sample.hops.count = 0
+    sample.hops.flows = 0
+    sample.ecnEcho = bth.becn(view, frame.bth)
+    if (isMarked(frame)) flow.echoCe = true
+    if (frame.shim < 0) return
+    if (intShim.isEcho(view, frame.shim)) intShim.read(view, frame.shim, frame.bth, sample.hops)
+    else flow.keepEcho(view, frame.shim)
+  }
+
+  #isForUs(frame: Frame): boolean {
+    const view = frame.view
+    if (isIpv4(frame)) {
+      return this.#local.family === 4 && ipv4.destination(view, frame.l3) === this.#local.ipv4
+    }
+    return this.#local.family === 6 && sameGid(frame, frame.l3 + 24, this.#local.gid)
+  }
+
+  #isFrom(frame: Frame, remote: HostAddress): boolean {
+    if (isIpv4(frame)) return remote.family === 4 && ipv4.source(frame.view, frame.l3) === remote.ipv4
+    return remote.family === 6 && sameGid(frame, frame.l3 + 8, remote.gid)
+  }
+}
+
+/** How a received ICRC is checked. */
+export type IcrcMode = 'off' | 'whole' | 'ignore-id'
+
+function isIpv4(frame: Frame): boolean {
+  return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
+}
+
+function isMarked(frame: Frame): boolean {
+  const view = frame.view
+  return (isIpv4(frame) ? ipv4.ecn(view, frame.l3) : ipv6.ecn(view, frame.l3)) === ipv4.ECN_CE
+}
+
+function sameGid(frame: Frame, at: number, gid: Uint8Array): boolean {
+  for (let i = 0; i < 16; i++) if (frame.bytes[at + i] !== gid[i]) return false
+  return true
+}

@@ -1,0 +1,120 @@
+import { TxKind } from '../qp/queue-pair.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Flow } from './flow.js'
+import { TimingWheel } from './timing-wheel.js'
+
+/**
+ * The scheduler of the draft's NIC (section on implementation, the figure of the NIC): paces every flow by its
+ * rate, holds it to its window, and shares the link fairly among the flows that may send.
+ *
+ * A flow is in one of three places: in no list (nothing to send, or its window is full), in the timing wheel
+ * (it may send later), or in the ready ring (it may send now). Acknowledgements go by a ring of their own: they
+ * are never paced. Both rings hold a flow at most once, so the number of flows bounds them.
+ */
+export class Scheduler {
+  readonly #flows: readonly (Flow | null)[]
+  readonly #wheel: TimingWheel
+  readonly #ready: FlowRing
+  readonly #acks: FlowRing
+
+  /** @param flows the NIC's table: a flow's index is its entry; @param capacity the table's size */
+  constructor(flows: readonly (Flow | null)[], capacity: number) {
+    this.#flows = flows
+    this.#wheel = new TimingWheel(capacity)
+    this.#ready = new FlowRing(capacity)
+    this.#acks = new FlowRing(capacity)
+  }
+
+  /** Something about the flow has changed: what it has to send, its window or its rate. */
+  update(flow: Flow, now: Nanos): void {
+    if (flow.qp.peekTransmit(false) === TxKind.ACK) this.#acks.push(flow.index)
+    if (this.#ready.has(flow.index)) return
+    if (!flow.maySend()) {
+      this.#wheel.remove(flow.index)
+      return
+    }
+    const due = flow.nextSendNs()
+    if (due <= now) {
+      this.#wheel.remove(flow.index)
+      this.#ready.push(flow.index)
+    } else if (due !== this.#wheel.dueOf(flow.index)) {
+      this.#wheel.set(flow.index, due)
+    }
+  }
+
+  /** Forgets the flow. */
+  remove(flow: Flow): void {
+    this.#wheel.remove(flow.index)
+    this.#ready.drop(flow.index)
+    this.#acks.drop(flow.index)
+  }
+
+  /** The next flow with an acknowledgement to send, or null. */
+  nextAck(): Flow | null {
+    for (let index = this.#acks.shift(); index >= 0; index = this.#acks.shift()) {
+      const flow = this.#flows[index]!
+      if (flow !== null && flow.qp.peekTransmit(false) === TxKind.ACK) return flow
+    }
+    return null
+  }
+
+  /** The next flow that may send a packet with payload now, or null. */
+  nextReady(now: Nanos): Flow | null {
+    for (let due = this.#wheel.pollDue(now); due >= 0; due = this.#wheel.pollDue(now)) this.#ready.push(due)
+    for (let index = this.#ready.shift(); index >= 0; index = this.#ready.shift()) {
+      const flow = this.#flows[index]!
+      // What was true when it became ready may have changed since.
+      if (flow?.maySend()) return flow
+    }
+    return null
+  }
+
+  /** When a flow may next send: `now` if one may already, NEVER if none will without an event. */
+  nextTimeout(now: Nanos): Nanos {
+    return this.#acks.size > 0 || this.#ready.size > 0 ? now : this.#wheel.nextDue()
+  }
+}
+
+/** A ring of flow indexes in which each stands at most once. */
+class FlowRing {
+  readonly #ring: Int32Array
+  readonly #inside: Uint8Array
+  #head = 0
+  size = 0
+
+  constructor(capacity: number) {
+    this.#ring = new Int32Array(capacity)
+    this.#inside = new Uint8Array(capacity)
+  }
+
+  has(index: number): boolean {
+    return this.#inside[index] === 1
+  }
+
+  push(index: number): void {
+    if (this.#inside[index] === 1) return
+    this.#inside[index] = 1
+    this.#ring[(this.#head + this.size++) % this.#ring.length] = index
+  }
+
+  /** The oldest, or -1. */
+  shift(): number {
+    if (this.size === 0) return -1
+    const index = this.#ring[this.#head]!
+    this.#head = (this.#head + 1) % this.#ring.length
+    this.size--
+    this.#inside[index] = 0
+    return index
+  }
+
+  drop(index: number): void {
+    if (this.#inside[index] === 0) return
+    this.#inside[index] = 0
+    let kept = 0
+    for (let n = 0; n < this.size; n++) {
+      const other = this.#ring[(this.#head + n) % this.#ring.length]!
+      if (other !== index) this.#ring[(this.#head + kept++) % this.#ring.length] = other
+    }
+    this.size = kept
+  }
+}

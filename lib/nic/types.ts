@@ -1,0 +1,103 @@
+import type { OptionValues } from '../cc/options.js'
+import type { WeirError } from '../errors.js'
+import type { Completion } from '../qp/completion-queue.js'
+import type { MemoryTable } from '../qp/memory.js'
+import type { ReceiveWork, SendWork } from '../qp/work.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+
+/**
+ * What an application sees of the NIC. Calls take `now` like everything else; handlers are called from within
+ * the NIC's own processing, and may post work, connect or disconnect at once.
+ */
+export interface Verbs {
+  readonly memory: MemoryTable
+  readonly address: HostAddress
+  /** Accepts connections to a CM port number (RDMA_PS_TCP), 1 to 65535. Throws WEIR_BAD_STATE if it is taken. */
+  listen(port: number, listener: Listener): void
+  /** Stops accepting; established connections live on. */
+  unlisten(port: number): void
+  /** Starts a connection; the handler hears how it went. Throws WEIR_FULL when the QP table is full. */
+  connect(
+    now: Nanos,
+    remote: HostAddress,
+    port: number,
+    handler: ConnectionHandler,
+    options?: ConnectOptions,
+  ): Connection
+}
+
+export interface ConnectOptions {
+  /** At most 20 bytes for the peer's listener, after what the stack itself says. */
+  privateData?: Uint8Array
+  /** Controller of this connection's own data; default: the NIC's. */
+  cc?: { name: string; options: OptionValues }
+  /** Bytes, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's. */
+  pathMtu?: number
+  /** T, when it is known; otherwise idle probes measure it after the handshake. */
+  baseRttNs?: Nanos
+  /** UDP source port of both directions, 0xc000 to 0xffff: the entropy for ECMP. Default: drawn at random. */
+  sourcePort?: number
+}
+
+/** Decides about an incoming connection. Throw a WeirError to reject it: its message travels to the peer. */
+export interface Listener {
+  accept(now: Nanos, request: ConnectionRequest): ConnectionHandler
+}
+
+export interface ConnectionRequest {
+  remote: HostAddress
+  port: number
+  privateData: Uint8Array
+}
+
+/** One application's end of a connection. */
+export interface ConnectionHandler {
+  /** Passive side: at most 20 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
+  acceptData?(): Uint8Array
+  /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */
+  onEstablished(now: Nanos, connection: Connection): void
+  /** The queue pair exists and can take receives; nothing arrives before this returns. */
+  onCreated?(now: Nanos, connection: Connection): void
+  /** A work request completed. `completion` is reused: keep nothing of it. */
+  onCompletion(now: Nanos, connection: Connection, completion: Completion): void
+  /** The end, once, after the last completion. `error` is null after an orderly disconnect by either side. */
+  onClosed(now: Nanos, connection: Connection, error: WeirError | null): void
+}
+
+export interface Connection {
+  readonly id: number
+  readonly remote: HostAddress
+  /** What the peer said at connect. */
+  readonly peerPrivateData: Uint8Array
+  readonly established: boolean
+  readonly pathMtu: number
+  /**
+   * False when the send queue is full: try again after a completion. False, too, once the connection is closed.
+   * Throws on malformed work.
+   */
+  postSend(now: Nanos, work: SendWork): boolean
+  postReceive(work: ReceiveWork): boolean
+  /** Closes in order: work still in the queues is flushed with an error status. */
+  disconnect(now: Nanos): void
+  readonly stats: ConnectionStats
+}
+
+/** Running figures of one connection, always current. */
+export interface ConnectionStats {
+  /** T in use, 0 until it is known. */
+  baseRttNs: Nanos
+  /** Last round-trip time seen. */
+  rttNs: Nanos
+  rateBps: number
+  windowBytes: number
+  inFlightBytes: number
+  sentBytes: number
+  ackedBytes: number
+  retransmittedBytes: number
+  timeouts: number
+  /** Queue of the fullest hop in the last telemetry, bytes. */
+  pathQueueBytes: number
+  /** Hops in the last telemetry. */
+  pathHops: number
+}

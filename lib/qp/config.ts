@@ -1,0 +1,133 @@
+import { WeirError } from '../errors.js'
+import type { CompletionQueue } from './completion-queue.js'
+import type { MemoryTable } from './memory.js'
+import { PSN_HALF } from './psn.js'
+
+/** What a queue pair is made with. Everything optional can also be settled later, by `modify` to RTR and RTS. */
+export interface QpConfig {
+  /** Number of this queue pair, 2 to 0xffffff (0 and 1 are reserved, IBA 10.2.4). */
+  qpn: number
+  sendCq: CompletionQueue
+  receiveCq: CompletionQueue
+  memory: MemoryTable
+  /** Work requests, 1 to 65,536. Default 128. */
+  sendQueueDepth?: number
+  /** Work requests, 1 to 65,536. Default 128. */
+  receiveQueueDepth?: number
+  /** One ACK per so many request packets, besides those asked for; 0 = only when asked for. Default 1. */
+  ackEveryPackets?: number
+  /** AckReq at least once in so many packets of a long message, 1 to 2^22. Default 64. */
+  ackRequestEveryPackets?: number
+  /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
+  maxPacketsInFlight?: number
+  /** Default 0xffff. */
+  partitionKey?: number
+  /** 256, 512, 1024, 2048 or 4096. Default 1024. */
+  pathMtu?: number
+  /** What the peer may do, a sum of `Access` (IBA 10.6.3). Default 0. */
+  access?: number
+  /** READs and atomics of the peer that are kept for replay, 0 to 255 (IBA 9.7.4.1). Default 16. */
+  responderResources?: number
+  /** READs and atomics outstanding at a time, 0 to 255; at most the peer's resources. Default 16. */
+  initiatorDepth?: number
+  /** Tries again without progress after timeout or NAK, 0 to 7 (IBA 9.9.2.1). Default 7. */
+  retryCount?: number
+  /** Tries again after RNR NAK, 0 to 6; 7 = without end. Default 7. */
+  rnrRetry?: number
+  /** Timeout is 4.096 us * 2^n, n to 31; 0 = never (IBA 9.9.2.1). Default 14: 67 ms. */
+  ackTimeoutExponent?: number
+  /** Code of the least time that an RNR NAK asks the peer to wait, 0 to 31 (IBA table 45). Default 12: 0.64 ms. */
+  minRnrTimer?: number
+  /** Sends and obeys end-to-end credits (IBA 9.7.7.2). Default false. */
+  endToEndCredits?: boolean
+}
+
+/** What `modify` may settle: everything that the connection manager negotiates. */
+export interface QpAttributes {
+  /** Needed for RTR. */
+  remoteQpn?: number
+  /** First PSN of the peer, needed for RTR. */
+  receivePsn?: number
+  /** First PSN of ours, needed for RTS. */
+  sendPsn?: number
+  /** From INIT to RTR only. */
+  pathMtu?: number
+  /** From INIT to RTR only. */
+  responderResources?: number
+  initiatorDepth?: number
+  access?: number
+  retryCount?: number
+  rnrRetry?: number
+  ackTimeoutExponent?: number
+  minRnrTimer?: number
+  endToEndCredits?: boolean
+}
+
+/** Every setting, checked, with defaults filled in. */
+export type QpSettings = Required<QpConfig>
+
+const DEFAULTS = {
+  sendQueueDepth: 128,
+  receiveQueueDepth: 128,
+  ackEveryPackets: 1,
+  ackRequestEveryPackets: 64,
+  maxPacketsInFlight: 8192,
+  partitionKey: 0xffff,
+  pathMtu: 1024,
+  access: 0,
+  responderResources: 16,
+  initiatorDepth: 16,
+  retryCount: 7,
+  rnrRetry: 7,
+  ackTimeoutExponent: 14,
+  minRnrTimer: 12,
+  endToEndCredits: false,
+}
+
+const RANGES: Record<string, readonly [number, number]> = {
+  qpn: [2, 0xffffff],
+  sendQueueDepth: [1, 65_536],
+  receiveQueueDepth: [1, 65_536],
+  ackEveryPackets: [0, PSN_HALF],
+  ackRequestEveryPackets: [1, 1 << 22],
+  maxPacketsInFlight: [1, PSN_HALF],
+  partitionKey: [0, 0xffff],
+  access: [0, 15],
+  responderResources: [0, 255],
+  initiatorDepth: [0, 255],
+  retryCount: [0, 7],
+  rnrRetry: [0, 7],
+  ackTimeoutExponent: [0, 31],
+  minRnrTimer: [0, 31],
+  remoteQpn: [0, 0xffffff],
+  receivePsn: [0, 0xffffff],
+  sendPsn: [0, 0xffffff],
+}
+
+const PATH_MTUS = [256, 512, 1024, 2048, 4096]
+
+/** Fills in the defaults. Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
+export function settingsOf(config: QpConfig): QpSettings {
+  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+  const settings = { ...DEFAULTS, ...given } as QpSettings
+  checkRanges(settings.qpn, settings)
+  return settings
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
+export function checkRanges(qpn: number, values: object): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (name === 'pathMtu' && !PATH_MTUS.includes(value)) {
+      throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${value}`)
+    }
+    const range = RANGES[name]
+    if (range === undefined || value === undefined) continue
+    if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
+      throw bad(qpn, `${name} is a whole number from ${range[0]} to ${range[1]}, not ${value}`)
+    }
+  }
+}
+
+function bad(qpn: number, what: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}: ${what}`)
+}

@@ -1,0 +1,58 @@
+import type { Nanos } from '../time/nanos.js'
+import type { QpSettings } from './config.js'
+import { QpCounters } from './counters.js'
+import type { QpObserver } from './observer.js'
+import { ReceiveQueue } from './receive-queue.js'
+import { SendQueue } from './send-queue.js'
+import { QpState, STATE_TABLE } from './states.js'
+import type { WorkStatus } from './work-status.js'
+
+/** What the two halves of a queue pair share: settings, state, work queues, counters. */
+export class QpContext {
+  readonly qpn: number
+  readonly settings: QpSettings
+  readonly observer: QpObserver
+  readonly counters = new QpCounters()
+  readonly sendQueue: SendQueue
+  readonly receiveQueue: ReceiveQueue
+  state: QpState = QpState.RESET
+  remoteQpn = 0
+  /** Ends timers and packets under way; set by the queue pair. */
+  onStopped: () => void = () => {}
+
+  constructor(settings: QpSettings, observer: QpObserver) {
+    this.qpn = settings.qpn
+    this.settings = settings
+    this.observer = observer
+    this.sendQueue = new SendQueue(settings.qpn, settings.sendQueueDepth, settings.sendCq)
+    this.receiveQueue = new ReceiveQueue(settings.qpn, settings.receiveQueueDepth, settings.receiveCq)
+  }
+
+  /** Requests of the peer are carried out. */
+  get responds(): boolean {
+    return STATE_TABLE[this.state]!.responds
+  }
+
+  /** Responses of the peer are taken, and requests are sent. */
+  get requests(): boolean {
+    return STATE_TABLE[this.state]!.requests
+  }
+
+  /** Work requests that have not begun may begin. */
+  get begins(): boolean {
+    return STATE_TABLE[this.state]!.begins
+  }
+
+  /**
+   * Into error (IBA 9.9.2, 10.3.1): every work request left completes with WR_FLUSH_ERR, once. Who fails
+   * one for a reason of its own completes it first.
+   */
+  fail(now: Nanos, status: WorkStatus): void {
+    if (this.state === QpState.ERR) return
+    this.state = QpState.ERR
+    this.sendQueue.flush()
+    this.receiveQueue.flush()
+    this.onStopped()
+    this.observer.onError(now, status)
+  }
+}

@@ -1,0 +1,51 @@
+/** Running figures of one queue pair: whole numbers that only grow. */
+export class QpCounters {
+  // The requester.
+  /** Request packets, repeated ones too. */
+  requestPackets = 0
+  /** Payload bytes of request packets sent for the first time. */
+  requestBytes = 0
+  retransmittedPackets = 0
+  retransmittedBytes = 0
+  timeouts = 0
+  /** ACKs, NAKs and atomic responses that were in range. */
+  acks = 0
+  /** Of those, ones that told nothing new. */
+  duplicateAcks = 0
+  /** PSN sequence errors that the peer told of. */
+  naks = 0
+  rnrNaks = 0
+  /** READ or atomic responses found missing by what came after them. */
+  impliedNaks = 0
+  readResponsePackets = 0
+  readResponseBytes = 0
+
+  // The responder.
+  /** Requests carried out, in order. */
+  receivedPackets = 0
+  receivedBytes = 0
+  /** Requests that had been carried out before. */
+  duplicates = 0
+  outOfSequence = 0
+  acksSent = 0
+  naksSent = 0
+  rnrNaksSent = 0
+  responsePacketsSent = 0
+  responseBytesSent = 0
+
+  // Packets dropped without a word, by reason.
+  /** The state of the queue pair does not take it. */
+  droppedState = 0
+  /** BTH transport version other than 0 (IBA 9.6.1). */
+  droppedVersion = 0
+  /** Another partition (IBA 9.6.1). */
+  droppedPartition = 0
+  /** Not an opcode of the reliable connected service (IBA 9.6.1). */
+  droppedOpcode = 0
+  /** A response to nothing that is outstanding (IBA 9.7.5.1, ghost acknowledge). */
+  droppedGhost = 0
+  /** A READ or atomic response other than the next one expected. */
+  droppedResponseOrder = 0
+  /** A repeated READ or atomic whose record is gone, or that does not match it. */
+  droppedReplay = 0
+}

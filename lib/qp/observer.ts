@@ -1,0 +1,20 @@
+import type { Nanos } from '../time/nanos.js'
+import type { WorkStatus } from './work-status.js'
+
+/** Who follows a queue pair's flow. Called from within `onPacket` and `onTimeout`; may post work. */
+export interface QpObserver {
+  /**
+   * An ACK, NAK or response came that acknowledges something, or repeats what was known.
+   * @param seq unwrapped PSN of the last request packet that it acknowledges
+   * @param newlyAckedBytes payload bytes of requests, 0 when it repeats
+   */
+  onAcked(now: Nanos, seq: number, newlyAckedBytes: number): void
+  /**
+   * Everything from `sndUna` on is about to be sent again, because something was lost. Not called after an
+   * RNR NAK: there nothing was.
+   * @param lostBytes payload bytes that were in flight
+   */
+  onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean): void
+  /** The queue pair has gone into error; all its work has been flushed. */
+  onError(now: Nanos, status: WorkStatus): void
+}

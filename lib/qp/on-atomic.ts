@@ -1,0 +1,76 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as atomicEth from '../wire/atomic-eth.js'
+import * as bth from '../wire/bth.js'
+import { Opcode } from '../wire/opcode.js'
+import { readHigh, readLow, writeAtomicResult } from './atomic-memory.js'
+import { Access, type MemoryRegion } from './memory.js'
+import type { Responder } from './responder.js'
+import { WorkStatus } from './work-status.js'
+
+const WORD_BYTES = 8
+const U32 = 0x1_0000_0000
+
+/**
+ * COMPARE AND SWAP or FETCH AND ADD, in order (IBA 9.4.5): carried out once, its result kept for replay.
+ * Atomic with respect to all else, as the adapter does one thing at a time.
+ */
+export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode: number): void {
+  const settings = responder.context.settings
+  const at = frame.bth + bth.BYTES
+  const address = atomicEth.address(frame.view, at)
+  // IBA 9.7.4.1 (rights) and 9.4.5 (the address is a multiple of 8).
+  if ((settings.access & Access.REMOTE_ATOMIC) === 0 || address % WORD_BYTES !== 0) {
+    responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
+    return
+  }
+  const region = settings.memory.find(atomicEth.rkey(frame.view, at))
+  if (
+    region === null ||
+    !region.allows(Access.REMOTE_ATOMIC) ||
+    !region.holds(address - region.address, WORD_BYTES)
+  ) {
+    responder.refuse(now, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
+    return
+  }
+  const record = responder.table.take()
+  if (record === null) {
+    responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
+    return
+  }
+  const offset = address - region.address
+  record.isAtomic = true
+  record.firstSeq = responder.expectedSeq
+  record.lastSeq = responder.expectedSeq
+  record.nextSeq = responder.expectedSeq
+  record.msn = ++responder.msn
+  record.region = region
+  record.offset = offset
+  record.length = WORD_BYTES
+  record.address = address
+  record.originalHigh = readHigh(region, offset)
+  record.originalLow = readLow(region, offset)
+  if (opcode === Opcode.RC_COMPARE_SWAP) compareAndSwap(frame, at, region, offset)
+  else fetchAndAdd(frame, at, region, offset)
+  responder.acceptResponding(1)
+}
+
+function compareAndSwap(frame: Frame, at: number, region: MemoryRegion, offset: number): void {
+  const view = frame.view
+  if (
+    readHigh(region, offset) === atomicEth.compareHigh(view, at) &&
+    readLow(region, offset) === atomicEth.compareLow(view, at)
+  ) {
+    const high = atomicEth.swapOrAddHigh(view, at)
+    writeAtomicResult(region, offset, high, atomicEth.swapOrAddLow(view, at))
+  }
+}
+
+/** Adds modulo 2^64, in halves. */
+function fetchAndAdd(frame: Frame, at: number, region: MemoryRegion, offset: number): void {
+  const low = readLow(region, offset) + atomicEth.swapOrAddLow(frame.view, at)
+  const carry = low >= U32 ? 1 : 0
+  const high = readHigh(region, offset) + atomicEth.swapOrAddHigh(frame.view, at) + carry
+  writeAtomicResult(region, offset, high % U32, low % U32)
+}

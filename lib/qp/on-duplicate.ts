@@ -1,0 +1,50 @@
+import type { Frame } from '../frame/frame.js'
+import * as atomicEth from '../wire/atomic-eth.js'
+import * as bth from '../wire/bth.js'
+import { isRcSend, isRcWrite, Opcode } from '../wire/opcode.js'
+import * as reth from '../wire/reth.js'
+import type { Responder } from './responder.js'
+
+/**
+ * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
+ * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
+ * place that it names; of an atomic the kept result is sent again.
+ */
+export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
+  responder.context.counters.duplicates++
+  if (isRcSend(opcode) || isRcWrite(opcode)) {
+    // A NAK that is still owed says as much as the ACK would.
+    if (!responder.ackPending) responder.oweAck()
+    return
+  }
+  const replays =
+    opcode === Opcode.RC_RDMA_READ_REQUEST
+      ? replayRead(responder, frame, seq)
+      : replayAtomic(responder, frame, seq)
+  if (replays) responder.table.settle()
+  else responder.context.counters.droppedReplay++
+}
+
+function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
+  const record = responder.table.find(seq)
+  if (record === null || record.isAtomic) return false
+  const at = frame.bth + bth.BYTES
+  const skipped = (seq - record.firstSeq) * responder.context.settings.pathMtu
+  if (reth.length(frame.view, at) !== record.length - skipped) return false
+  if (record.length > 0) {
+    if (reth.address(frame.view, at) !== record.address + skipped) return false
+    if (reth.rkey(frame.view, at) !== record.region!.key) return false
+  }
+  // What has not been sent yet from there on is still to come.
+  if (seq < record.nextSeq) record.nextSeq = seq
+  return true
+}
+
+function replayAtomic(responder: Responder, frame: Frame, seq: number): boolean {
+  const record = responder.table.find(seq)
+  if (record === null || !record.isAtomic) return false
+  const at = frame.bth + bth.BYTES
+  if (atomicEth.address(frame.view, at) !== record.address) return false
+  record.nextSeq = seq
+  return true
+}

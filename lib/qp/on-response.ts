@@ -1,0 +1,115 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as atomicAckEth from '../wire/atomic-ack-eth.js'
+import * as bth from '../wire/bth.js'
+import { Opcode } from '../wire/opcode.js'
+import { writeAtomicResult } from './atomic-memory.js'
+import { Access } from './memory.js'
+import { implyNak, onAcknowledge, tellAcked } from './on-acknowledge.js'
+import { readPayload } from './payload.js'
+import { unwrapPsn } from './psn.js'
+import type { Requester } from './requester.js'
+import type { SendSlot } from './send-queue.js'
+import { WorkOpcode } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+/** A packet of the peer's responder: ACK, NAK, READ response or atomic response. */
+export function onResponse(requester: Requester, now: Nanos, frame: Frame, opcode: number): void {
+  const seq = unwrapPsn(bth.psn(frame.view, frame.bth), requester.sndUna)
+  if (opcode === Opcode.RC_ACKNOWLEDGE) {
+    onAcknowledge(requester, now, frame, seq)
+    return
+  }
+  const slot = findAnswered(requester, now, seq)
+  if (slot === null) return
+  if (opcode === Opcode.RC_ATOMIC_ACKNOWLEDGE) onAtomicResponse(requester, now, frame, slot)
+  else onReadResponse(requester, now, frame, opcode, slot)
+}
+
+/**
+ * The READ or atomic that the response `seq` belongs to, if it is the next one awaited. It acknowledges all
+ * that came before; if a response is missing there, that one is asked for again and this one is dropped.
+ */
+function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot | null {
+  const { counters, observer, sendQueue } = requester.context
+  if (seq >= requester.sndNxt) {
+    counters.droppedGhost++
+    return null
+  }
+  if (seq < requester.sndUna) {
+    counters.droppedResponseOrder++
+    observer.onAcked(now, seq, 0)
+    return null
+  }
+  requester.acknowledgeThrough(now, seq - 1)
+  if (requester.sndUna !== seq) {
+    counters.droppedResponseOrder++
+    tellAcked(requester, now, seq)
+    implyNak(requester, now)
+    return null
+  }
+  return sendQueue.at(sendQueue.head)
+}
+
+/**
+ * Any of the opcodes is taken that fits the place: the replay of the rest of a READ begins with FIRST from
+ * one responder and with MIDDLE from another. The length must be that of the place (IBA 9.7.6).
+ */
+function onReadResponse(
+  requester: Requester,
+  now: Nanos,
+  frame: Frame,
+  opcode: number,
+  slot: SendSlot,
+): void {
+  const context = requester.context
+  const doneBytes = (requester.sndUna - slot.firstSeq) * context.settings.pathMtu
+  const isLast = requester.sndUna === slot.lastSeq
+  const expected = isLast ? slot.length - doneBytes : context.settings.pathMtu
+  const endsMessage =
+    opcode === Opcode.RC_RDMA_READ_RESPONSE_LAST || opcode === Opcode.RC_RDMA_READ_RESPONSE_ONLY
+  if (slot.opcode !== WorkOpcode.RDMA_READ || endsMessage !== isLast || frame.payloadLength !== expected) {
+    requester.failAt(now, requester.sndUna, WorkStatus.BAD_RESP_ERR)
+    return
+  }
+  if (!slot.region!.allows(Access.LOCAL_WRITE)) {
+    requester.failAt(now, requester.sndUna, WorkStatus.LOC_PROT_ERR)
+    return
+  }
+  readPayload(frame, slot.region!, slot.offset + doneBytes)
+  context.counters.readResponsePackets++
+  context.counters.readResponseBytes += frame.payloadLength
+  if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) takeCredits(requester, frame)
+  accept(requester, now, slot)
+}
+
+function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: SendSlot): void {
+  if (slot.opcode !== WorkOpcode.COMPARE_AND_SWAP && slot.opcode !== WorkOpcode.FETCH_AND_ADD) {
+    requester.failAt(now, requester.sndUna, WorkStatus.BAD_RESP_ERR)
+    return
+  }
+  if (!slot.region!.allows(Access.LOCAL_WRITE)) {
+    requester.failAt(now, requester.sndUna, WorkStatus.LOC_PROT_ERR)
+    return
+  }
+  const at = frame.bth + bth.BYTES + aeth.BYTES
+  const high = atomicAckEth.originalHigh(frame.view, at)
+  const low = atomicAckEth.originalLow(frame.view, at)
+  writeAtomicResult(slot.region!, slot.offset, high, low)
+  requester.context.counters.acks++
+  takeCredits(requester, frame)
+  accept(requester, now, slot)
+}
+
+function takeCredits(requester: Requester, frame: Frame): void {
+  const at = frame.bth + bth.BYTES
+  const syndrome = aeth.syndrome(frame.view, at)
+  if (aeth.isAck(syndrome)) requester.onCredits(aeth.msn(frame.view, at), aeth.value(syndrome))
+}
+
+function accept(requester: Requester, now: Nanos, slot: SendSlot): void {
+  const seq = requester.sndUna
+  requester.acceptResponse(now, slot)
+  tellAcked(requester, now, seq)
+}

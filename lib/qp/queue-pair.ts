@@ -1,0 +1,330 @@
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
+import * as bth from '../wire/bth.js'
+import { isKnown, isRequest } from '../wire/opcode.js'
+import { checkRanges, type QpAttributes, type QpConfig, settingsOf } from './config.js'
+import { QpContext } from './context.js'
+import type { QpCounters } from './counters.js'
+import type { QpObserver } from './observer.js'
+import { onResponse } from './on-response.js'
+import { checkReceiveWork } from './receive-queue.js'
+import { Requester } from './requester.js'
+import { Responder } from './responder.js'
+import { checkSendWork } from './send-queue.js'
+import { checkTransition, QpState, qpStateName, STATE_TABLE } from './states.js'
+import { requestPayloadBytes, transmitRequest } from './transmit-request.js'
+import {
+  ackIsNext,
+  responsePayloadBytes,
+  transmitAck,
+  transmitAtomicResponse,
+  transmitReadResponse,
+} from './transmit-response.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+export type { QpAttributes, QpConfig } from './config.js'
+export type { QpObserver } from './observer.js'
+export { QpState } from './states.js'
+
+/** What `pollTransmit` writes. */
+export const TxKind = {
+  NONE: 0,
+  /** ACK or NAK, or an atomic's response: never paced. */
+  ACK: 1,
+  /** A READ response: paced. */
+  RESPONSE: 2,
+  /** A new or repeated request: paced and windowed. */
+  REQUEST: 3,
+} as const
+export type TxKind = (typeof TxKind)[keyof typeof TxKind]
+
+const LAST_RC_OPCODE = 0x1f
+const FULL_MEMBER = 0x8000
+
+/**
+ * A reliable connected queue pair (IBA 9.7, 10.2.4): requester and responder on one connection, sans-IO.
+ *
+ * Packets and times go in by `onPacket` and `onTimeout`; after those, and after a post, poll with
+ * `pollTransmit` and read `nextTimeout`. Completions are in the completion queues. Sequence numbers are
+ * unwrapped PSNs: the low 24 bits are those on the wire.
+ */
+export class QueuePair {
+  readonly qpn: number
+  readonly counters: QpCounters
+  /** Unwrapped PSN of the packet that `pollTransmit` last wrote. */
+  lastTransmittedSeq = 0
+  /** True if that packet was a request that had been sent before. */
+  lastTransmittedWasRetransmission = false
+  readonly #context: QpContext
+  readonly #requester: Requester
+  readonly #responder: Responder
+  #requestsTurn = false
+
+  /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET. */
+  constructor(config: QpConfig, observer: QpObserver) {
+    this.qpn = config.qpn
+    this.#context = new QpContext(settingsOf(config), observer)
+    this.counters = this.#context.counters
+    this.#requester = new Requester(this.#context)
+    this.#responder = new Responder(this.#context)
+    this.#context.onStopped = () => {
+      this.#requester.stop()
+      this.#responder.stop()
+    }
+  }
+
+  get state(): QpState {
+    return this.#context.state
+  }
+
+  get remoteQpn(): number {
+    return this.#context.remoteQpn
+  }
+
+  get pathMtu(): number {
+    return this.#context.settings.pathMtu
+  }
+
+  /** Payload bytes of requests sent and not acknowledged; after going back, of those sent again. */
+  get inFlightBytes(): number {
+    return this.#requester.inFlightBytes
+  }
+
+  /** The next new PSN to be sent. Never goes back. */
+  get sndNxt(): number {
+    return this.#requester.sndNxt
+  }
+
+  /** The oldest PSN that is not acknowledged. */
+  get sndUna(): number {
+    return this.#requester.sndUna
+  }
+
+  /** The next PSN expected of the peer. */
+  get nextReceiveSeq(): number {
+    return this.#responder.expectedSeq
+  }
+
+  /** Work requests in the send queue that have not completed. */
+  get sendPending(): number {
+    return this.#context.sendQueue.tail - this.#context.sendQueue.head
+  }
+
+  /** Receives that have not completed. */
+  get receivePending(): number {
+    return this.#context.receiveQueue.count
+  }
+
+  /** AckReq at least once in so many packets: keep it under the packets that a window lets out. */
+  set ackRequestEveryPackets(packets: number) {
+    this.#context.settings.ackRequestEveryPackets = Math.max(1, Math.floor(packets))
+  }
+
+  /**
+   * Takes the queue pair to a state, by the table in states.ts, with what that state needs: remoteQpn and
+   * receivePsn for RTR, sendPsn for RTS. Throws WEIR_BAD_STATE for a transition that is none, WEIR_BAD_ARGUMENT
+   * for an attribute that is missing or out of range. ERR flushes all work, RESET forgets it.
+   */
+  modify(now: Nanos, state: QpState, attributes: QpAttributes = {}): void {
+    const context = this.#context
+    checkTransition(this.qpn, context.state, state)
+    checkRanges(this.qpn, attributes)
+    if (state === QpState.ERR) {
+      context.fail(now, WorkStatus.WR_FLUSH_ERR)
+      return
+    }
+    const from = context.state
+    if (state === QpState.RTR) need(this.qpn, state, attributes, ['remoteQpn', 'receivePsn'])
+    if (state === QpState.RTS && from === QpState.RTR) need(this.qpn, state, attributes, ['sendPsn'])
+    this.#settle(state, attributes)
+    context.state = state
+    if (state === QpState.RESET) this.#reset()
+    if (state === QpState.RTR) this.#responder.start(attributes.receivePsn!)
+    if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(attributes.sendPsn!)
+  }
+
+  #settle(state: QpState, attributes: QpAttributes): void {
+    const { remoteQpn, receivePsn, sendPsn, pathMtu, responderResources, ...settings } = attributes
+    const fixed = { pathMtu, responderResources }
+    for (const [name, value] of Object.entries({ ...settings, ...fixed })) {
+      if (value === undefined) continue
+      if (name in fixed && state > QpState.RTR) {
+        throw new WeirError(
+          'WEIR_BAD_ARGUMENT',
+          `queue pair ${this.qpn}: ${name} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
+        )
+      }
+      Object.assign(this.#context.settings, { [name]: value })
+    }
+    if (remoteQpn !== undefined) this.#context.remoteQpn = remoteQpn
+    this.#requester.settle()
+  }
+
+  #reset(): void {
+    this.#context.sendQueue.clear()
+    this.#context.receiveQueue.clear()
+    this.#requester.start(0)
+    this.#responder.start(0)
+  }
+
+  /**
+   * Posts a work request. False if the send queue or its completion queue is full: post again after a
+   * completion. In ERR it completes with WR_FLUSH_ERR at once. Throws WEIR_BAD_ARGUMENT for work that makes no
+   * sense, WEIR_BAD_STATE before RTS.
+   */
+  postSend(_now: Nanos, work: SendWork): boolean {
+    const context = this.#context
+    const rule = STATE_TABLE[context.state]!
+    if (!rule.postSend) throw this.#badState('postSend', 'RTS')
+    checkSendWork(this.qpn, work)
+    if (work.opcode >= WorkOpcode.RDMA_READ && context.settings.initiatorDepth === 0) {
+      throw new WeirError(
+        'WEIR_BAD_STATE',
+        `queue pair ${this.qpn}: READs and atomics need an initiatorDepth above 0, which the peer must grant`,
+      )
+    }
+    if (!context.sendQueue.post(work, context.settings.pathMtu)) return false
+    if (rule.flushes) context.sendQueue.flush()
+    return true
+  }
+
+  /**
+   * Posts a receive. False if the receive queue or its completion queue is full. In ERR it completes with
+   * WR_FLUSH_ERR at once. With end-to-end credits it may owe the peer an ACK: poll afterwards.
+   */
+  postReceive(work: ReceiveWork): boolean {
+    const context = this.#context
+    const rule = STATE_TABLE[context.state]!
+    if (!rule.postReceive) throw this.#badState('postReceive', 'INIT')
+    checkReceiveWork(this.qpn, work)
+    if (!context.receiveQueue.post(work)) return false
+    if (rule.flushes) context.receiveQueue.flush()
+    else this.#responder.onReceivePosted()
+    return true
+  }
+
+  #badState(call: string, state: string): WeirError {
+    const message = `queue pair ${this.qpn}: ${call} in ${qpStateName(this.state)}; modify it to ${state} first`
+    return new WeirError('WEIR_BAD_STATE', message)
+  }
+
+  /**
+   * A packet for this queue pair, parsed (`bth`, `payload` and `payloadLength` are set), its ICRC verified. The
+   * frame stays the caller's. What cannot be used is counted and dropped.
+   */
+  onPacket(now: Nanos, frame: Frame): void {
+    const { counters, settings } = this.#context
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
+    else if (!partitionMatches(settings.partitionKey, bth.partitionKey(frame.view, frame.bth)))
+      counters.droppedPartition++
+    else if (opcode > LAST_RC_OPCODE || !isKnown(opcode)) counters.droppedOpcode++
+    else if (isRequest(opcode)) {
+      if (this.#context.responds) this.#responder.onRequest(now, frame, opcode)
+      else counters.droppedState++
+    } else if (this.#context.requests) onResponse(this.#requester, now, frame, opcode)
+    else counters.droppedState++
+  }
+
+  /** A time that `nextTimeout` named has come; harmless when called early. */
+  onTimeout(now: Nanos): void {
+    if (!this.#context.requests) return
+    this.#requester.timers.takeRnr(now)
+    if (this.#requester.timers.takeAck(now)) this.#requester.onAckTimeout(now)
+  }
+
+  nextTimeout(): Nanos {
+    return this.#context.requests ? this.#requester.timers.next() : NEVER
+  }
+
+  /**
+   * What `pollTransmit` would write next. ACKs come first; READ responses and requests take turns.
+   * @param requestsAllowed false while the window is closed: as if there were no requests
+   */
+  peekTransmit(requestsAllowed = true): TxKind {
+    const responder = this.#responder
+    if (ackIsNext(responder)) return TxKind.ACK
+    const pending = responder.table.pending
+    if (pending?.isAtomic) return TxKind.ACK
+    if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
+    if (requestsAllowed && this.#requester.nextSlot() !== null) return TxKind.REQUEST
+    return pending === null ? TxKind.NONE : TxKind.RESPONSE
+  }
+
+  /** Payload bytes of that packet. */
+  nextPayloadBytes(requestsAllowed = true): number {
+    switch (this.peekTransmit(requestsAllowed)) {
+      case TxKind.RESPONSE:
+        return responsePayloadBytes(this.#responder, this.#responder.table.pending!)
+      case TxKind.REQUEST:
+        return requestPayloadBytes(this.#requester, this.#requester.nextSlot()!)
+      default:
+        return 0
+    }
+  }
+
+  /**
+   * Writes the next packet from `at` on: BTH, extended headers, payload, pad. Sets the frame's `bth`, `payload`,
+   * `payloadLength`, `length` and `wireLength`, which leave room for no ICRC: the caller adds it. NONE if there
+   * is nothing to send. After an error, packets that explain it to the peer may still be there.
+   */
+  pollTransmit(now: Nanos, frame: Frame, at: number, requestsAllowed = true): TxKind {
+    const kind = this.peekTransmit(requestsAllowed)
+    this.lastTransmittedWasRetransmission = false
+    switch (kind) {
+      case TxKind.ACK:
+        this.#transmitAck(frame, at)
+        return kind
+      case TxKind.RESPONSE: {
+        const record = this.#responder.table.pending!
+        this.lastTransmittedSeq = record.nextSeq
+        this.#requestsTurn = true
+        const done = transmitReadResponse(this.#responder, now, record, frame, at)
+        // It failed: what is left to send is the NAK, or nothing.
+        return done ? kind : this.pollTransmit(now, frame, at, requestsAllowed)
+      }
+      case TxKind.REQUEST: {
+        const requester = this.#requester
+        this.lastTransmittedSeq = requester.sendSeq
+        this.lastTransmittedWasRetransmission = requester.sendSeq < requester.sndNxt
+        this.#requestsTurn = false
+        return transmitRequest(requester, now, requester.nextSlot()!, frame, at) ? kind : TxKind.NONE
+      }
+      default:
+        return kind
+    }
+  }
+
+  #transmitAck(frame: Frame, at: number): void {
+    const responder = this.#responder
+    if (ackIsNext(responder)) {
+      this.lastTransmittedSeq = responder.ackSeq
+      transmitAck(responder, frame, at)
+    } else {
+      const record = responder.table.pending!
+      this.lastTransmittedSeq = record.nextSeq
+      transmitAtomicResponse(responder, record, frame, at)
+    }
+  }
+}
+
+/** Same partition, and not both limited members (IBA 9.6.1). */
+function partitionMatches(own: number, theirs: number): boolean {
+  return ((own ^ theirs) & 0x7fff) === 0 && ((own | theirs) & FULL_MEMBER) !== 0
+}
+
+function need(
+  qpn: number,
+  state: QpState,
+  attributes: QpAttributes,
+  names: readonly (keyof QpAttributes)[],
+): void {
+  const missing = names.filter(name => attributes[name] === undefined)
+  if (missing.length === 0) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `queue pair ${qpn}: ${qpStateName(state)} needs ${missing.join(' and ')}`,
+  )
+}

@@ -1,0 +1,267 @@
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import type { QpContext } from './context.js'
+import { unwrapPsn } from './psn.js'
+import type { SendSlot } from './send-queue.js'
+import { RequesterTimers } from './timers.js'
+import { WorkOpcode } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+const NO_SEQ = Number.NEGATIVE_INFINITY
+const INFINITE_RNR_RETRIES = 7
+
+/**
+ * The requester's place in the stream of PSNs, and the rules that move it (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2).
+ *
+ *     head work request        at sendSeq
+ *     v                        v
+ *     | sndUna  … sent …       | sendSeq  … sent before, to be repeated … | sndNxt  … never sent …
+ *
+ * A work request takes its PSNs as it is posted. Going back is setting `sendSeq` to `sndUna`; both lie in the
+ * work request at the head, since all before has completed. transmit-request.ts writes the packets,
+ * on-acknowledge.ts and the on-…-response files take the answers.
+ */
+export class Requester {
+  readonly context: QpContext
+  readonly timers = new RequesterTimers()
+  /** The oldest PSN without an answer. */
+  sndUna = 0
+  /** The next new PSN to be sent. Of a READ under way: the one behind its last response. */
+  sndNxt = 0
+  /** The next PSN to be sent, new or again. */
+  sendSeq = 0
+  /** Work request that `sendSeq` lies in. */
+  sendIndex = 0
+  /** Payload bytes from `sndUna` to before `sendSeq`. */
+  inFlightBytes = 0
+  /** READs and atomics from `sndUna` to before `sendSeq`. */
+  responsesAwaited = 0
+  /** Request packets since the last one with AckReq. */
+  unaskedPackets = 0
+  #newlyAckedBytes = 0
+  #retriesLeft = 0
+  #rnrRetriesLeft = 0
+  /** Where the last NAK, told or implied, made it go back to: a repetition of it changes nothing. */
+  #repairedSeq = NO_SEQ
+  /** The peer's MSN, unwrapped, and the SSN up to which its credits reach (IBA 9.7.7.2). */
+  #msn = 0
+  #limitSequence = 0
+  #limited = false
+
+  constructor(context: QpContext) {
+    this.context = context
+  }
+
+  /** Begins with that PSN. */
+  start(sendPsn: number): void {
+    const settings = this.context.settings
+    this.sndUna = sendPsn
+    this.sndNxt = sendPsn
+    this.sendSeq = sendPsn
+    this.context.sendQueue.nextSeq = sendPsn
+    this.sendIndex = this.context.sendQueue.head
+    this.inFlightBytes = 0
+    this.responsesAwaited = 0
+    this.unaskedPackets = 0
+    this.#repairedSeq = NO_SEQ
+    this.#msn = 0
+    this.#limitSequence = 0
+    this.#limited = settings.endToEndCredits
+    this.timers.stop()
+    this.settle()
+  }
+
+  /** Takes over settings that may have changed. */
+  settle(): void {
+    const settings = this.context.settings
+    this.timers.setExponent(settings.ackTimeoutExponent)
+    this.#retriesLeft = settings.retryCount
+    this.#rnrRetriesLeft = settings.rnrRetry
+    this.#limited &&= settings.endToEndCredits
+  }
+
+  /** The work request whose packet goes next, or null when none may. */
+  nextSlot(): SendSlot | null {
+    const context = this.context
+    const queue = context.sendQueue
+    if (this.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
+    const slot = queue.at(this.sendIndex)
+    if (this.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
+    if (this.#limited && slot.takesCredit && this.#waitsForCredit(slot)) return null
+    const bound = context.settings.maxPacketsInFlight
+    if (slot.awaitsResponse) {
+      // A READ that takes more PSNs than the bound runs alone.
+      return slot.lastSeq - this.sndUna < bound || this.sendSeq === this.sndUna ? slot : null
+    }
+    return this.sendSeq - this.sndUna < bound ? slot : null
+  }
+
+  #mayBegin(slot: SendSlot): boolean {
+    if (slot.firstSeq >= this.sndNxt && !this.context.begins) return false
+    if (slot.fence && this.responsesAwaited > 0) return false
+    return !slot.awaitsResponse || this.responsesAwaited < this.context.settings.initiatorDepth
+  }
+
+  /**
+   * Beyond the limit sequence number, one more message may begin: a SEND with its first packet alone, a WRITE
+   * with all of it (IBA 9.7.7.2).
+   */
+  #waitsForCredit(slot: SendSlot): boolean {
+    const beyond = slot.ssn - this.#limitSequence
+    if (beyond <= 0) return false
+    return beyond > 1 || (this.sendSeq > slot.firstSeq && slot.opcode !== WorkOpcode.RDMA_WRITE_WITH_IMM)
+  }
+
+  /** True if credits hold the message back behind its next packet: that one must ask for an ACK. */
+  isLastCredit(slot: SendSlot): boolean {
+    return this.#limited && slot.takesCredit && slot.ssn > this.#limitSequence
+  }
+
+  /** Reads MSN and credits of an ACK (IBA 9.7.7.2); old ones tell nothing. */
+  onCredits(messageSequence: number, code: number): void {
+    if (!this.#limited) return
+    if (code === aeth.CREDITS_UNLIMITED) {
+      this.#limited = false
+      return
+    }
+    const msn = unwrapPsn(messageSequence, this.#msn)
+    if (msn > this.#msn) this.#msn = msn
+    const limit = msn + aeth.CREDITS[code]!
+    if (limit > this.#limitSequence) this.#limitSequence = limit
+  }
+
+  /**
+   * Acknowledges everything up to `seq`, except what awaits a response (IBA 9.7.6): false if there is a
+   * READ or atomic on the way, which `sndUna` then points at.
+   */
+  acknowledgeThrough(now: Nanos, seq: number): boolean {
+    const queue = this.context.sendQueue
+    const before = this.sndUna
+    let whole = true
+    while (!queue.isEmpty) {
+      const slot = queue.at(queue.head)
+      if (slot.firstSeq > seq) break
+      if (slot.awaitsResponse) {
+        whole = false
+        break
+      }
+      this.#pass(slot, Math.min(seq, slot.lastSeq) + 1)
+      if (this.sndUna <= slot.lastSeq) break
+      queue.completeHead(WorkStatus.SUCCESS)
+    }
+    if (this.sndUna > before) this.#progress(now)
+    return whole
+  }
+
+  /** One response of the READ or atomic at the head has come, and its bytes are in place. */
+  acceptResponse(now: Nanos, slot: SendSlot): void {
+    // It counts as awaited only if it has been asked for since the last going back.
+    const awaited = this.sendSeq > slot.lastSeq
+    this.#pass(slot, this.sndUna + 1)
+    if (this.sndUna > slot.lastSeq) {
+      if (awaited) this.responsesAwaited--
+      this.context.sendQueue.completeHead(WorkStatus.SUCCESS)
+    }
+    this.#progress(now)
+  }
+
+  /** Payload bytes acknowledged since the last call. */
+  takeNewlyAckedBytes(): number {
+    const bytes = this.#newlyAckedBytes
+    this.#newlyAckedBytes = 0
+    return bytes
+  }
+
+  #pass(slot: SendSlot, until: number): void {
+    if (!slot.awaitsResponse) {
+      const mtu = this.context.settings.pathMtu
+      this.#newlyAckedBytes += bytesBetween(slot, this.sndUna, until, mtu)
+      if (this.sendSeq > this.sndUna) {
+        this.inFlightBytes -= bytesBetween(slot, this.sndUna, Math.min(until, this.sendSeq), mtu)
+      }
+    }
+    this.sndUna = until
+    if (this.sendSeq < until) this.sendSeq = until
+    if (this.sendSeq > slot.lastSeq && this.sendIndex <= this.context.sendQueue.head) {
+      this.sendIndex = this.context.sendQueue.head + 1
+    }
+  }
+
+  #progress(now: Nanos): void {
+    this.#retriesLeft = this.context.settings.retryCount
+    this.#rnrRetriesLeft = this.context.settings.rnrRetry
+    this.timers.onProgress(now, this.sendSeq > this.sndUna)
+  }
+
+  /** A NAK, told or implied, says that `sndUna` was lost: goes back there, once a place. */
+  repair(now: Nanos): void {
+    if (this.#repairedSeq === this.sndUna || this.sendSeq === this.sndUna) return
+    this.#repairedSeq = this.sndUna
+    this.#retry(now, false)
+  }
+
+  /** The transport timer has run out. */
+  onAckTimeout(now: Nanos): void {
+    this.context.counters.timeouts++
+    this.#repairedSeq = NO_SEQ
+    this.#retry(now, true)
+  }
+
+  /** The peer has no receive posted for `sndUna`: again from there, after a wait (IBA 9.7.5.2.8). */
+  onReceiverNotReady(now: Nanos, timerCode: number): void {
+    if (this.timers.waitsForReceiver) return
+    this.context.counters.rnrNaks++
+    if (this.context.settings.rnrRetry !== INFINITE_RNR_RETRIES) {
+      if (this.#rnrRetriesLeft === 0) {
+        this.failAt(now, this.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
+        return
+      }
+      this.#rnrRetriesLeft--
+    }
+    this.#goBack()
+    this.timers.startRnr(now, aeth.RNR_TIMER_NS[timerCode]!)
+  }
+
+  #retry(now: Nanos, byTimeout: boolean): void {
+    if (this.#retriesLeft === 0) {
+      this.failAt(now, this.sndUna, WorkStatus.RETRY_EXC_ERR)
+      return
+    }
+    this.#retriesLeft--
+    const lostBytes = this.inFlightBytes
+    this.#goBack()
+    this.context.observer.onRetransmit(now, lostBytes, byTimeout)
+  }
+
+  #goBack(): void {
+    this.sendSeq = this.sndUna
+    this.sendIndex = this.context.sendQueue.head
+    this.inFlightBytes = 0
+    this.responsesAwaited = 0
+    this.unaskedPackets = 0
+    this.timers.stop()
+  }
+
+  /** The work request with the packet `seq` has failed; those before that still wait are flushed. */
+  failAt(now: Nanos, seq: number, status: WorkStatus): void {
+    const queue = this.context.sendQueue
+    while (!queue.isEmpty && queue.at(queue.head).lastSeq < seq) queue.completeHead(WorkStatus.WR_FLUSH_ERR)
+    if (!queue.isEmpty) queue.completeHead(status)
+    this.context.fail(now, status)
+  }
+
+  /** No more packets and deadlines: the queue pair is in error or reset. */
+  stop(): void {
+    this.timers.stop()
+    this.sendIndex = this.context.sendQueue.tail
+    this.inFlightBytes = 0
+    this.responsesAwaited = 0
+  }
+}
+
+/** Payload bytes of the packets from `from` to before `until` of a SEND or WRITE. */
+function bytesBetween(slot: SendSlot, from: number, until: number, mtu: number): number {
+  const start = (from - slot.firstSeq) * mtu
+  const end = Math.min((until - slot.firstSeq) * mtu, slot.length)
+  return end > start ? end - start : 0
+}

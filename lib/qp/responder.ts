@@ -1,0 +1,189 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as bth from '../wire/bth.js'
+import { isFirst, isLast, isRcSend, isRcWrite, Opcode } from '../wire/opcode.js'
+import type { QpContext } from './context.js'
+import type { MemoryRegion } from './memory.js'
+import { onAtomic } from './on-atomic.js'
+import { onDuplicate } from './on-duplicate.js'
+import { onRead } from './on-read.js'
+import { onSend } from './on-send.js'
+import { onWrite } from './on-write.js'
+import { unwrapPsn } from './psn.js'
+import { ResponseTable } from './response-table.js'
+import { WorkStatus } from './work-status.js'
+
+/** The message that has begun and not ended. */
+export const Message = { NONE: 0, SEND: 1, WRITE: 2 } as const
+export type Message = (typeof Message)[keyof typeof Message]
+
+/**
+ * The responder's place in the peer's stream of PSNs, and the answer that it owes (IBA 9.7.3 to 9.7.5).
+ *
+ * At most one ACK or NAK is owed at a time, as each says all that the one before did. It leaves only after the
+ * responses of READs and atomics before it, since it would take them for lost otherwise.
+ */
+export class Responder {
+  readonly context: QpContext
+  /** The PSN that comes next. */
+  expectedSeq = 0
+  /** Messages completed; READs and atomics count at their request. */
+  msn = 0
+  message: Message = Message.NONE
+  /** Of the running SEND: bytes in its receive. Of the running WRITE: bytes to come, and where. */
+  receivedBytes = 0
+  remainingBytes = 0
+  writeRegion: MemoryRegion | null = null
+  writeOffset = 0
+  table = new ResponseTable(0)
+  /** An ACK or NAK is owed: its PSN, MSN and syndrome (of an ACK, credits are filled in as it leaves). */
+  ackPending = false
+  ackSeq = 0
+  ackMsn = 0
+  ackSyndrome = 0
+  /** Credits were 0 when last told, so the next receive posted is worth an ACK of its own. */
+  starving = false
+  /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
+  #gapTold = false
+  #packetsSinceAck = 0
+
+  constructor(context: QpContext) {
+    this.context = context
+  }
+
+  /** Begins with that PSN. */
+  start(receivePsn: number): void {
+    this.expectedSeq = receivePsn
+    this.msn = 0
+    this.message = Message.NONE
+    this.writeRegion = null
+    this.table = new ResponseTable(this.context.settings.responderResources)
+    this.ackPending = false
+    this.starving = false
+    this.#gapTold = false
+    this.#packetsSinceAck = 0
+  }
+
+  /** A request packet of the peer. */
+  onRequest(now: Nanos, frame: Frame, opcode: number): void {
+    const seq = unwrapPsn(bth.psn(frame.view, frame.bth), this.expectedSeq)
+    if (seq === this.expectedSeq) {
+      if (this.#fits(frame, opcode)) this.#execute(now, frame, opcode)
+      else this.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
+    } else if (seq < this.expectedSeq) {
+      onDuplicate(this, frame, opcode, seq)
+    } else this.#onGap()
+  }
+
+  /** Is this the packet that may follow, of the size that it must have? (IBA 9.7.4.1) */
+  #fits(frame: Frame, opcode: number): boolean {
+    const mtu = this.context.settings.pathMtu
+    const length = frame.payloadLength
+    if (isFirst(opcode) !== (this.message === Message.NONE)) return false
+    if (this.message === Message.SEND && !isRcSend(opcode)) return false
+    if (this.message === Message.WRITE && !isRcWrite(opcode)) return false
+    if (!isRcSend(opcode) && !isRcWrite(opcode)) return length === 0
+    if (!isLast(opcode)) return length === mtu
+    return length <= mtu && (length > 0 || isFirst(opcode))
+  }
+
+  #execute(now: Nanos, frame: Frame, opcode: number): void {
+    if (isRcSend(opcode)) onSend(this, now, frame, opcode)
+    else if (isRcWrite(opcode)) onWrite(this, now, frame, opcode)
+    else if (opcode === Opcode.RC_RDMA_READ_REQUEST) onRead(this, now, frame)
+    else onAtomic(this, now, frame, opcode)
+  }
+
+  /** One packet of a SEND or WRITE has been carried out. */
+  acceptPacket(frame: Frame, opcode: number): void {
+    this.context.counters.receivedPackets++
+    this.context.counters.receivedBytes += frame.payloadLength
+    this.#advance(1)
+    const last = isLast(opcode)
+    if (last) {
+      this.message = Message.NONE
+      this.msn++
+    }
+    this.#packetsSinceAck++
+    const every = this.context.settings.ackEveryPackets
+    // Every zero: the message's end is acknowledged because its last packet asks for it.
+    const due = every > 0 && (last || this.#packetsSinceAck >= every)
+    if (due || bth.ackRequest(frame.view, frame.bth)) this.oweAck()
+  }
+
+  /** A READ or atomic has been taken; its response acknowledges it. */
+  acceptResponding(responsePackets: number): void {
+    this.context.counters.receivedPackets++
+    this.#advance(responsePackets)
+    this.#packetsSinceAck = 0
+    this.table.settle()
+  }
+
+  #advance(packets: number): void {
+    // A NAK for this packet that has not left yet has nothing to ask for any more.
+    if (!aeth.isAck(this.ackSyndrome)) this.ackPending = false
+    this.expectedSeq += packets
+    this.#gapTold = false
+  }
+
+  /** Owes an ACK of all that came in order. */
+  oweAck(): void {
+    this.#owe(this.expectedSeq - 1, aeth.ACK_UNLIMITED)
+    this.#packetsSinceAck = 0
+  }
+
+  #owe(seq: number, syndrome: number): void {
+    this.ackPending = true
+    this.ackSeq = seq
+    this.ackMsn = this.msn
+    this.ackSyndrome = syndrome
+  }
+
+  /** Beyond the expected PSN: one NAK a gap, then silence (IBA 9.7.4.1, 9.7.5.2). */
+  #onGap(): void {
+    this.context.counters.outOfSequence++
+    if (this.#gapTold) return
+    this.#gapTold = true
+    this.context.counters.naksSent++
+    this.#owe(this.expectedSeq, aeth.NAK_PSN_SEQUENCE_ERROR)
+  }
+
+  /** No receive is posted: the peer has to come again (IBA 9.7.5.2.8). What it has sent beyond is ignored. */
+  notReady(): void {
+    this.context.counters.rnrNaksSent++
+    this.#gapTold = true
+    this.#owe(this.expectedSeq, aeth.rnrNakSyndrome(this.context.settings.minRnrTimer))
+  }
+
+  /** The request at `expectedSeq` cannot be carried out: NAK, then error (IBA 9.9.3.1, class C). */
+  refuse(now: Nanos, syndrome: number, status: WorkStatus): void {
+    this.refuseAt(now, this.expectedSeq, syndrome, status)
+  }
+
+  refuseAt(now: Nanos, seq: number, syndrome: number, status: WorkStatus): void {
+    this.context.counters.naksSent++
+    this.#owe(seq, syndrome)
+    this.table.cancelFrom(seq)
+    this.context.fail(now, status)
+  }
+
+  /**
+   * The queue pair is in error. A NAK that says why, and the responses that go before it, still leave; all
+   * else does not.
+   */
+  stop(): void {
+    const fatal = this.ackPending && this.ackSyndrome > aeth.NAK_PSN_SEQUENCE_ERROR
+    if (!fatal) this.ackPending = false
+    this.table.cancelFrom(fatal ? this.ackSeq : Number.NEGATIVE_INFINITY)
+    this.message = Message.NONE
+    this.writeRegion = null
+  }
+
+  /** A receive was posted: tells a requester that waits for credit (IBA 9.7.7.2, unsolicited ACK). */
+  onReceivePosted(): void {
+    if (!this.starving || this.ackPending || !this.context.responds) return
+    this.starving = false
+    this.oweAck()
+  }
+}

@@ -1,0 +1,88 @@
+import type { MemoryRegion } from './memory.js'
+
+/** A READ or atomic of the peer: what its response needs, now or when it is asked for again. */
+export class ResponseRecord {
+  isAtomic = false
+  /** Unwrapped PSNs of the first and last response packet. */
+  firstSeq = 0
+  lastSeq = -1
+  /** The next response packet to be sent; beyond `lastSeq` when all have been. */
+  nextSeq = 0
+  /** Message sequence number of the responses, unwrapped. */
+  msn = 0
+  region: MemoryRegion | null = null
+  /** READ: where its bytes are, and how many. */
+  offset = 0
+  length = 0
+  /** Address as the peer gave it, to compare a repetition with. */
+  address = 0
+  /** Atomic: what the memory held before (IBA 9.4.5). */
+  originalHigh = 0
+  originalLow = 0
+
+  /** True once all response packets have been sent; what is pending then is a repetition. */
+  answered = false
+
+  get isPending(): boolean {
+    return this.nextSeq <= this.lastSeq
+  }
+}
+
+/**
+ * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have
+ * outstanding. A record stays after its response has been sent, so that a lost response can be sent again;
+ * of an atomic only the result, as it must not be carried out twice.
+ */
+export class ResponseTable {
+  readonly #records: ResponseRecord[] = []
+  #newest = -1
+  #pending: ResponseRecord | null = null
+
+  constructor(resources: number) {
+    for (let i = 0; i < resources; i++) this.#records.push(new ResponseRecord())
+  }
+
+  /** The pending response with the lowest PSN, or null: responses leave in the order of PSNs. */
+  get pending(): ResponseRecord | null {
+    return this.#pending
+  }
+
+  /**
+   * The oldest record, to be filled with a new request; null if it has not been answered. One that is pending
+   * again only repeats: the peer asks for no more than agreed, so it has had that answer.
+   */
+  take(): ResponseRecord | null {
+    if (this.#records.length === 0) return null
+    const index = this.#newest + 1 === this.#records.length ? 0 : this.#newest + 1
+    const record = this.#records[index]!
+    if (record.isPending && !record.answered) return null
+    record.answered = false
+    this.#newest = index
+    return record
+  }
+
+  /** The record whose responses include `seq`, or null. */
+  find(seq: number): ResponseRecord | null {
+    for (const record of this.#records) {
+      if (record.firstSeq <= seq && seq <= record.lastSeq) return record
+    }
+    return null
+  }
+
+  /** To be called when `nextSeq` of any record has changed. */
+  settle(): void {
+    let lowest: ResponseRecord | null = null
+    for (const record of this.#records) {
+      if (record.isPending && (lowest === null || record.nextSeq < lowest.nextSeq)) lowest = record
+    }
+    this.#pending = lowest
+  }
+
+  /** Nothing from `seq` on will be sent any more. */
+  cancelFrom(seq: number): void {
+    for (const record of this.#records) {
+      if (record.nextSeq >= seq) record.nextSeq = record.lastSeq + 1
+    }
+    this.settle()
+  }
+}

@@ -1,0 +1,195 @@
+import { WeirError } from '../errors.js'
+import type { CompletionQueue } from './completion-queue.js'
+import type { MemoryRegion } from './memory.js'
+import { packetsOf } from './psn.js'
+import { type SendWork, WorkOpcode } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+/** 2^31 bytes: the longest message (IBA 9.4). */
+export const MESSAGE_BYTES_MAX = 2 ** 31
+
+const U32_MAX = 0xffffffff
+
+/** A posted work request with the PSNs that it takes. */
+export class SendSlot {
+  id = 0
+  opcode: WorkOpcode = WorkOpcode.SEND
+  region: MemoryRegion | null = null
+  offset = 0
+  length = 0
+  remoteAddress = 0
+  rkey = 0
+  immediate = 0
+  invalidateKey = 0
+  compareOrAddHigh = 0
+  compareOrAddLow = 0
+  swapHigh = 0
+  swapLow = 0
+  signaled = true
+  fence = false
+  /** Unwrapped PSN of the first packet. */
+  firstSeq = 0
+  /** Unwrapped PSN of the last packet; of a READ, that of its last response (IBA 9.7.1). */
+  lastSeq = 0
+  /** Send sequence number: counts work requests from 1 on (IBA 9.7.7.2). */
+  ssn = 0
+
+  /** Answered by data, so not acknowledged by an ACK for something later (IBA 9.7.6). */
+  get awaitsResponse(): boolean {
+    return this.opcode >= WorkOpcode.RDMA_READ
+  }
+
+  /** Takes a receive work request of the peer, so limited by its credits (IBA 9.7.7.2). */
+  get takesCredit(): boolean {
+    return this.opcode <= WorkOpcode.SEND_WITH_INV || this.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
+  }
+}
+
+/**
+ * The send queue: a ring of preallocated slots. `head` and `tail` count work requests and never wrap; the
+ * requester walks from one to the other.
+ */
+export class SendQueue {
+  readonly depth: number
+  /** The oldest work request that has not completed. */
+  head = 0
+  /** One past the newest. */
+  tail = 0
+  /** PSN that the next work request begins with. */
+  nextSeq = 0
+  #nextSsn = 1
+  readonly #qpn: number
+  readonly #cq: CompletionQueue
+  readonly #slots: SendSlot[] = []
+
+  constructor(qpn: number, depth: number, cq: CompletionQueue) {
+    this.#qpn = qpn
+    this.depth = depth
+    this.#cq = cq
+  }
+
+  get isEmpty(): boolean {
+    return this.head === this.tail
+  }
+
+  /** The work request of that number, from `head` to before `tail`. */
+  at(index: number): SendSlot {
+    return this.#slots[index % this.depth]!
+  }
+
+  /** Takes a checked work request; false when the queue or its completion queue is full. */
+  post(work: SendWork, pathMtu: number): boolean {
+    if (this.tail - this.head === this.depth || !this.#cq.reserve()) return false
+    if (this.#slots.length === this.tail % this.depth) this.#slots.push(new SendSlot())
+    const slot = this.at(this.tail++)
+    fill(slot, work)
+    const packets = slot.opcode >= WorkOpcode.COMPARE_AND_SWAP ? 1 : packetsOf(slot.length, pathMtu)
+    slot.firstSeq = this.nextSeq
+    this.nextSeq += packets
+    slot.lastSeq = this.nextSeq - 1
+    slot.ssn = this.#nextSsn++
+    return true
+  }
+
+  /** Ends the work request at the head. Unsignaled ones leave a completion only when they fail. */
+  completeHead(status: WorkStatus): void {
+    const slot = this.at(this.head++)
+    slot.region = null
+    if (status === WorkStatus.SUCCESS && !slot.signaled) {
+      this.#cq.release()
+      return
+    }
+    const completion = this.#cq.push()
+    completion.id = slot.id
+    completion.status = status
+    completion.opcode = slot.opcode
+    completion.byteLength = status === WorkStatus.SUCCESS ? slot.length : 0
+    completion.qpn = this.#qpn
+    completion.isReceive = false
+    completion.hasImmediate = false
+    completion.immediate = 0
+    completion.invalidatedKey = 0
+  }
+
+  /** Ends everything with WR_FLUSH_ERR, oldest first. */
+  flush(): void {
+    while (this.head < this.tail) this.completeHead(WorkStatus.WR_FLUSH_ERR)
+  }
+
+  /** Forgets everything, without completions: the way to RESET (IBA 10.3.1). */
+  clear(): void {
+    for (; this.head < this.tail; this.head++) {
+      this.at(this.head).region = null
+      this.#cq.release()
+    }
+    this.#nextSsn = 1
+  }
+}
+
+function fill(slot: SendSlot, work: SendWork): void {
+  slot.id = work.id
+  slot.opcode = work.opcode
+  slot.region = work.region
+  slot.offset = work.offset
+  slot.length = work.length
+  slot.remoteAddress = work.remoteAddress ?? 0
+  slot.rkey = work.rkey ?? 0
+  slot.immediate = work.immediate ?? 0
+  slot.invalidateKey = work.invalidateKey ?? 0
+  slot.signaled = work.signaled ?? true
+  slot.fence = work.fence ?? false
+  if (work.opcode >= WorkOpcode.COMPARE_AND_SWAP) {
+    const operand = BigInt.asUintN(64, work.compareOrAdd ?? 0n)
+    const swap = BigInt.asUintN(64, work.swap ?? 0n)
+    slot.compareOrAddHigh = Number(operand >> 32n)
+    slot.compareOrAddLow = Number(operand & 0xffffffffn)
+    slot.swapHigh = Number(swap >> 32n)
+    slot.swapLow = Number(swap & 0xffffffffn)
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT, saying which field, for a work request that makes no sense. */
+export function checkSendWork(qpn: number, work: SendWork): void {
+  const opcode = work.opcode
+  if (!Number.isInteger(opcode) || opcode < WorkOpcode.SEND || opcode > WorkOpcode.FETCH_AND_ADD) {
+    throw bad(qpn, `opcode is one of WorkOpcode, not ${opcode}`)
+  }
+  if (!Number.isSafeInteger(work.length) || work.length < 0 || work.length > MESSAGE_BYTES_MAX) {
+    throw bad(qpn, `length is 0 to ${MESSAGE_BYTES_MAX} bytes, not ${work.length}`)
+  }
+  if (!Number.isSafeInteger(work.offset) || !work.region.holds(work.offset, work.length)) {
+    const where = `offset ${work.offset} length ${work.length}`
+    throw bad(qpn, `${where} is outside its region of ${work.region.length} bytes`)
+  }
+  if (opcode >= WorkOpcode.RDMA_WRITE) checkRemote(qpn, work)
+  const hasImmediate = opcode === WorkOpcode.SEND_WITH_IMM || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
+  if (hasImmediate) checkU32(qpn, 'immediate', work.immediate)
+  if (opcode === WorkOpcode.SEND_WITH_INV) checkU32(qpn, 'invalidateKey', work.invalidateKey)
+  if (opcode >= WorkOpcode.COMPARE_AND_SWAP) checkAtomic(qpn, work)
+}
+
+function checkRemote(qpn: number, work: SendWork): void {
+  const address = work.remoteAddress
+  if (address === undefined || !Number.isSafeInteger(address) || address < 0) {
+    throw bad(qpn, `remoteAddress is a whole number below 2^53, not ${address}`)
+  }
+  checkU32(qpn, 'rkey', work.rkey)
+}
+
+function checkAtomic(qpn: number, work: SendWork): void {
+  if (work.length !== 8) throw bad(qpn, `length of an atomic is 8 bytes, not ${work.length}`)
+  if (work.compareOrAdd === undefined) throw bad(qpn, 'an atomic needs compareOrAdd')
+  if (work.opcode === WorkOpcode.COMPARE_AND_SWAP && work.swap === undefined) {
+    throw bad(qpn, 'COMPARE_AND_SWAP needs swap')
+  }
+}
+
+function checkU32(qpn: number, name: string, value: number | undefined): void {
+  if (value === undefined || !Number.isInteger(value) || value < 0 || value > U32_MAX) {
+    throw bad(qpn, `${name} is a whole number of 32 bits, not ${value}`)
+  }
+}
+
+function bad(qpn: number, what: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}, send work: ${what}`)
+}

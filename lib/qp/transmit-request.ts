@@ -1,0 +1,154 @@
+import { assert } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as atomicEth from '../wire/atomic-eth.js'
+import * as bth from '../wire/bth.js'
+import * as ieth from '../wire/ieth.js'
+import * as immdt from '../wire/immdt.js'
+import { hasIeth, hasImmediate, hasReth, Opcode } from '../wire/opcode.js'
+import * as reth from '../wire/reth.js'
+import { Access } from './memory.js'
+import { writePayload } from './payload.js'
+import type { Requester } from './requester.js'
+import type { SendSlot } from './send-queue.js'
+import { WorkOpcode } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+/** BTH opcodes by WorkOpcode (IBA 9.2.1): SEND, with immediate, with invalidate, WRITE, with immediate. */
+const FIRST = [0x00, 0x00, 0x00, 0x06, 0x06]
+const MIDDLE = [0x01, 0x01, 0x01, 0x07, 0x07]
+const LAST = [0x02, 0x03, 0x16, 0x08, 0x09]
+const ONLY = [0x04, 0x05, 0x17, 0x0a, 0x0b]
+
+/** Payload bytes of the packet that `transmitRequest` would write for that work request. */
+export function requestPayloadBytes(requester: Requester, slot: SendSlot): number {
+  if (slot.awaitsResponse) return 0
+  const mtu = requester.context.settings.pathMtu
+  return Math.min(mtu, slot.length - (requester.sendSeq - slot.firstSeq) * mtu)
+}
+
+/**
+ * Writes the request packet `sendSeq` of `slot` from `at` on. False if the memory of the work request may not
+ * be used any more: then it has failed, and the queue pair with it.
+ */
+export function transmitRequest(
+  requester: Requester,
+  now: Nanos,
+  slot: SendSlot,
+  frame: Frame,
+  at: number,
+): boolean {
+  if (!slot.region!.allows(slot.awaitsResponse ? Access.LOCAL_WRITE : 0)) {
+    requester.failAt(now, slot.firstSeq, WorkStatus.LOC_PROT_ERR)
+    return false
+  }
+  frame.bth = at
+  if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, frame, at)
+  else if (slot.awaitsResponse) writeAtomic(requester, slot, frame, at)
+  else writeMessage(requester, slot, frame, at)
+  advance(requester, now, slot, frame.payloadLength)
+  return true
+}
+
+function writeMessage(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
+  const seq = requester.sendSeq
+  const view = frame.view
+  const sentBytes = (seq - slot.firstSeq) * requester.context.settings.pathMtu
+  const payloadBytes = requestPayloadBytes(requester, slot)
+  const opcode = messageOpcode(slot, seq)
+  let next = at + bth.BYTES
+  if (hasReth(opcode)) {
+    reth.write(view, next, slot.remoteAddress, slot.rkey, slot.length)
+    next += reth.BYTES
+  }
+  if (hasImmediate(opcode)) {
+    immdt.write(view, next, slot.immediate)
+    next += immdt.BYTES
+  }
+  if (hasIeth(opcode)) {
+    ieth.write(view, next, slot.invalidateKey)
+    next += ieth.BYTES
+  }
+  const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes)
+  writeBth(requester, frame, at, opcode, pad, wantsAck(requester, slot))
+}
+
+function messageOpcode(slot: SendSlot, seq: number): number {
+  if (seq === slot.firstSeq) return (seq === slot.lastSeq ? ONLY : FIRST)[slot.opcode]!
+  return (seq === slot.lastSeq ? LAST : MIDDLE)[slot.opcode]!
+}
+
+/** A READ repeated from its middle asks for the rest, at the PSN of the rest (IBA 9.7.6). */
+function writeRead(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
+  const hadBytes = (requester.sendSeq - slot.firstSeq) * requester.context.settings.pathMtu
+  const next = at + bth.BYTES
+  reth.write(frame.view, next, slot.remoteAddress + hadBytes, slot.rkey, slot.length - hadBytes)
+  endHeaders(frame, next + reth.BYTES)
+  writeBth(requester, frame, at, Opcode.RC_RDMA_READ_REQUEST, 0, true)
+}
+
+function writeAtomic(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
+  const isSwap = slot.opcode === WorkOpcode.COMPARE_AND_SWAP
+  const next = at + bth.BYTES
+  atomicEth.write(
+    frame.view,
+    next,
+    slot.remoteAddress,
+    slot.rkey,
+    isSwap ? slot.swapHigh : slot.compareOrAddHigh,
+    isSwap ? slot.swapLow : slot.compareOrAddLow,
+    isSwap ? slot.compareOrAddHigh : 0,
+    isSwap ? slot.compareOrAddLow : 0,
+  )
+  endHeaders(frame, next + atomicEth.BYTES)
+  writeBth(requester, frame, at, isSwap ? Opcode.RC_COMPARE_SWAP : Opcode.RC_FETCH_ADD, 0, true)
+}
+
+function endHeaders(frame: Frame, end: number): void {
+  frame.payload = end
+  frame.payloadLength = 0
+  frame.length = end
+  frame.wireLength = end
+}
+
+function writeBth(
+  requester: Requester,
+  frame: Frame,
+  at: number,
+  opcode: number,
+  pad: number,
+  ackRequest: boolean,
+): void {
+  const context = requester.context
+  const key = context.settings.partitionKey
+  bth.write(frame.view, at, opcode, false, false, pad, key, context.remoteQpn, ackRequest, requester.sendSeq)
+  requester.unaskedPackets = ackRequest ? 0 : requester.unaskedPackets + 1
+}
+
+/** On the last packet, every so often in a long message, and where the sender is about to wait for an answer. */
+function wantsAck(requester: Requester, slot: SendSlot): boolean {
+  const seq = requester.sendSeq
+  if (seq === slot.lastSeq || requester.isLastCredit(slot)) return true
+  const settings = requester.context.settings
+  const bound = settings.maxPacketsInFlight
+  const every = Math.min(settings.ackRequestEveryPackets, Math.max(1, bound >>> 1))
+  return requester.unaskedPackets + 1 >= every || seq + 1 - requester.sndUna >= bound
+}
+
+function advance(requester: Requester, now: Nanos, slot: SendSlot, payloadBytes: number): void {
+  const counters = requester.context.counters
+  counters.requestPackets++
+  if (requester.sendSeq < requester.sndNxt) {
+    counters.retransmittedPackets++
+    counters.retransmittedBytes += payloadBytes
+  } else counters.requestBytes += payloadBytes
+  requester.inFlightBytes += payloadBytes
+  if (slot.awaitsResponse) {
+    requester.responsesAwaited++
+    requester.sendSeq = slot.lastSeq + 1
+  } else requester.sendSeq++
+  if (requester.sendSeq > slot.lastSeq) requester.sendIndex++
+  if (requester.sendSeq > requester.sndNxt) requester.sndNxt = requester.sendSeq
+  assert(requester.sndNxt <= requester.context.sendQueue.nextSeq, 'requester: sent a PSN of no work request')
+  requester.timers.onSent(now)
+}

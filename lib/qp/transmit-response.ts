@@ -1,0 +1,151 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as atomicAckEth from '../wire/atomic-ack-eth.js'
+import * as bth from '../wire/bth.js'
+import { Opcode } from '../wire/opcode.js'
+import { Access } from './memory.js'
+import { writePayload } from './payload.js'
+import { Message, type Responder } from './responder.js'
+import type { ResponseRecord } from './response-table.js'
+import { WorkStatus } from './work-status.js'
+
+/** True if the ACK or NAK that is owed goes next: all responses before it have left. */
+export function ackIsNext(responder: Responder): boolean {
+  if (!responder.ackPending) return false
+  const pending = responder.table.pending
+  if (pending === null) return true
+  // An ACK speaks of its own PSN, a NAK of the one before.
+  const acknowledged = aeth.isAck(responder.ackSyndrome) ? responder.ackSeq : responder.ackSeq - 1
+  return pending.nextSeq > acknowledged
+}
+
+/** Writes the ACK or NAK that is owed. */
+export function transmitAck(responder: Responder, frame: Frame, at: number): void {
+  const isAck = aeth.isAck(responder.ackSyndrome)
+  const syndrome = isAck ? ackSyndrome(responder) : responder.ackSyndrome
+  responder.ackPending = false
+  responder.context.counters.acksSent++
+  writeAeth(frame, at, syndrome, responder.ackMsn)
+  endFrame(frame, at, at + bth.BYTES + aeth.BYTES)
+  writeBth(responder, frame, at, Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
+}
+
+/** Writes the result of an atomic, for the first time or again. */
+export function transmitAtomicResponse(
+  responder: Responder,
+  record: ResponseRecord,
+  frame: Frame,
+  at: number,
+): void {
+  writeAeth(frame, at, ackSyndrome(responder), record.msn)
+  atomicAckEth.write(frame.view, at + bth.BYTES + aeth.BYTES, record.originalHigh, record.originalLow)
+  endFrame(frame, at, at + bth.BYTES + aeth.BYTES + atomicAckEth.BYTES)
+  writeBth(responder, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
+  responder.context.counters.acksSent++
+  advance(responder, record)
+}
+
+/** Payload bytes of the next response packet of a READ. */
+export function responsePayloadBytes(responder: Responder, record: ResponseRecord): number {
+  if (record.isAtomic) return 0
+  const mtu = responder.context.settings.pathMtu
+  return Math.min(mtu, record.length - (record.nextSeq - record.firstSeq) * mtu)
+}
+
+/**
+ * Writes the next response packet of a READ. Its opcode tells its place in the READ as it was first asked for,
+ * also when the rest is sent again: Linux expects that of a responder. False if the memory may not be read any
+ * more: the queue pair has failed, and a NAK is owed.
+ */
+export function transmitReadResponse(
+  responder: Responder,
+  now: Nanos,
+  record: ResponseRecord,
+  frame: Frame,
+  at: number,
+): boolean {
+  const region = record.region
+  if (region !== null && !region.allows(Access.REMOTE_READ)) {
+    responder.refuseAt(now, record.nextSeq, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
+    return false
+  }
+  const length = responsePayloadBytes(responder, record)
+  const opcode = responseOpcode(record)
+  let next = at + bth.BYTES
+  if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) {
+    writeAeth(frame, at, ackSyndrome(responder), record.msn)
+    next += aeth.BYTES
+  }
+  let pad = 0
+  if (region === null) endFrame(frame, at, next)
+  else {
+    const skipped = (record.nextSeq - record.firstSeq) * responder.context.settings.pathMtu
+    frame.bth = at
+    pad = writePayload(frame, next, region, record.offset + skipped, length)
+  }
+  writeBth(responder, frame, at, opcode, pad, record.nextSeq)
+  responder.context.counters.responsePacketsSent++
+  responder.context.counters.responseBytesSent += length
+  advance(responder, record)
+  return true
+}
+
+function responseOpcode(record: ResponseRecord): number {
+  if (record.firstSeq === record.lastSeq) return Opcode.RC_RDMA_READ_RESPONSE_ONLY
+  if (record.nextSeq === record.firstSeq) return Opcode.RC_RDMA_READ_RESPONSE_FIRST
+  if (record.nextSeq === record.lastSeq) return Opcode.RC_RDMA_READ_RESPONSE_LAST
+  return Opcode.RC_RDMA_READ_RESPONSE_MIDDLE
+}
+
+function advance(responder: Responder, record: ResponseRecord): void {
+  record.nextSeq++
+  if (record.isPending) return
+  record.answered = true
+  responder.table.settle()
+}
+
+/** An ACK's syndrome: the receives posted, the running one included as the MSN leaves it out (IBA 9.7.7.2). */
+function ackSyndrome(responder: Responder): number {
+  const { settings, receiveQueue } = responder.context
+  if (!settings.endToEndCredits) return aeth.ACK_UNLIMITED
+  const code = aeth.creditCode(receiveQueue.count)
+  const running = responder.message === Message.SEND ? 1 : 0
+  responder.starving = receiveQueue.count - running === 0
+  return aeth.ackSyndrome(code)
+}
+
+function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {
+  aeth.write(frame.view, at + bth.BYTES, syndrome, msn)
+}
+
+function endFrame(frame: Frame, at: number, end: number): void {
+  frame.bth = at
+  frame.payload = end
+  frame.payloadLength = 0
+  frame.length = end
+  frame.wireLength = end
+}
+
+function writeBth(
+  responder: Responder,
+  frame: Frame,
+  at: number,
+  opcode: number,
+  pad: number,
+  seq: number,
+): void {
+  const context = responder.context
+  bth.write(
+    frame.view,
+    at,
+    opcode,
+    false,
+    false,
+    pad,
+    context.settings.partitionKey,
+    context.remoteQpn,
+    false,
+    seq,
+  )
+}

@@ -1,0 +1,133 @@
+/** Values of single keys of a scenario file: each takes what YAML gives and yields a plain number, name… */
+import { z } from 'zod'
+import { WeirError } from '../errors.js'
+import {
+  formatBytes,
+  formatDuration,
+  parseBytes,
+  parseDuration,
+  parseFraction,
+  parseRate,
+} from '../units/units.js'
+import { isName, NAME_RULE } from './names.js'
+
+/** Messages that go on from the name of their key instead of standing by themselves. */
+export const ABSENCE = /^(is missing|has no value)/
+
+/** A field from a function that throws a WeirError, or a plain Error, saying what is wrong. */
+function field<T>(convert: (value: unknown) => T) {
+  return z.unknown().transform((value, context): T => {
+    try {
+      if (value === undefined) throw new Error('is missing')
+      if (value === null) throw new Error('has no value')
+      return convert(value)
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message })
+      return z.NEVER
+    }
+  })
+}
+
+/** YAML reads `5` as a number and `5us` as text; both are text to the parsers of units. */
+function quantity(parse: (text: string) => number) {
+  return (value: unknown): number => {
+    if (typeof value !== 'string' && typeof value !== 'number') {
+      throw new Error(`${show(value)} is no quantity`)
+    }
+    return parse(String(value))
+  }
+}
+
+export const rate = field(quantity(parseRate))
+export const duration = field(quantity(parseDuration))
+export const positiveDuration = field(value => {
+  const ns = quantity(parseDuration)(value)
+  if (ns === 0) throw new Error('a time above zero is needed here')
+  return ns
+})
+export const bytes = field(quantity(parseBytes))
+export const positiveBytes = field(value => {
+  const n = quantity(parseBytes)(value)
+  if (n === 0) throw new Error('a size above zero is needed here')
+  return n
+})
+export const fraction = field(quantity(parseFraction))
+export const positiveFraction = field(value => {
+  const share = quantity(parseFraction)(value)
+  if (share === 0) throw new Error('a share above zero is needed here')
+  return share
+})
+
+export function bytesUpTo(max: number) {
+  return field(value => {
+    const n = quantity(parseBytes)(value)
+    if (n === 0 || n > max)
+      throw new Error(`a size from 1B to ${formatBytes(max)} is needed, not ${formatBytes(n)}`)
+    return n
+  })
+}
+
+export function whole(min: number, max: number) {
+  return field(value => {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+      throw new Error(`a whole number from ${min} to ${max} is needed, not ${show(value)}`)
+    }
+    return value
+  })
+}
+
+export function oneOf<const T extends string | number>(choices: readonly T[]) {
+  return field(value => {
+    const found = choices.find(choice => choice === value)
+    if (found === undefined) throw new Error(`${show(value)} is not among the choices: ${choices.join(', ')}`)
+    return found
+  })
+}
+
+export const yesNo = field(value => {
+  if (typeof value !== 'boolean') throw new Error(`true or false is needed, not ${show(value)}`)
+  return value
+})
+
+export const text = field(value => {
+  if (typeof value !== 'string' || value === '') throw new Error(`a text is needed, not ${show(value)}`)
+  return value
+})
+
+export const name = field(value => {
+  if (typeof value !== 'string' || !isName(value)) {
+    throw new Error(`${show(value)} is no name; a name is ${NAME_RULE}`)
+  }
+  return value
+})
+
+/** An IPv4 address of 10.0.0.0/8 that a host can have. */
+export const address = field(value => {
+  const parts = typeof value === 'string' ? /^10\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(value) : null
+  const octets = parts?.slice(1).map(Number) ?? []
+  const host = octets.reduce((sum, octet) => sum * 256 + octet, 0)
+  if (parts === null || octets.some(octet => octet > 255) || host === 0 || host === 0xffffff) {
+    throw new Error(`${show(value)} is no host address of 10.0.0.0/8 (10.0.0.1)`)
+  }
+  return `10.${octets.join('.')}`
+})
+
+export const baseRtt = field((value): number | 'measured' => {
+  if (value === 'measured') return value
+  try {
+    const ns = quantity(parseDuration)(value)
+    if (ns > 0 && ns <= 10e9) return ns
+    throw new Error(`a round-trip time from 1ns to 10s is needed, not ${formatDuration(ns)}`)
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error
+    throw new Error(`${error.message}; or 'measured'`)
+  }
+})
+
+/** A value of a scenario file as a message names it. */
+export function show(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (value === null) return 'nothing'
+  if (typeof value === 'object') return 'a mapping'
+  return typeof value === 'string' ? `'${value}'` : String(value)
+}

@@ -1,0 +1,160 @@
+/**
+ * Scenario files: YAML in, a resolved `Scenario` out.
+ *
+ * Defaults: links 1Gbps and 10us; switch buffer 32MB, no ECN, no PFC; cc hpcc with its own defaults; path MTU
+ * 1024, an acknowledgement per packet, 7 retries; wide INT with as many slots as the longest path has switches; base RTT
+ * measured; priority 3; samples every 100us if there is a `watch`; seed 1.
+ */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { LineCounter, parseDocument } from 'yaml'
+import * as ccCatalogue from '../cc/catalogue.js'
+import { WeirError } from '../errors.js'
+import { Problems } from './problems.js'
+import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
+import { resolveNetwork } from './resolve-network.js'
+import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
+import { resolveWatch } from './resolve-watch.js'
+import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
+import { checkShape, INT_HOPS_MAX, intSchema, scenarioSchema, transportSchema } from './schema.js'
+import { Topology } from './topology.js'
+
+export const DEFAULT_SEED = 1
+
+const DEFAULT_TRANSPORT: TransportSettings = {
+  pathMtu: 1024,
+  ackEvery: 1,
+  retryCount: 7,
+  rnrRetryCount: 7,
+  ackTimeoutNs: 0,
+}
+
+export interface ParseOptions {
+  /** The controllers to check `cc` against. Default: those of lib/cc. */
+  catalogue?: CcCatalogue
+}
+
+/**
+ * Reads and resolves a scenario file. Throws WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
+ */
+export function loadScenario(path: string, options: ParseOptions = {}): Scenario {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new WeirError('WEIR_NO_FILE', `the scenario ${path} cannot be read: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+  return parseScenario(text, path, options)
+}
+
+/**
+ * Resolves the text of a scenario file. Throws WEIR_BAD_SCENARIO whose message has a line for every problem of
+ * the file: `file:line:column: what is wrong and what there is to choose from`.
+ */
+export function parseScenario(text: string, fileName: string, options: ParseOptions = {}): Scenario {
+  const lines = new LineCounter()
+  const problems = new Problems(fileName, lines)
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' })
+  problems.document = document
+  for (const error of document.errors) problems.atOffset(error.pos[0], error.message)
+  problems.throwIfAny()
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 100 })
+  } catch (error) {
+    problems.at([], (error as Error).message)
+    problems.throwIfAny()
+  }
+  const scenario = resolveScenario(problems, value, fileName, options.catalogue ?? ccCatalogue)
+  problems.throwIfAny()
+  return scenario!
+}
+
+/** Null only if a problem was reported. */
+function resolveScenario(
+  problems: Problems,
+  value: unknown,
+  file: string,
+  catalogue: CcCatalogue,
+): Scenario | null {
+  // The parts are resolved even when a top-level key is wrong, so that one run shows every problem.
+  const shape = checkShape(problems, [], scenarioSchema, value, 'a scenario')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  const given = (shape ?? value) as { [key in keyof Scenario | 'traffic' | 'link']?: unknown }
+
+  const before = problems.count
+  const network = resolveNetwork(problems, {
+    link: given.link,
+    hosts: given.hosts,
+    switches: given.switches,
+    links: given.links,
+  })
+  const topology = problems.count === before ? new Topology(network) : null
+  const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
+  const switchNames = new Set(network.switches.map(s => s.name))
+  const { flows, workloads } = resolveTraffic(
+    { problems, file, hosts: network.hosts, switchNames, topology, catalogue },
+    given.traffic,
+  )
+  const transport = resolveTransport(problems, given.transport)
+  const int = resolveInt(problems, given.int, topology, { flows, workloads })
+  const watch = resolveWatch(problems, given.watch, topology, [...switchNames])
+  if (shape === null || cc === null) return null
+  return {
+    name: shape.name ?? basename(file).replace(/\.ya?ml$/, ''),
+    file,
+    ...network,
+    cc,
+    transport,
+    int,
+    baseRttNs: shape.baseRtt ?? 'measured',
+    flows,
+    workloads,
+    watch,
+    ...(shape.duration !== undefined && { durationNs: shape.duration }),
+    seed: shape.seed ?? DEFAULT_SEED,
+  }
+}
+
+function resolveTransport(problems: Problems, value: unknown): TransportSettings {
+  if (value === undefined) return { ...DEFAULT_TRANSPORT }
+  const shape = checkShape(problems, ['transport'], transportSchema, value, 'transport')
+  return {
+    pathMtu: shape?.pathMtu ?? DEFAULT_TRANSPORT.pathMtu,
+    ackEvery: shape?.ackEvery ?? DEFAULT_TRANSPORT.ackEvery,
+    retryCount: shape?.retryCount ?? DEFAULT_TRANSPORT.retryCount,
+    rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
+    ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
+  }
+}
+
+function resolveInt(
+  problems: Problems,
+  value: unknown,
+  topology: Topology | null,
+  traffic: ResolvedTraffic,
+): IntSettings {
+  const shape = value === undefined ? null : checkShape(problems, ['int'], intSchema, value, 'int')
+  const longest = topology === null ? 1 : longestPathSwitches(topology, traffic)
+  if (shape?.hops === undefined && longest > INT_HOPS_MAX) {
+    problems.at(
+      ['int'],
+      `a path has ${longest} switches, telemetry has ${INT_HOPS_MAX} slots at most; give int: {hops: …}`,
+    )
+  }
+  return { format: shape?.format ?? 'wide', hops: shape?.hops ?? Math.max(1, longest) }
+}
+
+function longestPathSwitches(topology: Topology, { flows, workloads }: ResolvedTraffic): number {
+  let longest = 0
+  const look = (from: string, to: string) => {
+    longest = Math.max(longest, topology.distance(from, to) - 1)
+  }
+  for (const { from, to } of flows) look(from, to)
+  for (const { hosts } of workloads) {
+    for (const from of hosts) for (const to of hosts) look(from, to)
+  }
+  return longest
+}

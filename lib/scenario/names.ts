@@ -1,0 +1,81 @@
+/** Names in scenario files: what a name may be, ranges of names, and the nearest name to a misspelt one. */
+
+/** A name: a letter, then letters, digits, underscores and single hyphens, at most 32 in all. */
+const NAME = /^[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*$/
+
+export const NAME_RULE =
+  'a letter, then letters, digits, _ and single hyphens, at most 32 in all (h1, spine-2)'
+
+/** Names that one range may stand for. */
+export const RANGE_MAX = 4096
+
+export function isName(text: string): boolean {
+  return text.length <= 32 && NAME.test(text)
+}
+
+/**
+ * The names that `h0..h15` stands for, or the one name itself. A leading zero keeps its width: `h00..h15`.
+ * Returns a description of what is wrong instead when the text is neither.
+ */
+export function expandNames(text: string): string[] | { wrong: string } {
+  if (!text.includes('..')) {
+    return isName(text) ? [text] : { wrong: `'${text}' is no name; a name is ${NAME_RULE}` }
+  }
+  const match = /^([A-Za-z][A-Za-z0-9_-]*?)(\d+)\.\.([A-Za-z][A-Za-z0-9_-]*?)(\d+)$/.exec(text)
+  if (match === null || match[1] !== match[3]) {
+    return { wrong: `'${text}' is no range of names; a range is written as h0..h15` }
+  }
+  const [, prefix = '', low = '', , high = ''] = match
+  const first = Number(low)
+  const last = Number(high)
+  if (last < first) return { wrong: `the range '${text}' runs backwards` }
+  if (last - first >= RANGE_MAX) return { wrong: `the range '${text}' is longer than ${RANGE_MAX}` }
+  const width = low.startsWith('0') ? low.length : 1
+  const names: string[] = []
+  for (let i = first; i <= last; i++) names.push(prefix + String(i).padStart(width, '0'))
+  const last32 = names[names.length - 1]!
+  return isName(last32) ? names : { wrong: `'${last32}' is no name; a name is ${NAME_RULE}` }
+}
+
+/** The choice that `text` was probably meant to be, or undefined when none is near. */
+export function nearest(text: string, choices: Iterable<string>): string | undefined {
+  const wanted = text.toLowerCase()
+  let best: string | undefined
+  let bestDistance = Math.max(1, Math.floor(text.length / 3)) + 1
+  for (const choice of choices) {
+    const distance = editDistance(wanted, choice.toLowerCase())
+    if (distance < bestDistance) {
+      bestDistance = distance
+      best = choice
+    }
+  }
+  return best
+}
+
+/** `a, b, c`, cut after sixteen; `; did you mean 'b'?` when something is near. */
+export function offer(text: string, choices: readonly string[]): string {
+  const shown = choices.slice(0, 16).join(', ')
+  const more = choices.length > 16 ? ` and ${choices.length - 16} more` : ''
+  const near = nearest(text, choices)
+  return `${shown}${more}${near === undefined ? '' : `; did you mean '${near}'?`}`
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      let best = Math.min(previous[j]! + 1, row[j - 1]! + 1, previous[j - 1]! + (same ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        best = Math.min(best, before[j - 2]! + 1)
+      }
+      row.push(best)
+    }
+    before = previous
+    previous = row
+  }
+  return previous[b.length]!
+}

@@ -1,0 +1,295 @@
+/** Hosts, switches and links of a scenario file. */
+import { formatBytes } from '../units/units.js'
+import { show } from './fields.js'
+import { expandNames, offer } from './names.js'
+import type { Path, Problems } from './problems.js'
+import type { EcnSettings, Host, Link, PfcSettings, Switch } from './scenario.js'
+import {
+  checkShape,
+  ecnSchema,
+  hostSchema,
+  linkDefaultsSchema,
+  linkSchema,
+  pfcSchema,
+  switchSchema,
+} from './schema.js'
+
+export const DEFAULT_RATE_BPS = 1e9
+export const DEFAULT_DELAY_NS = 10_000
+export const DEFAULT_BUFFER_BYTES = 32e6
+const DEFAULT_PMAX = 0.2
+const DEFAULT_PFC_PRIORITIES = [3]
+const NODES_MAX = 4096
+const LINKS_MAX = 65_536
+
+export interface ResolvedNetwork {
+  hosts: Host[]
+  switches: Switch[]
+  links: Link[]
+}
+
+/** Where each node is named in the file, for messages about it. */
+type Places = Map<string, Path>
+
+export function resolveNetwork(
+  problems: Problems,
+  file: { link?: unknown; hosts: unknown; switches?: unknown; links: unknown },
+): ResolvedNetwork {
+  const places: Places = new Map()
+  const hosts = resolveHosts(problems, places, file.hosts)
+  const switches = resolveSwitches(problems, places, file.switches)
+  const before = problems.count
+  const links = resolveLinks(problems, places, file, hosts)
+  if (problems.count === before && file.links !== undefined) checkHostLinks(problems, places, hosts, links)
+  return { hosts, switches, links }
+}
+
+function resolveHosts(problems: Problems, places: Places, value: unknown): Host[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    problems.at(
+      ['hosts'],
+      `hosts is a list of names or ranges ([h1, h2] or [h0..h15]), not ${show(value ?? null)}`,
+    )
+    return []
+  }
+  const hosts: (Host & { given: boolean })[] = []
+  for (const [i, item] of value.entries()) {
+    const path = ['hosts', i]
+    const entry =
+      typeof item === 'string' ? { name: item } : checkShape(problems, path, hostSchema, item, 'a host')
+    if (entry?.name === undefined) continue
+    const names = expandNames(entry.name)
+    if ('wrong' in names) {
+      problems.at(path, names.wrong)
+    } else if (entry.address !== undefined && names.length > 1) {
+      problems.at(
+        [...path, 'address'],
+        `one address cannot belong to the ${names.length} hosts of ${entry.name}`,
+      )
+    } else {
+      for (const name of names) {
+        if (claim(problems, places, name, path)) {
+          hosts.push({ name, address: entry.address ?? '', given: entry.address !== undefined })
+        }
+      }
+    }
+  }
+  assignAddresses(problems, places, hosts)
+  return hosts.map(({ name, address }) => ({ name, address }))
+}
+
+function assignAddresses(problems: Problems, places: Places, hosts: (Host & { given: boolean })[]): void {
+  const owners = new Map<string, string>()
+  for (const host of hosts) {
+    if (!host.given) continue
+    const owner = owners.get(host.address)
+    if (owner === undefined) owners.set(host.address, host.name)
+    else problems.at([...places.get(host.name)!, 'address'], `${host.address} already belongs to ${owner}`)
+  }
+  let next = 0
+  for (const host of hosts) {
+    while (host.address === '') {
+      // 254 hosts a /24, so that no default address ends in .0 or .255.
+      const candidate = `10.0.${Math.floor(next / 254)}.${(next % 254) + 1}`
+      next++
+      if (!owners.has(candidate)) host.address = candidate
+    }
+  }
+}
+
+function resolveSwitches(problems: Problems, places: Places, value: unknown): Switch[] {
+  if (value === undefined || value === null) return []
+  const entries: [string, unknown, Path][] = []
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) entries.push([String(item), {}, ['switches', i]])
+  } else if (typeof value === 'object') {
+    for (const [key, settings] of Object.entries(value))
+      entries.push([key, settings ?? {}, ['switches', key]])
+  } else {
+    problems.at(
+      ['switches'],
+      `switches is a mapping of names to settings (s1: {buffer: 4MB}), not ${show(value)}`,
+    )
+  }
+  const switches: Switch[] = []
+  const ids = new Map<number, string>()
+  for (const [key, settings, path] of entries) {
+    const names = expandNames(key)
+    if ('wrong' in names) problems.atKey(path, names.wrong)
+    const shape = checkShape(problems, path, switchSchema, settings, 'a switch')
+    const ecn = shape === null ? undefined : resolveEcn(problems, path, shape.ecn)
+    const pfc = shape === null ? undefined : resolvePfc(problems, path, shape.pfc)
+    for (const name of 'wrong' in names ? [] : names) {
+      if (!claim(problems, places, name, path)) continue
+      const id = shape?.id
+      if (id !== undefined) {
+        const owner = ids.get(id)
+        if (owner === undefined) ids.set(id, name)
+        else problems.at([...path, 'id'], `switch id ${id} already belongs to ${owner}`)
+      }
+      const bufferBytes = shape?.buffer ?? DEFAULT_BUFFER_BYTES
+      if (pfc !== undefined && pfc.xoffBytes >= bufferBytes) {
+        const buffer = formatBytes(bufferBytes)
+        problems.at(
+          [...path, 'pfc', 'xoff'],
+          `xoff must lie below the buffer (${buffer}), or nothing is ever paused`,
+        )
+      }
+      switches.push({
+        name,
+        id: id ?? 0,
+        bufferBytes,
+        ...(ecn && { ecn }),
+        ...(pfc && { pfc }),
+      })
+    }
+  }
+  let next = 1
+  for (const draft of switches) {
+    if (draft.id !== 0) continue
+    while (ids.has(next)) next++
+    draft.id = next
+    ids.set(next, draft.name)
+  }
+  return switches
+}
+
+function resolveEcn(problems: Problems, path: Path, value: unknown): EcnSettings | undefined {
+  if (value === undefined) return undefined
+  const at = [...path, 'ecn']
+  const shape = checkShape(problems, at, ecnSchema, value, 'ecn')
+  if (shape?.kmin === undefined || shape.kmax === undefined) return undefined
+  if (shape.kmin > shape.kmax) {
+    problems.at(
+      [...at, 'kmin'],
+      `kmin (${formatBytes(shape.kmin)}) must not be above kmax (${formatBytes(shape.kmax)})`,
+    )
+  }
+  return { kminBytes: shape.kmin, kmaxBytes: shape.kmax, pmax: shape.pmax ?? DEFAULT_PMAX }
+}
+
+function resolvePfc(problems: Problems, path: Path, value: unknown): PfcSettings | undefined {
+  if (value === undefined) return undefined
+  const at = [...path, 'pfc']
+  const shape = checkShape(problems, at, pfcSchema, value, 'pfc')
+  if (shape?.xoff === undefined) return undefined
+  const xonBytes = shape.xon ?? Math.floor(shape.xoff * 0.8)
+  if (xonBytes >= shape.xoff) problems.at([...at, 'xon'], 'xon must be below xoff')
+  return {
+    xoffBytes: shape.xoff,
+    xonBytes,
+    ...(shape.headroom !== undefined && { headroomBytes: shape.headroom }),
+    priorities: [...new Set(shape.priorities ?? DEFAULT_PFC_PRIORITIES)].sort(),
+  }
+}
+
+function claim(problems: Problems, places: Places, name: string, path: Path): boolean {
+  if (places.has(name)) {
+    problems.atKey(path, `the name '${name}' is taken already; hosts and switches each need their own`)
+    return false
+  }
+  if (places.size >= NODES_MAX) {
+    problems.atKey(path, `more than ${NODES_MAX} hosts and switches`)
+    return false
+  }
+  places.set(name, path)
+  return true
+}
+
+function resolveLinks(
+  problems: Problems,
+  places: Places,
+  file: { link?: unknown; links: unknown },
+  hosts: readonly Host[],
+): Link[] {
+  const defaults =
+    file.link === undefined
+      ? {}
+      : (checkShape(problems, ['link'], linkDefaultsSchema, file.link, 'link') ?? {})
+  if (!Array.isArray(file.links)) {
+    problems.at(
+      ['links'],
+      `links is a list ([h1--s1, {ends: s1--s2, delay: 100us}]), not ${show(file.links ?? null)}`,
+    )
+    return []
+  }
+  const links: Link[] = []
+  const hostNames = new Set(hosts.map(host => host.name))
+  const portsUsed = new Map<string, number>()
+  const take = (node: string) => {
+    const port = portsUsed.get(node) ?? 0
+    portsUsed.set(node, port + 1)
+    return { node, port }
+  }
+  for (const [i, item] of file.links.entries()) {
+    const path = ['links', i]
+    const shape =
+      typeof item === 'string' ? { ends: item } : checkShape(problems, path, linkSchema, item, 'a link')
+    if (shape?.ends === undefined) continue
+    const pairs = resolveEnds(
+      problems,
+      typeof item === 'string' ? path : [...path, 'ends'],
+      shape.ends,
+      places,
+    )
+    for (const [a, b] of pairs) {
+      for (let copy = 0; copy < (shape.count ?? 1); copy++) {
+        const busy = [a, b].find(node => hostNames.has(node) && portsUsed.has(node))
+        if (busy !== undefined) {
+          problems.at(path, `host ${busy} has a link already; a host has one port`)
+          continue
+        }
+        if (links.length === LINKS_MAX) return links
+        links.push({
+          a: take(a),
+          b: take(b),
+          rateBps: shape.rate ?? defaults.rate ?? DEFAULT_RATE_BPS,
+          delayNs: shape.delay ?? defaults.delay ?? DEFAULT_DELAY_NS,
+        })
+      }
+    }
+  }
+  return links
+}
+
+/** The pairs of nodes that `h0..h3--s1` joins: every name on the left with every name on the right. */
+function resolveEnds(problems: Problems, path: Path, ends: string, places: Places): [string, string][] {
+  const sides = ends.split('--')
+  if (sides.length !== 2) {
+    problems.at(path, `'${ends}' is no link; a link is written as h1--s1, several as h0..h15--s1`)
+    return []
+  }
+  const known = sides.map(side => {
+    const names = expandNames(side)
+    if ('wrong' in names) {
+      problems.at(path, names.wrong)
+      return []
+    }
+    return names.filter(name => {
+      if (places.has(name)) return true
+      problems.at(path, `no host or switch is called '${name}'; there are ${offer(name, [...places.keys()])}`)
+      return false
+    })
+  })
+  const pairs: [string, string][] = []
+  for (const a of known[0]!) {
+    for (const b of known[1]!) {
+      if (a === b) problems.at(path, `${a} cannot be linked to itself`)
+      else pairs.push([a, b])
+    }
+  }
+  return pairs
+}
+
+function checkHostLinks(
+  problems: Problems,
+  places: Places,
+  hosts: readonly Host[],
+  links: readonly Link[],
+): void {
+  const linked = new Set(links.flatMap(link => [link.a.node, link.b.node]))
+  for (const { name } of hosts) {
+    if (!linked.has(name))
+      problems.at(places.get(name)!, `host ${name} has no link; add one to links (${name}--s1)`)
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * What a run leaves behind: the JSON contract of `weir run --json`. Times are integer nanoseconds since the
+ * run's start, rates bit/s, sizes bytes.
+ */
+export interface RunResult {
+  /** Name of the scenario. */
+  scenario: string
+  on: 'virtual' | 'overlay' | 'veth'
+  seed: number
+  /** In the scenario's order. */
+  flows: FlowResult[]
+  /** Every port of every switch, by switch and port number. */
+  ports: PortResult[]
+  /** Keyed by `seriesName`. */
+  series: Record<string, Series>
+  /** Figures derived from the others; see `summarise`. */
+  summary?: Summary
+  /** Real time that the run took; the only field that differs between two virtual runs of one seed. */
+  wallSeconds: number
+  /** Events of the virtual network, or frames handled in real time. */
+  events: number
+}
+
+export interface FlowResult {
+  name: string
+  from: string
+  to: string
+  /** Size of the message. */
+  bytes: number
+  /** When it was posted. */
+  startNs: number
+  /** From the post to the completion at the sender, the last acknowledgement; null if the run ended before. */
+  fctNs: number | null
+  /** The same for this flow alone on its path: `idealFctNs` of lib/scenario/topology.ts. */
+  idealFctNs: number
+  /** fctNs / idealFctNs, null if unfinished. */
+  slowdown: number | null
+  /** Payload acknowledged, over the time from its start to its end (or the run's end). */
+  goodputBps: number
+  retransmittedBytes: number
+  timeouts: number
+  /** Payload acknowledged in all: `bytes` when it finished. */
+  ackedBytes: number
+  /** Where real bytes were sent: whether those that arrived are the same. */
+  digestEqual?: boolean
+}
+
+export interface PortResult {
+  switch: string
+  port: number
+  /** For people: `portName` of lib/scenario/topology.ts, `s1:s2`. */
+  name: string
+  /** The node at the other end of the link. */
+  peer: string
+  rateBps: number
+  /** Bytes sent, headers included. */
+  txBytes: number
+  /** txBytes over what the link could have carried from the run's start to its end, 0 to 1. */
+  utilization: number
+  maxQueueBytes: number
+  /** Mean over time. */
+  meanQueueBytes: number
+  ecnMarks: number
+  pausesSent: number
+  pausedNs: number
+  drops: number
+}
+
+/** Samples over time: two columns of equal length. */
+export interface Series {
+  /** bytes, bps or ns. */
+  unit: string
+  timesNs: number[]
+  values: number[]
+}
+
+export interface Summary {
+  /** Start of the window that the figures below are taken over. */
+  fromNs: number
+  toNs: number
+  /** Jain's index over the payload that each flow moved in the window, 1 = equal shares. */
+  jainIndex: number
+  /** The busiest watched port: its name and its utilization in the window. */
+  bottleneck?: string
+  bottleneckUtilization?: number
+}
+
+export { printTables } from './print-tables.js'
+export { type SeriesKind, seriesName } from './series.js'
+export { sharedWindow, summarise } from './summary.js'
+export { resultJson, writeResult } from './write-result.js'

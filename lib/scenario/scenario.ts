@@ -1,0 +1,154 @@
+import type { Nanos } from '../time/nanos.js'
+import type { SizeDistribution } from './size-distribution.js'
+
+/**
+ * A scenario with everything resolved: names checked, defaults filled in, units gone. All times are integer
+ * nanoseconds, all rates bit/s, all sizes bytes. `loadScenario` makes it from a YAML file; the same object
+ * drives a run in virtual time, over the overlay and on veth.
+ */
+export interface Scenario {
+  name: string
+  /** The file it was read from, as given, for messages. */
+  file: string
+  hosts: Host[]
+  switches: Switch[]
+  links: Link[]
+  /** The controller of every flow that does not name its own. */
+  cc: CcChoice
+  transport: TransportSettings
+  int: IntSettings
+  /** One T for all flows, or 'measured': idle probes find each connection's own. */
+  baseRttNs: Nanos | 'measured'
+  /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */
+  flows: Flow[]
+  /** The flows that are drawn at random; `expandTraffic` turns them into flows. */
+  workloads: Workload[]
+  watch: Watch
+  /** The run stops at this time, finished or not. Absent: when the last flow is complete. */
+  durationNs?: Nanos
+  /** Of every random choice of the run; the command line may override it. */
+  seed: number
+}
+
+export interface Host {
+  name: string
+  /** IPv4 address as text, within 10.0.0.0/8. Default: 10.0.0.1, 10.0.0.2… in the file's order. */
+  address: string
+}
+
+export interface Switch {
+  name: string
+  /** What the switch writes into telemetry: 1 to 65535, unique. Default: 1, 2… in the file's order. */
+  id: number
+  /** Packet memory shared by all ports. Default 32 MB. */
+  bufferBytes: number
+  /** WRED/ECN of every egress queue; absent: nothing is marked. */
+  ecn?: EcnSettings
+  /** Priority flow control; absent: a full buffer drops. A run that cannot honour it must refuse. */
+  pfc?: PfcSettings
+}
+
+export interface EcnSettings {
+  /** Below this queue nothing is marked. */
+  kminBytes: number
+  /** From this queue on everything is marked. */
+  kmaxBytes: number
+  /** Probability of a mark as the queue nears kmaxBytes, 0 to 1. */
+  pmax: number
+}
+
+export interface PfcSettings {
+  /** Ingress bytes of one port and priority at which the upstream is paused. */
+  xoffBytes: number
+  /** Ingress bytes at which it may resume, below xoffBytes. Default 80 % of it. */
+  xonBytes: number
+  /** Bytes a port and priority may still take in after its pause; absent: worked out from each link. */
+  headroomBytes?: number
+  /** Priorities that are lossless, 0 to 7. Default 3 alone, where flows are by default. */
+  priorities: number[]
+}
+
+/** One end of a link: a node and its port. Ports count per node from 0, in the file's order of links. */
+export interface LinkEnd {
+  node: string
+  port: number
+}
+
+/** A full-duplex link; rate and delay hold for each direction. Defaults: `link` of the file, else 1Gbps and 10us. */
+export interface Link {
+  a: LinkEnd
+  b: LinkEnd
+  rateBps: number
+  /** Propagation delay, one way. */
+  delayNs: Nanos
+}
+
+/** A congestion controller of `lib/cc/catalogue.ts` and the options given for it, already in base units. */
+export interface CcChoice {
+  name: string
+  /** Only what the file gives; the controller's defaults hold for the rest. */
+  options: Record<string, number | string | boolean>
+}
+
+export interface TransportSettings {
+  /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
+  pathMtu: number
+  /** The responder acknowledges at least every so many packets, 1 to 256. Default 1. */
+  ackEvery: number
+  /** Timeouts or sequence NAKs in a row before a connection fails, 0 to 7 (IBA: retry count). Default 7. */
+  retryCount: number
+  /** RNR NAKs in a row before a connection fails, 0 to 7; 7 = for ever. Default 7. */
+  rnrRetryCount: number
+  /** Without an acknowledgement for this long the requester sends again. Default 0 = the transport chooses by T. */
+  ackTimeoutNs: Nanos
+}
+
+export interface IntSettings {
+  /** Slots of 24 bytes with full counters (wide) or of 8 bytes as in the HPCC paper (compact). Default wide. */
+  format: 'wide' | 'compact'
+  /** Slots in each shim, 1 to 15. Default: the number of switches on the longest path of the traffic. */
+  hops: number
+}
+
+/** One message from one host to another. */
+export interface Flow {
+  name: string
+  from: string
+  to: string
+  bytes: number
+  startNs: Nanos
+  /** UDP source port of both directions, 0xc000 to 0xffff; absent: the NIC draws one. */
+  sourcePort?: number
+  /** Absent: the scenario's. */
+  cc?: CcChoice
+  /** 0 to 7. Default 3. */
+  priority: number
+}
+
+/** Flows that arrive at random: Poisson arrivals at every host, sizes from a distribution, any other host as receiver. */
+export interface Workload {
+  name: string
+  distribution: SizeDistribution
+  /** Payload that each host is to send, as a share of its own link's rate, above 0. */
+  load: number
+  /** Arrivals begin here… */
+  startNs: Nanos
+  /** …and end this much later. */
+  durationNs: Nanos
+  /** Absent: drawn from the run's seed. */
+  seed?: number
+  /** Hosts that send and receive. */
+  hosts: string[]
+  cc?: CcChoice
+  priority: number
+}
+
+/** What is sampled during a run, for `series` of the result. */
+export interface Watch {
+  /** Egress queues, by switch and port; empty: none. */
+  queues: { switch: string; port: number }[]
+  /** Interval of the samples; default 100 µs. */
+  everyNs: Nanos
+  /** Also rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
+  flows: boolean
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { WeirError } from '../errors.js'
+import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
+
+/** Keys in the order in which they are written, whatever the order in which they were set. */
+const RESULT_KEYS = [
+  'scenario',
+  'on',
+  'seed',
+  'flows',
+  'ports',
+  'series',
+  'summary',
+  'wallSeconds',
+  'events',
+] as const satisfies readonly (keyof RunResult)[]
+const FLOW_KEYS = [
+  'name',
+  'from',
+  'to',
+  'bytes',
+  'startNs',
+  'fctNs',
+  'idealFctNs',
+  'slowdown',
+  'goodputBps',
+  'retransmittedBytes',
+  'timeouts',
+  'ackedBytes',
+  'digestEqual',
+] as const satisfies readonly (keyof FlowResult)[]
+const PORT_KEYS = [
+  'switch',
+  'port',
+  'name',
+  'peer',
+  'rateBps',
+  'txBytes',
+  'utilization',
+  'maxQueueBytes',
+  'meanQueueBytes',
+  'ecnMarks',
+  'pausesSent',
+  'pausedNs',
+  'drops',
+] as const satisfies readonly (keyof PortResult)[]
+const SERIES_KEYS = ['unit', 'timesNs', 'values'] as const satisfies readonly (keyof Series)[]
+const SUMMARY_KEYS = [
+  'fromNs',
+  'toNs',
+  'jainIndex',
+  'bottleneck',
+  'bottleneckUtilization',
+] as const satisfies readonly (keyof Summary)[]
+
+/**
+ * The JSON text of a result: one line for each flow, port and series, keys always in the same order, series
+ * sorted by name. Equal results give equal bytes.
+ */
+export function resultJson(result: RunResult): string {
+  const rows = RESULT_KEYS.filter(key => result[key] !== undefined).map(key => {
+    return `  ${JSON.stringify(key)}: ${section(result, key)}`
+  })
+  return `{\n${rows.join(',\n')}\n}\n`
+}
+
+function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
+  switch (key) {
+    case 'flows':
+      return block(
+        '[',
+        ']',
+        result.flows.map(flow => ordered(flow, FLOW_KEYS)),
+      )
+    case 'ports':
+      return block(
+        '[',
+        ']',
+        result.ports.map(port => ordered(port, PORT_KEYS)),
+      )
+    case 'series': {
+      const names = Object.keys(result.series).sort()
+      return block(
+        '{',
+        '}',
+        names.map(name => {
+          return `${JSON.stringify(name)}: ${ordered(result.series[name]!, SERIES_KEYS)}`
+        }),
+      )
+    }
+    case 'summary':
+      return ordered(result.summary!, SUMMARY_KEYS)
+    default:
+      return JSON.stringify(result[key])
+  }
+}
+
+function block(open: string, close: string, rows: string[]): string {
+  return rows.length === 0 ? open + close : `${open}\n    ${rows.join(',\n    ')}\n  ${close}`
+}
+
+/** The known keys in their order; others, if any, after them by name. */
+function ordered<T extends object>(value: T, keys: readonly (keyof T & string)[]): string {
+  const others = Object.keys(value)
+    .filter(key => !(keys as readonly string[]).includes(key))
+    .sort()
+  const parts = [...keys, ...others]
+    .filter(key => value[key as keyof T] !== undefined)
+    .map(key => `${JSON.stringify(key)}:${JSON.stringify(value[key as keyof T])}`)
+  return `{${parts.join(',')}}`
+}
+
+/**
+ * Writes a result so that whoever looks sees the old file or the new one, never half of it: to a temporary name
+ * beside it, synced, renamed. Throws WEIR_NO_FILE.
+ */
+export function writeResult(file: string, result: RunResult): void {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`
+  let created = false
+  try {
+    const descriptor = openSync(temporary, 'wx')
+    created = true
+    try {
+      const bytes = Buffer.from(resultJson(result))
+      for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+    renameSync(temporary, file)
+  } catch (cause) {
+    if (created) rmSync(temporary, { force: true })
+    throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be written: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,163 @@
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import type { FramePool } from '../frame/frame-pool.js'
+import type { Node } from '../frame/node.js'
+import { DeadlineHeap } from '../time/deadline-heap.js'
+import type { Nanos } from '../time/nanos.js'
+import type { LinkFaults } from './faults.js'
+import { Pipe } from './pipe.js'
+
+/**
+ * A discrete-event network: nodes joined by links, moved forward in time by whoever drives it. In virtual time
+ * the driver runs it as fast as it goes; in the overlay the driver runs it up to the real clock, so that
+ * departures fall on the emulated link's exact timeline however late the process wakes.
+ *
+ * The sources of events are the nodes (their deadlines) and the pipes (their next arrival): one heap entry
+ * each. Events at the same time run in the order in which their sources were added.
+ */
+export class Network {
+  readonly #pool: FramePool
+  readonly #heap = new DeadlineHeap()
+  /** Source id → node, or null when the source is a pipe. */
+  readonly #nodes: (Node | null)[] = []
+  readonly #pipes: (Pipe | null)[] = []
+  readonly #faults: (LinkFaults | null)[] = []
+  /** Node id → port → id of the pipe that leaves by it, -1 = nothing plugged in. */
+  readonly #out: number[][] = []
+  #now: Nanos = 0
+  #events = 0
+  #unplugged = 0
+
+  constructor(options: { pool: FramePool; startNs?: Nanos }) {
+    this.#pool = options.pool
+    this.#now = options.startNs ?? 0
+  }
+
+  /** Time of the last event, or the time that `runUntil` reached. */
+  get now(): Nanos {
+    return this.#now
+  }
+
+  /** Events run so far. */
+  get events(): number {
+    return this.#events
+  }
+
+  /** Frames that a node sent out of a port with no link. */
+  get unplugged(): number {
+    return this.#unplugged
+  }
+
+  /** Frames on links now. */
+  get inFlight(): number {
+    let count = 0
+    for (const pipe of this.#pipes) if (pipe !== null) count += pipe.inFlight
+    return count
+  }
+
+  /** Adds a node; returns its id for the other calls. */
+  addNode(node: Node): number {
+    const id = this.#addSource(node, null, null)
+    this.#out[id] = []
+    return id
+  }
+
+  /**
+   * Joins two ports by a link of `delayNs` in each direction. Throws WEIR_BAD_ARGUMENT when a port is taken.
+   * `faults`, if given, decide about every frame, each direction by its own.
+   */
+  connect(
+    nodeA: number,
+    portA: number,
+    nodeB: number,
+    portB: number,
+    delayNs: Nanos,
+    faults?: { ab?: LinkFaults; ba?: LinkFaults },
+  ): void {
+    this.#plug(nodeA, portA, new Pipe(delayNs, nodeB, portB), faults?.ab ?? null)
+    this.#plug(nodeB, portB, new Pipe(delayNs, nodeA, portA), faults?.ba ?? null)
+  }
+
+  /** Must be called after a command given to a node from outside the network: sends what it has to send. */
+  kick(nodeId: number, now: Nanos = this.#now): void {
+    this.#now = Math.max(this.#now, now)
+    this.#drain(nodeId, this.#nodes[nodeId]!, this.#now)
+  }
+
+  /** When the next event is due, or NEVER. */
+  nextEventNs(): Nanos {
+    return this.#heap.firstTime()
+  }
+
+  /** Runs every event that is due up to and including `until`; afterwards `now` is `until`. */
+  runUntil(until: Nanos): void {
+    while (this.#heap.firstTime() <= until) this.#step()
+    if (until > this.#now && until !== Number.POSITIVE_INFINITY) this.#now = until
+  }
+
+  /** Runs the next event; false when there is none. */
+  step(): boolean {
+    if (this.#heap.firstTime() === Number.POSITIVE_INFINITY) return false
+    this.#step()
+    return true
+  }
+
+  #step(): void {
+    const source = this.#heap.first()
+    // A source may name a time that has passed (a command given late): time never runs backwards.
+    const now = Math.max(this.#now, this.#heap.firstTime())
+    this.#now = now
+    this.#events++
+    const pipe = this.#pipes[source]!
+    if (pipe !== null) {
+      const frame = pipe.pop()
+      this.#heap.set(source, pipe.nextArrival())
+      const node = this.#nodes[pipe.toNode]!
+      node.onFrame(now, pipe.toPort, frame)
+      this.#drain(pipe.toNode, node, now)
+      return
+    }
+    const node = this.#nodes[source]!
+    node.onTimeout(now)
+    this.#drain(source, node, now)
+  }
+
+  #drain(id: number, node: Node, now: Nanos): void {
+    for (let frame = node.pollTransmit(now); frame !== null; frame = node.pollTransmit(now)) {
+      this.#transmit(id, frame)
+    }
+    this.#heap.set(id, node.nextTimeout())
+  }
+
+  #transmit(from: number, frame: Frame): void {
+    const pipeId = this.#out[from]![frame.port] ?? -1
+    if (pipeId < 0) {
+      this.#unplugged++
+      this.#pool.give(frame)
+      return
+    }
+    const pipe = this.#pipes[pipeId]!
+    const faults = this.#faults[pipeId]!
+    const arrivalNs = frame.departNs + pipe.delayNs
+    if (faults === null) pipe.push(frame, arrivalNs)
+    else faults.apply(frame, arrivalNs, pipe, this.#pool)
+    this.#heap.set(pipeId, pipe.nextArrival())
+  }
+
+  #plug(node: number, port: number, pipe: Pipe, faults: LinkFaults | null): void {
+    const ports = this.#out[node]
+    if (ports === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `network: ${node} is no node`)
+    if ((ports[port] ?? -1) >= 0) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `network: port ${port} of node ${node} has a link already`)
+    }
+    while (ports.length < port) ports.push(-1)
+    ports[port] = this.#addSource(null, pipe, faults)
+  }
+
+  #addSource(node: Node | null, pipe: Pipe | null, faults: LinkFaults | null): number {
+    this.#nodes.push(node)
+    this.#pipes.push(pipe)
+    this.#faults.push(faults)
+    return this.#heap.add()
+  }
+}

@@ -1,0 +1,62 @@
+import type { Connection, ConnectionHandler, Listener, Verbs } from '../nic/types.js'
+import type { Completion } from '../qp/completion-queue.js'
+import { Access, type MemoryRegion } from '../qp/memory.js'
+
+/** CM port number at which a host takes the traffic of scenarios. */
+export const TRAFFIC_PORT = 4794
+
+/** Where a flow may write to: 4 bytes of key, 8 of address, 8 of length, in the REP's private data. */
+const SINK_MEMORY_BYTES = 20
+
+/**
+ * Takes the flows of a scenario: memory that every flow may write to, over and over. What arrives is not looked
+ * at; the queue pair has counted and checked it.
+ */
+export class TrafficSink implements Listener {
+  readonly #region: MemoryRegion
+  readonly #handler: ConnectionHandler
+
+  /** @param length bytes of memory; @param storage false: none behind it, as in virtual time */
+  constructor(verbs: Verbs, length: number, storage: boolean) {
+    this.#region = verbs.memory.register(
+      storage ? Buffer.alloc(length) : null,
+      length,
+      Access.LOCAL_WRITE | Access.REMOTE_WRITE,
+    )
+    this.#handler = new SinkConnection(this.#region)
+    verbs.listen(TRAFFIC_PORT, this)
+  }
+
+  accept(): ConnectionHandler {
+    return this.#handler
+  }
+}
+
+class SinkConnection implements ConnectionHandler {
+  readonly #words: Buffer
+
+  constructor(region: MemoryRegion) {
+    this.#words = Buffer.alloc(SINK_MEMORY_BYTES)
+    this.#words.writeUInt32BE(region.key, 0)
+    this.#words.writeBigUInt64BE(BigInt(region.address), 4)
+    this.#words.writeBigUInt64BE(BigInt(region.length), 12)
+  }
+
+  acceptData(): Uint8Array {
+    return this.#words
+  }
+
+  onEstablished(): void {}
+  onCompletion(_now: number, _connection: Connection, _completion: Completion): void {}
+  onClosed(): void {}
+}
+
+/** What a sink said at connect, or null when these are not a sink's words. */
+export function readSinkMemory(words: Uint8Array): { rkey: number; address: number; length: number } | null {
+  if (words.length < SINK_MEMORY_BYTES) return null
+  const buffer = Buffer.from(words.buffer, words.byteOffset, words.byteLength)
+  const address = Number(buffer.readBigUInt64BE(4))
+  const length = Number(buffer.readBigUInt64BE(12))
+  if (!Number.isSafeInteger(address) || !Number.isSafeInteger(length) || length === 0) return null
+  return { rkey: buffer.readUInt32BE(0), address, length }
+}

@@ -1,0 +1,149 @@
+/** The end that a user asked for a transfer: it connects, and it disconnects when the transfer has ended. */
+import { WeirError } from '../errors.js'
+import type { Connection } from '../nic/types.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { TransferFailure } from './failure.js'
+import { type DigestKind, TRANSFER_PORT } from './messages.js'
+import { Session, type SessionConfig, type Words } from './session.js'
+
+/** Receives that wait for the peer's messages: of each kind at most one is on its way, and there are Pings. */
+const RECEIVES = 16
+
+export interface ActiveSessionConfig extends SessionConfig {
+  remote: HostAddress
+  /** Name of the other end for messages. */
+  peer: string
+}
+
+/** What a finished transfer has done. */
+export interface TransferOutcome {
+  /** Path of the delivered file: of a sent one within the receiver's inbox, of a fetched one on this machine. */
+  path: string
+  bytes: number
+  /** Bytes that an earlier transfer had delivered. */
+  resumedBytes: number
+  durationNs: Nanos
+  retransmittedBytes: number
+  timeouts: number
+  digestKind: DigestKind
+  digest: Uint8Array
+  baseRttNs: Nanos
+  /** Highest queue that telemetry has shown, as far as it was sampled. */
+  maxPathQueueBytes: number
+}
+
+export abstract class ActiveSession extends Session {
+  /** Settles when every resource has been given back. */
+  readonly outcome: Promise<TransferOutcome>
+  protected readonly peer: string
+  readonly #remote: HostAddress
+  readonly #privateData: Uint8Array | undefined
+  readonly #startNs: Nanos
+  #endNs = 0
+  #disconnected = false
+  #maxPathQueueBytes = 0
+  #resolve: (outcome: TransferOutcome) => void = () => {}
+  #reject: (error: WeirError) => void = () => {}
+
+  /** Throws BUSY (WEIR_FULL) when no ring is free. */
+  constructor(config: ActiveSessionConfig, words: Words, privateData?: Uint8Array) {
+    // The ring first: nothing is to be undone when there is none.
+    super(config, RECEIVES, words, config.rings.take(words.being))
+    this.peer = config.peer
+    this.#remote = config.remote
+    this.#privateData = privateData
+    this.#startNs = config.time.now()
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    // Whoever waits sees the failure, also later; a session that nobody waits for must not end the process.
+    this.outcome.catch(() => {})
+  }
+
+  /** Connects. */
+  start(): void {
+    const { verbs, time } = this
+    const options = this.#privateData ? { privateData: this.#privateData } : {}
+    try {
+      this.connection = verbs.connect(time.now(), this.#remote, TRANSFER_PORT, this, options)
+      time.wake()
+    } catch (error) {
+      this.closed = true
+      this.fail(error instanceof WeirError ? error : TransferFailure.from(error, 'cannot connect'))
+      this.settleIfIdle()
+    }
+  }
+
+  override tick(now: Nanos): void {
+    this.#sampleQueue()
+    super.tick(now)
+  }
+
+  override onEstablished(now: Nanos, connection: Connection): void {
+    super.onEstablished(now, connection)
+    if (this.machine.ended) this.#disconnect(now)
+    else this.guarded(() => this.greet(now))
+  }
+
+  onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
+    this.closed = true
+    this.fail(error ?? new WeirError('WEIR_CONNECTION_LOST', `${this.peer} ended the connection`))
+    this.onEnded(now)
+    this.settleIfIdle()
+  }
+
+  /** Says the first message. */
+  protected abstract greet(now: Nanos): void
+
+  /** Path, size, resumed bytes and digest of a file that has been delivered. */
+  protected abstract delivered(): Pick<
+    TransferOutcome,
+    'path' | 'bytes' | 'resumedBytes' | 'digestKind' | 'digest'
+  >
+
+  protected onEnded(now: Nanos): void {
+    if (this.#endNs === 0) this.#endNs = now
+    // What is still to be said when all went well is heard before the connection ends.
+    if (this.machine.state === 'failed' || !this.channel.busy) this.#disconnect(now)
+  }
+
+  #disconnect(now: Nanos): void {
+    if (this.closed || this.#disconnected) return
+    this.#disconnected = true
+    this.connection?.disconnect(now)
+  }
+
+  #sampleQueue(): void {
+    const bytes = this.figures?.pathQueueBytes ?? 0
+    if (bytes > this.#maxPathQueueBytes) this.#maxPathQueueBytes = bytes
+  }
+
+  /** Closes the file. */
+  protected abstract closeFile(): Promise<void>
+
+  protected async finish(): Promise<void> {
+    this.#sampleQueue()
+    let failure = this.machine.failure
+    try {
+      await this.closeFile()
+    } catch (error) {
+      failure ??= TransferFailure.from(error, `cannot close ${this.name}`)
+    }
+    if (this.machine.state === 'done') this.#resolve(this.#outcome())
+    else this.#reject(failure ?? new WeirError('WEIR_INTERNAL', 'a transfer ended without an outcome'))
+  }
+
+  #outcome(): TransferOutcome {
+    const { retransmittedBytes = 0, timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
+    return {
+      ...this.delivered(),
+      durationNs: this.#endNs - this.#startNs,
+      retransmittedBytes,
+      timeouts,
+      baseRttNs,
+      maxPathQueueBytes: this.#maxPathQueueBytes,
+    }
+  }
+}

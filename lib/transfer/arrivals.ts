@@ -1,0 +1,109 @@
+/** Opens the temporary files of transfers that come in: where they go has been decided, and one target is taken once. */
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open, statfs, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { TransferFailure } from './failure.js'
+import type { FileSink } from './file.js'
+import { LocalSink } from './file-sink.js'
+import type { Offer } from './messages.js'
+import { partialName } from './names.js'
+
+export class Arrivals {
+  /** Targets of transfers under way: two never share one. */
+  readonly #busy = new Set<string>()
+
+  /**
+   * Opens the temporary file of `offer` in `folder`, a real path; its name has been checked. `shownPath` is
+   * what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system.
+   */
+  async open(folder: string, offer: Offer, shownPath: string): Promise<FileSink> {
+    const target = join(folder, offer.name)
+    if (this.#busy.has(target)) {
+      const text = `${offer.name} is being received already: wait, or choose another name`
+      throw new TransferFailure('BUSY', text)
+    }
+    this.#busy.add(target)
+    const release = () => void this.#busy.delete(target)
+    try {
+      return await openSink(folder, target, offer, shownPath, release)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+}
+
+async function openSink(
+  folder: string,
+  target: string,
+  offer: Offer,
+  shownPath: string,
+  release: () => void,
+): Promise<FileSink> {
+  await checkTarget(target, offer)
+  const partial = join(folder, partialName(offer))
+  const handle = await openPartial(partial)
+  let size = 0
+  try {
+    size = (await handle.stat()).size
+    const resumeBytes = Math.min(size, offer.size)
+    if (size > offer.size) await handle.truncate(offer.size)
+    await checkSpace(folder, offer.size - resumeBytes)
+    return new LocalSink({ folder, target, partial, shownPath, handle, offer, resumeBytes, release })
+  } catch (error) {
+    if (size === 0) await unlink(partial)
+    await handle.close()
+    throw error
+  }
+}
+
+async function checkTarget(target: string, offer: Offer): Promise<void> {
+  const there = await lstat(target).catch(error => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (!there) return
+  if (there.isDirectory()) throw new TransferFailure('EXISTS', `${offer.name} is a folder there`)
+  if (!offer.overwrite) {
+    throw new TransferFailure('EXISTS', `${offer.name} is there already: --overwrite replaces it`)
+  }
+  // rename replaces the link itself, never what it leads to; but the owner put it there for a reason.
+  if (!there.isFile()) throw new TransferFailure('EXISTS', `${offer.name} is there and no regular file`)
+}
+
+/**
+ * Opens or creates the temporary file; a link, a second name or another kind of file is refused. One that
+ * somebody else owns, who could read and change what is written, is replaced.
+ */
+async function openPartial(path: string): Promise<FileHandle> {
+  const there = await openExisting(path)
+  if (there) return there
+  return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600)
+}
+
+async function openExisting(path: string): Promise<FileHandle | null> {
+  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const handle = await open(path, flags).catch(error => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (!handle) return null
+  const stat = await handle.stat()
+  const regular = stat.isFile() && stat.nlink === 1
+  if (regular && stat.uid === (process.getuid?.() ?? stat.uid)) return handle
+  await handle.close()
+  if (!regular) {
+    throw new TransferFailure('IO_ERROR', 'the temporary file is a link or not a regular file: remove it')
+  }
+  await unlink(path)
+  return null
+}
+
+/** Refuses at once what cannot fit, instead of after an hour. */
+async function checkSpace(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  if (bytes > free) {
+    throw new TransferFailure('NO_SPACE', `${bytes} bytes are needed, the disk has ${free} left`)
+  }
+}

@@ -1,0 +1,46 @@
+/** A folder of this machine's user, who wants a file of another host in it: `weir get`. */
+import { realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { WeirError } from '../errors.js'
+import type { Arrivals } from './arrivals.js'
+import { TransferFailure } from './failure.js'
+import type { FileSink, FileStore } from './file.js'
+import type { Offer } from './messages.js'
+import { checkName } from './names.js'
+
+export class DownloadFolder implements FileStore {
+  readonly #folder: string
+  readonly #arrivals: Arrivals
+
+  private constructor(folder: string, arrivals: Arrivals) {
+    this.#folder = folder
+    this.#arrivals = arrivals
+  }
+
+  /** Throws WEIR_NO_FILE when there is no such folder. */
+  static async at(folder: string, arrivals: Arrivals): Promise<DownloadFolder> {
+    let real: string
+    try {
+      real = await realpath(folder)
+    } catch (cause) {
+      const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+      const why = missing ? 'there is no such folder' : (cause as Error).message
+      throw new WeirError('WEIR_NO_FILE', `cannot write into ${folder}: ${why}`, { cause })
+    }
+    if (!(await stat(real)).isDirectory()) {
+      throw new WeirError('WEIR_NO_FILE', `cannot write into ${folder}: it is no folder`)
+    }
+    return new DownloadFolder(real, arrivals)
+  }
+
+  /** Ignores the offer's directory. */
+  async open(offer: Offer): Promise<FileSink> {
+    checkName(offer.name)
+    const path = join(this.#folder, offer.name)
+    try {
+      return await this.#arrivals.open(this.#folder, offer, path)
+    } catch (error) {
+      throw TransferFailure.from(error, `cannot create ${path}`)
+    }
+  }
+}

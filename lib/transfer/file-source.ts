@@ -1,0 +1,101 @@
+/** A regular file of this machine as the source of a transfer. */
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { WeirError } from '../errors.js'
+import { TransferFailure } from './failure.js'
+import type { FileSource } from './file.js'
+
+/** Opens `path`. Throws WEIR_NO_FILE when it is missing, unreadable or not a regular file. */
+export async function openSource(path: string): Promise<FileSource> {
+  try {
+    return await openRegular(path, path)
+  } catch (cause) {
+    if (cause instanceof WeirError) throw cause
+    throw new WeirError('WEIR_NO_FILE', `cannot read ${path}: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** Opens `path`, which messages call `shown`. Throws NOT_A_FILE, or what the system says. */
+export async function openRegular(path: string, shown: string): Promise<LocalSource> {
+  // O_NONBLOCK: opening a named pipe must not wait for its writer.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const stat = await handle.stat()
+  if (stat.isFile()) return new LocalSource(path, shown, handle, stat)
+  await handle.close()
+  const what = stat.isDirectory()
+    ? 'a directory: name the files in it, or make an archive'
+    : 'not a regular file'
+  throw new TransferFailure('NOT_A_FILE', `${shown} is ${what}`)
+}
+
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'no such file'
+  if (code === 'EACCES' || code === 'EPERM') return 'the daemon may not read it'
+  return message
+}
+
+export class LocalSource implements FileSource {
+  readonly name: string
+  readonly size: number
+  readonly mode: number
+  readonly mtimeMs: number
+  readonly #path: string
+  readonly #shown: string
+  #handle: FileHandle | null
+
+  constructor(path: string, shown: string, handle: FileHandle, stat: Stats) {
+    this.#path = path
+    this.#shown = shown
+    this.#handle = handle
+    this.name = basename(shown)
+    this.size = stat.size
+    this.mode = stat.mode & 0o777
+    this.mtimeMs = stat.mtimeMs
+  }
+
+  /** Where the file that is open lies: on Linux the kernel says so, elsewhere its path is followed again. */
+  async realPath(): Promise<string> {
+    const { fd } = this.#open()
+    return await readlink(`/proc/self/fd/${fd}`).catch(() => realpath(this.#path))
+  }
+
+  async read(into: Uint8Array, position: number): Promise<void> {
+    await readFully(this.#open(), into, position, () => this.#changed('has become shorter'))
+  }
+
+  async verifyUnchanged(): Promise<void> {
+    const stat = await this.#open().stat()
+    if (stat.size !== this.size || stat.mtimeMs !== this.mtimeMs) throw this.#changed('was modified')
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle
+    this.#handle = null
+    await handle?.close()
+  }
+
+  #open(): FileHandle {
+    if (!this.#handle) throw new WeirError('WEIR_BAD_STATE', `${this.#shown} is closed`)
+    return this.#handle
+  }
+
+  #changed(how: string): TransferFailure {
+    return new TransferFailure('CHANGED', `${this.#shown} ${how} while it was sent: try again`)
+  }
+}
+
+/** Fills `into` from `position`; `tooShort` makes the error for an early end of the file. */
+export async function readFully(
+  handle: FileHandle,
+  into: Uint8Array,
+  position: number,
+  tooShort: () => Error,
+): Promise<void> {
+  for (let at = 0; at < into.length; ) {
+    const { bytesRead } = await handle.read(into, at, into.length - at, position + at)
+    if (bytesRead === 0) throw tooShort()
+    at += bytesRead
+  }
+}

@@ -1,0 +1,45 @@
+/** What a transfer needs of a file at either end. */
+import type { Offer } from './messages.js'
+
+/** The file that is sent. */
+export interface FileSource {
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  readonly mode: number
+  readonly mtimeMs: number
+  /** Fills `into` from `position` on. Throws CHANGED when the file has become shorter. */
+  read(into: Uint8Array, position: number): Promise<void>
+  /** Throws CHANGED when the file is not what was offered any more. */
+  verifyUnchanged(): Promise<void>
+  /** Harmless when called again. */
+  close(): Promise<void>
+}
+
+/** The file that is received, under a temporary name until `commit`. One of the last three ends it. */
+export interface FileSink {
+  /** Bytes that an interrupted transfer of the same offer has left: chunk 0 begins here. */
+  readonly resumeBytes: number
+  /** Writes all of `bytes` at `position`. */
+  write(bytes: Uint8Array, position: number): Promise<void>
+  /** Fills `into` from `position` on: to take up the digest of resumed bytes. */
+  readBack(into: Uint8Array, position: number): Promise<void>
+  /** Syncs, sets mode and time, gives the file its name; returns its path as users are told of it. */
+  commit(): Promise<string>
+  /** Closes and leaves the temporary file, to be resumed. */
+  keep(): Promise<void>
+  /** Closes and removes the temporary file. */
+  discard(): Promise<void>
+}
+
+/** Where received files go. */
+export interface FileStore {
+  /** Opens the file that an offer speaks of. Throws a TransferFailure to refuse it. */
+  open(offer: Offer): Promise<FileSink>
+}
+
+/** What others may get. */
+export interface SharedFiles {
+  /** Opens the file of that relative path. Throws a TransferFailure to refuse it. */
+  open(path: string): Promise<FileSource>
+}

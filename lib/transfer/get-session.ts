@@ -1,0 +1,168 @@
+/** One file on its way in, at the end that asked for it: READs chunks out of the server's ring and writes them. */
+import type { Completion } from '../qp/completion-queue.js'
+import { Access, type MemoryRegion } from '../qp/memory.js'
+import { WorkOpcode } from '../qp/work.js'
+import type { Nanos } from '../time/nanos.js'
+import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
+import { CHANNEL_ID_MAX } from './channel.js'
+import { RING_SLOTS_MAX } from './chunk-plan.js'
+import { TransferFailure } from './failure.js'
+import type { FileStore } from './file.js'
+import { FileIntake } from './file-intake.js'
+import { GetterMachine } from './getter-machine.js'
+import { type DigestKind, GET_PRIVATE_DATA, type PathFigures, TRANSFER_VERSION } from './messages.js'
+
+const READ_ID = CHANNEL_ID_MAX + 1
+
+export interface GetSessionConfig extends ActiveSessionConfig {
+  /** Where the file goes. */
+  store: FileStore
+  /** Path relative to what the server shares. */
+  path: string
+  /** Name of the file here. */
+  name: string
+  digestKind: DigestKind
+  overwrite: boolean
+  chunkBytes: number
+}
+
+export class GetSession extends ActiveSession {
+  protected readonly machine: GetterMachine
+  readonly #config: GetSessionConfig
+  readonly #intake: FileIntake
+  readonly #region: MemoryRegion
+
+  /** Throws WEIR_FULL when no ring is free. */
+  constructor(config: GetSessionConfig) {
+    super(config, { cannot: 'write', being: 'fetched' }, GET_PRIVATE_DATA)
+    this.#config = config
+    this.#region = this.registerRing(Access.LOCAL_WRITE)
+    this.machine = new GetterMachine(config.digestKind, config.peer)
+    this.#intake = new FileIntake({
+      machine: this.machine,
+      store: config.store,
+      onWritten: () => this.advanceNow(),
+      onFinished: () => this.#onFinished(),
+    })
+  }
+
+  get name(): string {
+    return this.#config.name
+  }
+
+  get sizeBytes(): number {
+    return this.machine.offer?.size ?? 0
+  }
+
+  get deliveredBytes(): number {
+    return this.machine.arrivedBytes
+  }
+
+  /** As the server sees it, once it has told: its packets carry the file. What this end repeated is added. */
+  override get figures(): PathFigures | null {
+    const told = this.machine.figures
+    const own = super.figures
+    if (!told || !own) return own
+    return {
+      ...told,
+      retransmittedBytes: told.retransmittedBytes + own.retransmittedBytes,
+      timeouts: told.timeouts + own.timeouts,
+    }
+  }
+
+  protected greet(now: Nanos): void {
+    const { path, digestKind } = this.#config
+    const request = { version: TRANSFER_VERSION, path, digest: digestKind }
+    this.channel.send(now, { body: 'request', request })
+    this.machine.onAsked()
+  }
+
+  protected override get awaitsTransport(): boolean {
+    return this.machine.inFlightBytes > 0
+  }
+
+  protected nextStep(): (() => Promise<void>) | null {
+    if (this.machine.state === 'opening' && !this.#intake.opened) return () => this.#open()
+    return this.#intake.nextStep()
+  }
+
+  /** Finds where the file goes, and tells the server how its ring is cut and where to begin. */
+  async #open(): Promise<void> {
+    const { name, overwrite } = this.#config
+    const offer = this.machine.offer!
+    // The name is this end's own: what a server says about it goes nowhere near the file system.
+    await this.#intake.open({ ...offer, name, directory: '', overwrite }, this.ring)
+    if (this.machine.state !== 'opening' || this.closed) return
+    const { chunkBytes, slots } = this.#shape(offer.ring!.bytes)
+    const { resumeBytes } = this.#intake
+    this.machine.onOpened(resumeBytes, chunkBytes, slots)
+    this.channel.send(this.time.now(), {
+      body: 'ready',
+      ready: { rkey: 0, address: 0, chunkBytes, slots, resumeBytes },
+    })
+    this.time.wake()
+  }
+
+  /** As many slots as both rings have room for, of this end's chunks. */
+  #shape(serverRingBytes: number): { chunkBytes: number; slots: number } {
+    const { chunkBytes } = this.#config
+    const ringBytes = Math.min(this.ring.length, serverRingBytes)
+    const slots = Math.min(RING_SLOTS_MAX, Math.floor(ringBytes / chunkBytes))
+    if (slots >= 1) return { chunkBytes, slots }
+    const text = `${this.peer} has memory for ${serverRingBytes} bytes, less than this end's chunks of ${chunkBytes}`
+    throw new TransferFailure('UNSUPPORTED', text)
+  }
+
+  protected override onTransferred(_now: Nanos, completion: Completion): void {
+    if (completion.opcode === WorkOpcode.RDMA_READ) this.machine.onRead(completion.byteLength)
+  }
+
+  protected advance(now: Nanos): void {
+    this.#read(now)
+    // One message for all slots that have become free; when one is on its way, the next follows it.
+    if (this.channel.busy || !this.machine.creditDue) return
+    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
+  }
+
+  /** Hands every READ that may go to the queue pair. */
+  #read(now: Nanos): void {
+    for (let piece = this.machine.pieceToRead; piece; piece = this.machine.pieceToRead) {
+      const ring = this.machine.offer!.ring!
+      const offset = piece.slot * this.machine.plan!.chunkBytes + piece.offset
+      const posted = this.connection!.postSend(now, {
+        id: READ_ID,
+        opcode: WorkOpcode.RDMA_READ,
+        region: this.#region,
+        offset,
+        length: piece.length,
+        remoteAddress: ring.address + offset,
+        rkey: ring.rkey,
+      })
+      if (!posted) return
+      this.machine.onAskedFor(piece)
+    }
+  }
+
+  /** The server hears that its file has arrived, and then the connection ends. */
+  #onFinished(): void {
+    const now = this.time.now()
+    if (!this.closed) this.channel.send(now, { body: 'done', done: { path: '' } })
+    this.onEnded(now)
+    this.time.wake()
+  }
+
+  protected delivered() {
+    const digest = this.#intake.digest!
+    return {
+      path: this.#intake.path,
+      bytes: this.sizeBytes,
+      resumedBytes: this.#intake.resumeBytes,
+      digestKind: digest.kind,
+      digest: digest.bytes,
+    }
+  }
+
+  protected async closeFile(): Promise<void> {
+    await this.#intake.close(this.machine.failure)
+  }
+}

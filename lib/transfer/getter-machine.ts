@@ -1,0 +1,155 @@
+/**
+ * The getter's side of the transfer protocol as a pure state machine: which message may come when, which piece
+ * to READ next, which chunk may be written, which credit is owed. No I/O, no clock.
+ *
+ *     written ≤ arrived ≤ asked ≤ filled,  asked - written ≤ slots
+ *
+ * A chunk's slot at the server is free once it has been read, its local slot once it is in the file.
+ *
+ * A chunk is READ in pieces, so that no more bytes are on their way than the server's window lets out: READ
+ * responses are answered by nothing (IBA 9.7.6), and the responder could not hold them back by itself.
+ */
+import { ChunkPlan } from './chunk-plan.js'
+import { TransferFailure } from './failure.js'
+import { advanceCount, type EndState } from './machine.js'
+import type { DigestKind, Filled, Offer, PathFigures, TransferMessage } from './messages.js'
+import { SinkMachine, type SinkState } from './sink-machine.js'
+
+type OwnState = 'connecting' | 'asked'
+export type GetterState = OwnState | SinkState | EndState
+
+/** Which messages of the server are in turn in which state. */
+const IN_TURN: Record<OwnState | SinkState, readonly string[]> = {
+  connecting: [],
+  asked: ['offer', 'refuse', 'fail'],
+  opening: ['fail'],
+  receiving: ['filled', 'commit', 'fail'],
+  committing: ['fail'],
+}
+
+/** Pieces that a window is cut into: while one is written by the server, others are on their way. */
+const PIECES_OF_WINDOW = 4
+/** Pieces are a multiple of this, the greatest path MTU: only the last packet of a chunk is short. */
+const PIECE_UNIT_BYTES = 4096
+/** When the server does not say. */
+const WINDOW_BYTES_DEFAULT = 64 * 1024
+
+/** A part of a chunk: bytes `offset` to `offset + length` of a slot, the same at both ends. */
+export interface Piece {
+  slot: number
+  offset: number
+  length: number
+}
+
+export class GetterMachine extends SinkMachine<OwnState> {
+  readonly #digestKind: DigestKind
+  #figures: PathFigures | null = null
+  #filled = 0
+  /** Chunks asked for whole, and bytes asked for of the next. */
+  #asked = 0
+  #askedBytes = 0
+  /** Bytes that have come of the chunk `arrivedChunks`. */
+  #arrivedBytes = 0
+  #inFlightBytes = 0
+
+  /** @param digestKind what is asked for; @param peer name of the server for messages */
+  constructor(digestKind: DigestKind, peer: string) {
+    super('connecting', IN_TURN, peer)
+    this.#digestKind = digestKind
+  }
+
+  /** How the way stands, as the server told last; null before it did. */
+  get figures(): PathFigures | null {
+    return this.#figures
+  }
+
+  /** Bytes asked for that have not come. */
+  get inFlightBytes(): number {
+    return this.#inFlightBytes
+  }
+
+  /** Bytes of the file that have come, resumed ones included. */
+  get arrivedBytes(): number {
+    const plan = this.plan
+    if (!plan) return 0
+    return Math.min(plan.sizeBytes, plan.positionOf(this.arrivedChunks) + this.#arrivedBytes)
+  }
+
+  /** The connection stands and the Request has been handed over. */
+  onAsked(): void {
+    this.expect('connecting')
+    this.enter('asked')
+  }
+
+  /** The file is open: Ready goes out. */
+  onOpened(resumeBytes: number, chunkBytes: number, slots: number): void {
+    if (this.state !== 'opening') return
+    this.slots = slots
+    this.begin(new ChunkPlan(this.offer!.size, resumeBytes, chunkBytes))
+  }
+
+  /** The piece to READ next, or null: none is filled, or no slot is free, or the window is full. */
+  get pieceToRead(): Piece | null {
+    if (!this.receives || this.#asked === this.#filled) return null
+    if (this.#asked - this.writtenChunks >= this.slots) return null
+    const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
+    const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
+    const left = this.plan!.lengthOf(this.#asked) - this.#askedBytes
+    const length = Math.min(left, units * PIECE_UNIT_BYTES)
+    if (this.#inFlightBytes > 0 && this.#inFlightBytes + length > window) return null
+    return { slot: this.slotOf(this.#asked), offset: this.#askedBytes, length }
+  }
+
+  /** The READ of that piece has been handed to the queue pair. */
+  onAskedFor(piece: Piece): void {
+    this.#inFlightBytes += piece.length
+    this.#askedBytes += piece.length
+    if (this.#askedBytes < this.plan!.lengthOf(this.#asked)) return
+    this.#asked++
+    this.#askedBytes = 0
+  }
+
+  /** The oldest READ under way has completed. */
+  onRead(bytes: number): void {
+    this.#inFlightBytes -= bytes
+    this.#arrivedBytes += bytes
+    if (this.#arrivedBytes < this.plan!.lengthOf(this.arrivedChunks)) return
+    this.#arrivedBytes = 0
+    this.onArrived()
+  }
+
+  protected get creditable(): number {
+    return this.arrivedChunks
+  }
+
+  protected override take(message: TransferMessage): void {
+    if (message.body === 'filled') this.#onFilled(message.filled)
+    else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
+    else if (message.body === 'fail') this.fail(TransferFailure.fromPeer(message.fail, this.peer))
+    else super.take(message)
+  }
+
+  protected override takeOffer(offer: Offer): void {
+    if (!offer.ring) this.violated('an offer without a ring')
+    else if (offer.digest !== this.#digestKind)
+      this.violated(`digest ${offer.digest}, not ${this.#digestKind}`)
+    else super.takeOffer(offer)
+  }
+
+  protected override takeCommit(digest: Uint8Array): void {
+    if (this.#filled === this.plan!.chunks) super.takeCommit(digest)
+    else this.violated(`commit after ${this.#filled} of ${this.plan!.chunks} chunks`)
+  }
+
+  #onFilled({ chunks, path }: Filled): void {
+    // The slots of chunks that were not read cannot have been filled anew.
+    const most = Math.min(this.plan!.chunks, this.arrivedChunks + this.slots)
+    const filled = advanceCount(this.#filled, chunks, most)
+    if (filled < 0) {
+      this.violated(`${chunks} chunks filled, ${most} are possible`)
+      return
+    }
+    this.#filled = filled
+    if (path) this.#figures = path
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * The folder that receives files. Nothing is created, read or renamed outside it: names are checked
+ * (names.ts), folders are walked one component at a time and their real place is looked at, and the file
+ * itself is never opened through a symbolic link.
+ */
+import { mkdir, realpath, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { WeirError } from '../errors.js'
+import { Arrivals } from './arrivals.js'
+import { TransferFailure } from './failure.js'
+import type { FileSink, FileStore } from './file.js'
+import type { Offer } from './messages.js'
+import { checkName, directoryComponents, liesIn } from './names.js'
+
+export class Inbox implements FileStore {
+  /** Real path of the folder. */
+  readonly folder: string
+  readonly #arrivals: Arrivals
+  /** The opening under way: one at a time, so that none removes a folder which another is about to use. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  private constructor(folder: string, arrivals: Arrivals) {
+    this.folder = folder
+    this.#arrivals = arrivals
+  }
+
+  /** Makes the folder if it is missing. Throws WEIR_NO_FILE when that fails. */
+  static async at(folder: string, arrivals: Arrivals = new Arrivals()): Promise<Inbox> {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      return new Inbox(await realpath(folder), arrivals)
+    } catch (cause) {
+      throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${(cause as Error).message}`, {
+        cause,
+      })
+    }
+  }
+
+  async open(offer: Offer): Promise<FileSink> {
+    checkName(offer.name)
+    const components = directoryComponents(offer.directory, 'the inbox')
+    const opening = this.#turn.then(() => this.#open(offer, components))
+    this.#turn = opening.catch(() => {})
+    return await opening
+  }
+
+  /** Folders that were made for an offer which is refused after all are removed again. */
+  async #open(offer: Offer, components: readonly string[]): Promise<FileSink> {
+    const made: string[] = []
+    try {
+      const folder = await this.#enter(components, made)
+      return await this.#arrivals.open(folder, offer, join(...components, offer.name))
+    } catch (error) {
+      for (const folder of made.reverse()) await rmdir(folder).catch(() => {})
+      throw TransferFailure.from(error, `cannot create ${components.concat(offer.name).join('/')}`)
+    }
+  }
+
+  /** Makes the folders that are missing, notes them in `made`, and returns the real path of the last one. */
+  async #enter(components: readonly string[], made: string[]): Promise<string> {
+    let folder = this.folder
+    for (const component of components) {
+      const next = join(folder, component)
+      await mkdir(next, { mode: 0o700 }).then(
+        () => made.push(next),
+        error => {
+          if (error.code !== 'EEXIST') throw error
+        },
+      )
+      folder = await realpath(next)
+      if (!liesIn(this.folder, folder)) {
+        throw new TransferFailure('BAD_NAME', `"${component}" leads out of the inbox`)
+      }
+    }
+    return folder
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * The end that somebody else's transfer comes to: it answers, tells the peer why when it cannot go on, and
+ * leaves it to the peer to disconnect, for a while.
+ */
+import { WeirError } from '../errors.js'
+import type { Connection } from '../nic/types.js'
+import { type Nanos, SECOND } from '../time/nanos.js'
+import { TransferFailure } from './failure.js'
+import type { TransferMessage } from './messages.js'
+import { Session, type SessionConfig, type Words } from './session.js'
+
+/** How long the peer may take to say what it wants. */
+const BEGIN_WITHIN_NS = 10 * SECOND
+/** How long the peer may take for the next chunk, or for its answer about one. */
+const STALLED_AFTER_NS = 600 * SECOND
+/** How long the peer may take to disconnect after the last message. */
+const LINGER_NS = 2 * SECOND
+
+/** How it ended. */
+export interface PassiveOutcome {
+  /** Path of the file in the inbox or the share, '' when nothing was delivered. */
+  path: string
+  bytes: number
+  failure: WeirError | null
+}
+
+export abstract class PassiveSession extends Session {
+  /** Resolves when every resource has been given back. Never rejects. */
+  readonly outcome: Promise<PassiveOutcome>
+  /** Deadline of what the peer has to do next. */
+  #patienceNs: Nanos
+  #answered = false
+  #resolve: (outcome: PassiveOutcome) => void = () => {}
+
+  constructor(config: SessionConfig, receives: number, words: Words) {
+    super(config, receives, words)
+    this.#patienceNs = config.time.now() + BEGIN_WITHIN_NS
+    this.outcome = new Promise(resolve => {
+      this.#resolve = resolve
+    })
+  }
+
+  override tick(now: Nanos): void {
+    if (this.closed) return
+    if (now >= this.#patienceNs && !this.isBusy) this.#onPatienceOver(now)
+    super.tick(now)
+  }
+
+  onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
+    this.closed = true
+    // An orderly end before Done is a cancelled transfer.
+    const text = `the ${this.peerRole} cancelled the transfer`
+    this.machine.fail(error ?? new WeirError('WEIR_CANCELLED', text))
+    this.settleIfIdle()
+  }
+
+  /** What the peer is, as in 'sender'. */
+  protected abstract readonly peerRole: string
+  /** True while it is this end that has something to do. */
+  protected abstract get isBusy(): boolean
+  /** True once the peer's wish has been granted: from then on a failure is said by Fail, not by Refuse. */
+  protected abstract get granted(): boolean
+  /** Path of the file in the inbox or the share once it has been delivered, else ''. */
+  protected abstract get deliveredPath(): string
+  protected abstract closeFile(): Promise<void>
+
+  /** The peer does what it should. */
+  protected onProgress(now: Nanos): void {
+    this.#patienceNs = now + STALLED_AFTER_NS
+  }
+
+  protected onEnded(now: Nanos): void {
+    if (this.#answered || this.closed) return
+    if (this.machine.state === 'failed') {
+      const why = TransferFailure.from(this.machine.failure, 'transfer').toMessage()
+      this.sayLast(now, this.granted ? { body: 'fail', fail: why } : { body: 'refuse', refuse: why })
+    } else {
+      this.#answered = true
+      this.#patienceNs = now + LINGER_NS
+    }
+  }
+
+  /** The last message of this end. */
+  protected sayLast(now: Nanos, message: TransferMessage): void {
+    if (this.closed) return
+    this.#answered = true
+    this.#patienceNs = now + LINGER_NS
+    try {
+      if (this.connection?.established) this.channel.send(now, message)
+      else this.connection?.disconnect(now)
+    } catch {
+      this.connection?.disconnect(now)
+    }
+    this.time.wake()
+  }
+
+  protected async finish(): Promise<void> {
+    let failure = this.machine.failure
+    try {
+      await this.closeFile()
+    } catch (error) {
+      failure ??= TransferFailure.from(error, `cannot close ${this.name}`)
+    }
+    this.#resolve({ path: this.deliveredPath, bytes: this.deliveredBytes, failure })
+  }
+
+  #onPatienceOver(now: Nanos): void {
+    if (this.machine.ended) this.connection?.disconnect(now)
+    else this.fail(new TransferFailure('STALLED', `the ${this.peerRole} was silent for too long`))
+  }
+}

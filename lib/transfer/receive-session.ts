@@ -1,0 +1,104 @@
+/**
+ * One file on its way in, at the end that it is offered to: the sender WRITEs chunks into this end's ring.
+ *
+ * The ring stays registered until the connection ends, even after a failure: else the sender would see its
+ * WRITEs refused instead of the reason.
+ */
+import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
+import { Access } from '../qp/memory.js'
+import type { Nanos } from '../time/nanos.js'
+import type { FileStore } from './file.js'
+import { FileIntake } from './file-intake.js'
+import { PassiveSession } from './passive-session.js'
+import { ReceiverMachine } from './receiver-machine.js'
+import type { SessionConfig } from './session.js'
+
+/** Receives beyond one a slot: for messages. */
+const SPARE_RECEIVES = 8
+
+export interface ReceiveSessionConfig extends SessionConfig {
+  store: FileStore
+  chunkBytes: number
+  slots: number
+}
+
+export class ReceiveSession extends PassiveSession {
+  protected readonly machine: ReceiverMachine
+  protected readonly peerRole = 'sender'
+  readonly #config: ReceiveSessionConfig
+  readonly #intake: FileIntake
+
+  constructor(config: ReceiveSessionConfig) {
+    super(config, config.slots + SPARE_RECEIVES, { cannot: 'write', being: 'received' })
+    this.#config = config
+    this.machine = new ReceiverMachine(config.chunkBytes, config.slots)
+    this.#intake = new FileIntake({
+      machine: this.machine,
+      store: config.store,
+      onWritten: () => this.advanceNow(),
+      onFinished: () => this.#onFinished(),
+    })
+  }
+
+  get name(): string {
+    return this.machine.offer?.name ?? ''
+  }
+
+  get sizeBytes(): number {
+    return this.machine.offer?.size ?? 0
+  }
+
+  get deliveredBytes(): number {
+    return this.#intake.writtenBytes
+  }
+
+  protected get isBusy(): boolean {
+    return this.machine.state === 'opening' || this.machine.state === 'committing'
+  }
+
+  protected get granted(): boolean {
+    return this.machine.plan !== null
+  }
+
+  protected get deliveredPath(): string {
+    return this.#intake.path
+  }
+
+  protected override onTransferred(now: Nanos, completion: Completion): void {
+    if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
+    this.machine.onChunk(completion.immediate, completion.byteLength)
+    this.onProgress(now)
+  }
+
+  protected nextStep(): (() => Promise<void>) | null {
+    if (this.machine.state === 'opening' && !this.#intake.opened) return () => this.#open()
+    return this.#intake.nextStep()
+  }
+
+  async #open(): Promise<void> {
+    const { chunkBytes, slots } = this.#config
+    await this.#intake.open(this.machine.offer!, this.ring)
+    if (this.machine.state !== 'opening' || this.closed) return
+    const { key: rkey, address } = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
+    const { resumeBytes } = this.#intake
+    this.machine.onOpened(resumeBytes)
+    const now = this.time.now()
+    this.onProgress(now)
+    this.channel.send(now, { body: 'ready', ready: { rkey, address, chunkBytes, slots, resumeBytes } })
+    this.time.wake()
+  }
+
+  /** One message for all slots that have become free; when one is on its way, the next follows it. */
+  protected advance(now: Nanos): void {
+    if (this.channel.busy || !this.machine.creditDue) return
+    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
+  }
+
+  #onFinished(): void {
+    this.sayLast(this.time.now(), { body: 'done', done: { path: this.#intake.path } })
+  }
+
+  protected async closeFile(): Promise<void> {
+    await this.#intake.close(this.machine.failure)
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * The receiver's side of the transfer protocol as a pure state machine: which message may come when, which
+ * chunk is due, which may be written, which credit is owed. No I/O, no clock.
+ *
+ * The sender WRITEs into the ring, so that a slot is free once its chunk is in the file.
+ */
+import { ChunkPlan } from './chunk-plan.js'
+import type { EndState } from './machine.js'
+import { SinkMachine, type SinkState } from './sink-machine.js'
+
+export type ReceiverState = 'waiting' | SinkState | EndState
+
+/** Which messages of the sender are in turn in which state. */
+const IN_TURN: Record<'waiting' | SinkState, readonly string[]> = {
+  waiting: ['offer'],
+  opening: [],
+  receiving: ['commit'],
+  committing: [],
+}
+
+export class ReceiverMachine extends SinkMachine<'waiting'> {
+  readonly #chunkBytes: number
+
+  constructor(chunkBytes: number, slots: number) {
+    super('waiting', IN_TURN, 'the sender')
+    this.#chunkBytes = chunkBytes
+    this.slots = slots
+  }
+
+  /** The file is open and the memory is registered: Ready goes out. */
+  onOpened(resumeBytes: number): void {
+    if (this.state !== 'opening') return
+    this.begin(new ChunkPlan(this.offer!.size, resumeBytes, this.#chunkBytes))
+  }
+
+  /** A WRITE with immediate has put a chunk of `bytes` into the ring. */
+  onChunk(immediate: number, bytes: number): void {
+    if (this.ended) return
+    const wrong = this.#wrongWithChunk(immediate, bytes)
+    if (wrong) this.violated(wrong)
+    else this.onArrived()
+  }
+
+  protected get creditable(): number {
+    return this.writtenChunks
+  }
+
+  #wrongWithChunk(immediate: number, bytes: number): string | null {
+    if (this.state !== 'receiving') return `a chunk in state ${this.state}`
+    const chunk = this.arrivedChunks
+    if (chunk === this.plan!.chunks) return 'a chunk after the last one'
+    if (chunk - this.writtenChunks === this.slots) return 'a chunk without credit'
+    if (immediate !== chunk % 2 ** 32) return `chunk ${immediate} where ${chunk} is due`
+    const due = this.plan!.lengthOf(chunk)
+    return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
+  }
+
+  protected override takeCommit(digest: Uint8Array): void {
+    if (this.arrivedChunks === this.plan!.chunks) super.takeCommit(digest)
+    else this.violated(`commit after ${this.arrivedChunks} of ${this.plan!.chunks} chunks`)
+  }
+}

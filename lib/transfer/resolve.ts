@@ -1,0 +1,36 @@
+/** Names of hosts to addresses. */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { WeirError } from '../errors.js'
+import { HostAddress } from '../wire/address.js'
+
+/**
+ * The address of `host`, a name or an address, in the family of `local`. Throws WEIR_UNREACHABLE,
+ * WEIR_BAD_ARGUMENT.
+ */
+export async function resolveHost(host: string, local: HostAddress): Promise<HostAddress> {
+  const address = isIP(host) ? HostAddress.parse(host) : await lookUp(host, local.family)
+  if (address.family !== local.family) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${host} is an IPv${address.family} address, this daemon has ${local}: start one with --address of that family`,
+    )
+  }
+  return address
+}
+
+async function lookUp(host: string, family: 4 | 6): Promise<HostAddress> {
+  try {
+    const found = await lookup(host, { family })
+    return HostAddress.parse(found.address)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const text = `${host} has no IPv${family} address (${code ?? (cause as Error).message})`
+    throw new WeirError('WEIR_UNREACHABLE', text, { cause })
+  }
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopback(address: HostAddress): boolean {
+  return address.family === 4 ? address.ipv4 >>> 24 === 127 : address.toString() === '::1'
+}

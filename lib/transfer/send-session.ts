@@ -1,0 +1,129 @@
+/** One file on its way out, at the end that offers it: reads chunks and WRITEs them into the receiver's ring. */
+import type { Completion } from '../qp/completion-queue.js'
+import { Access, type MemoryRegion } from '../qp/memory.js'
+import { WorkOpcode } from '../qp/work.js'
+import type { Nanos } from '../time/nanos.js'
+import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
+import { CHANNEL_ID_MAX } from './channel.js'
+import type { Digest } from './digest.js'
+import type { FileSource } from './file.js'
+import { FileFeed } from './file-feed.js'
+import { TRANSFER_VERSION } from './messages.js'
+import { SenderMachine } from './sender-machine.js'
+
+const WRITE_ID = CHANNEL_ID_MAX + 1
+
+export interface SendSessionConfig extends ActiveSessionConfig {
+  source: FileSource
+  digest: Digest
+  /** Name at the receiver. */
+  name: string
+  directory: string
+  overwrite: boolean
+}
+
+export class SendSession extends ActiveSession {
+  protected readonly machine: SenderMachine
+  readonly #config: SendSessionConfig
+  readonly #feed: FileFeed
+  readonly #region: MemoryRegion
+  #digest: Uint8Array = new Uint8Array()
+
+  /** Takes the source over: closes it at the end. Throws WEIR_FULL when no ring is free; then it does not. */
+  constructor(config: SendSessionConfig) {
+    super(config, { cannot: 'send', being: 'sent' })
+    const { source, digest, peer } = config
+    this.#config = config
+    this.#region = this.registerRing(Access.LOCAL_WRITE)
+    this.machine = new SenderMachine(source.size, this.ring.length, peer)
+    this.#feed = new FileFeed({
+      machine: this.machine,
+      source,
+      digest,
+      ring: this.ring,
+      onLoaded: () => this.advanceNow(),
+      onFinished: bytes => this.#commit(bytes),
+    })
+  }
+
+  get name(): string {
+    return this.#config.source.name
+  }
+
+  get sizeBytes(): number {
+    return this.#config.source.size
+  }
+
+  get deliveredBytes(): number {
+    const { plan, completedChunks, postedChunks } = this.machine
+    if (!plan) return 0
+    const certain = Math.min(plan.sizeBytes, plan.positionOf(completedChunks))
+    const possible = Math.min(plan.sizeBytes, plan.positionOf(postedChunks))
+    // The transport counts acknowledged packets, a few of them messages: finer than chunks, kept between them.
+    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0)
+    return Math.max(certain, Math.min(possible, fine))
+  }
+
+  protected greet(now: Nanos): void {
+    const { source, name, directory, overwrite, digest } = this.#config
+    const { size, mode, mtimeMs } = source
+    const file = { name, directory, size, mode, mtimeMs, overwrite }
+    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null }
+    this.channel.send(now, { body: 'offer', offer })
+    this.machine.onOffered()
+  }
+
+  protected override get awaitsTransport(): boolean {
+    return this.machine.postedChunks > this.machine.completedChunks
+  }
+
+  protected nextStep(): (() => Promise<void>) | null {
+    return this.#feed.nextStep()
+  }
+
+  protected override onTransferred(_now: Nanos, completion: Completion): void {
+    if (completion.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) this.machine.onCompleted()
+  }
+
+  /** Hands every chunk that may go to the queue pair. */
+  protected advance(now: Nanos): void {
+    for (let chunk = this.machine.chunkToPost; chunk >= 0; chunk = this.machine.chunkToPost) {
+      const plan = this.machine.plan!
+      const slot = this.machine.localSlotOf(chunk)
+      const posted = this.connection!.postSend(now, {
+        id: WRITE_ID + slot,
+        opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
+        region: this.#region,
+        offset: slot * plan.chunkBytes,
+        length: plan.lengthOf(chunk),
+        remoteAddress: this.machine.remoteAddressOf(chunk),
+        rkey: this.machine.ready!.rkey,
+        immediate: chunk % 2 ** 32,
+      })
+      if (!posted) return
+      this.machine.onPosted()
+    }
+  }
+
+  #commit(digest: Uint8Array): void {
+    this.#digest = digest
+    if (this.closed) return
+    this.channel.send(this.time.now(), { body: 'commit', commit: { digest } })
+    this.time.wake()
+  }
+
+  protected delivered() {
+    const { source, digest } = this.#config
+    return {
+      path: this.machine.path,
+      bytes: source.size,
+      resumedBytes: this.machine.plan!.resumeBytes,
+      digestKind: digest.kind,
+      digest: this.#digest,
+    }
+  }
+
+  protected async closeFile(): Promise<void> {
+    await this.#config.source.close()
+  }
+}

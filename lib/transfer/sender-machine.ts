@@ -1,0 +1,96 @@
+/**
+ * The sender's side of the transfer protocol as a pure state machine: which message may come when, which
+ * chunk may be read and which may be sent. No I/O, no clock.
+ *
+ * A chunk's local slot is free again once its WRITE has completed, its remote slot once it was credited.
+ */
+import { ChunkPlan, checkRing } from './chunk-plan.js'
+import { TransferFailure } from './failure.js'
+import type { EndState } from './machine.js'
+import type { Ready, TransferMessage } from './messages.js'
+import { SourceMachine, type SourceState } from './source-machine.js'
+
+type OwnState = 'connecting' | 'offered'
+export type SenderState = OwnState | SourceState | EndState
+
+/** Which messages of the receiver are in turn in which state. */
+const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
+  connecting: [],
+  offered: ['ready', 'refuse', 'fail'],
+  streaming: ['credit', 'fail'],
+  committing: ['credit', 'done', 'fail'],
+}
+
+export class SenderMachine extends SourceMachine<OwnState> {
+  readonly #sizeBytes: number
+  readonly #ringBytes: number
+  #ready: Ready | null = null
+  #completed = 0
+
+  /** @param ringBytes memory for the local ring; @param peer name of the receiver for messages */
+  constructor(sizeBytes: number, ringBytes: number, peer: string) {
+    super('connecting', IN_TURN, peer)
+    this.#sizeBytes = sizeBytes
+    this.#ringBytes = ringBytes
+  }
+
+  /** The receiver's Ready; null before. */
+  get ready(): Ready | null {
+    return this.#ready
+  }
+
+  get completedChunks(): number {
+    return this.#completed
+  }
+
+  /** Address in the receiver's ring where the chunk goes. */
+  remoteAddressOf(chunk: number): number {
+    const ready = this.#ready!
+    return ready.address + (chunk % ready.slots) * ready.chunkBytes
+  }
+
+  /** The chunk to WRITE next, or -1: none is loaded, or the receiver's ring is full. */
+  override get chunkToPost(): number {
+    const chunk = super.chunkToPost
+    return chunk - this.creditedChunks < (this.#ready?.slots ?? 0) ? chunk : -1
+  }
+
+  /** The connection stands and the Offer has been handed over. */
+  onOffered(): void {
+    this.expect('connecting')
+    this.enter('offered')
+  }
+
+  /** The transport has acknowledged the oldest unacknowledged chunk. */
+  onCompleted(): void {
+    this.#completed++
+  }
+
+  protected get freedChunks(): number {
+    return this.#completed
+  }
+
+  protected override take(message: TransferMessage): void {
+    if (message.body === 'ready') this.#onReady(message.ready)
+    else super.take(message)
+  }
+
+  #onReady(ready: Ready): void {
+    let plan: ChunkPlan
+    try {
+      checkRing(ready.chunkBytes, ready.slots)
+      plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes)
+    } catch (error) {
+      this.violated((error as Error).message)
+      return
+    }
+    const slots = Math.floor(this.#ringBytes / ready.chunkBytes)
+    if (slots < 1) {
+      const text = `${this.peer} asks for chunks of ${ready.chunkBytes} bytes, more than this end's ${this.#ringBytes}`
+      this.fail(new TransferFailure('UNSUPPORTED', text))
+      return
+    }
+    this.#ready = ready
+    this.begin(plan, Math.min(slots, ready.slots))
+  }
+}

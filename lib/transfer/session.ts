@@ -1,0 +1,188 @@
+/**
+ * One file on its way, at one end: ties a state machine of the protocol to a connection and to steps that take
+ * time. What the four kinds of session share is here and in active-session.ts and passive-session.ts.
+ *
+ * The peer may use the ring for as long as the connection lives, and a step that runs may touch it too. So
+ * everything is given back when the connection has ended and no step runs any more: once, in `#settle`.
+ */
+import { WeirError } from '../errors.js'
+import type { Connection, ConnectionHandler, Verbs } from '../nic/types.js'
+import type { Completion } from '../qp/completion-queue.js'
+import type { MemoryRegion } from '../qp/memory.js'
+import { WorkStatus } from '../qp/work-status.js'
+import type { Nanos } from '../time/nanos.js'
+import { MessageChannel } from './channel.js'
+import { TransferFailure } from './failure.js'
+import { Liveness } from './liveness.js'
+import type { TransferMachine } from './machine.js'
+import type { PathFigures, TransferMessage } from './messages.js'
+import type { RealTime } from './real-time.js'
+import type { RingPool } from './ring-pool.js'
+import { StepRunner } from './step-runner.js'
+
+export interface SessionConfig {
+  verbs: Verbs
+  time: RealTime
+  rings: RingPool
+}
+
+/** What a session does to its file, for messages: it cannot "send" it, others are being "sent". */
+export interface Words {
+  cannot: string
+  being: string
+}
+
+export abstract class Session implements ConnectionHandler {
+  protected abstract readonly machine: TransferMachine<string>
+  protected readonly verbs: Verbs
+  protected readonly time: RealTime
+  protected readonly rings: RingPool
+  protected readonly channel: MessageChannel
+  protected readonly steps: StepRunner
+  /** Null before there is one; it stays when it has ended. */
+  connection: Connection | null = null
+  protected closed = false
+  #ring: Buffer | null = null
+  #region: MemoryRegion | null = null
+  readonly #liveness: Liveness
+  readonly #words: Words
+  #settled = false
+
+  /** @param receives receives to keep posted; @param ring taken already, when there is one */
+  constructor(config: SessionConfig, receives: number, words: Words, ring: Buffer | null = null) {
+    const { verbs, time, rings } = config
+    this.verbs = verbs
+    this.time = time
+    this.rings = rings
+    this.#words = words
+    this.#ring = ring
+    this.channel = new MessageChannel(verbs, receives)
+    this.steps = new StepRunner(
+      () => this.nextStep(),
+      error => this.fail(TransferFailure.from(error, `cannot ${words.cannot} ${this.name}`)),
+      () => this.settleIfIdle(),
+    )
+    this.#liveness = new Liveness(time.now())
+  }
+
+  get state(): string {
+    return this.machine.state
+  }
+
+  /** How the way that the file's bytes take stands; null before it is known. */
+  get figures(): PathFigures | null {
+    return this.connection?.stats ?? null
+  }
+
+  /** Name of the file, '' before it is known. */
+  abstract get name(): string
+  /** Bytes of the file, 0 before it is known. */
+  abstract get sizeBytes(): number
+  /** Bytes of the file that are known to have arrived, resumed ones included. */
+  abstract get deliveredBytes(): number
+
+  /** Ends the transfer at both ends, as WEIR_CANCELLED. */
+  cancel(text: string): void {
+    this.fail(new TransferFailure('CANCELLED', text))
+    this.time.wake()
+  }
+
+  /** Call about once a second. */
+  tick(now: Nanos): void {
+    if (this.closed || !this.connection?.established) return
+    if (this.channel.busy || this.awaitsTransport || !this.#liveness.pingDue(now)) return
+    this.guarded(() => this.channel.send(now, { body: 'ping', ping: {} }))
+  }
+
+  onCreated(_now: Nanos, connection: Connection): void {
+    this.connection = connection
+    this.channel.attach(connection)
+  }
+
+  onEstablished(_now: Nanos, connection: Connection): void {
+    this.connection = connection
+  }
+
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    if (completion.status !== WorkStatus.SUCCESS) return
+    this.#liveness.onHeard(now)
+    this.guarded(() => {
+      const message = this.channel.onCompletion(now, completion)
+      if (message) this.onMessage(now, message)
+      else this.onTransferred(now, completion)
+      this.channel.flush(now)
+      if (!this.closed && !this.machine.ended) this.advance(now)
+    })
+    if (this.machine.ended) this.onEnded(now)
+    this.steps.kick()
+  }
+
+  abstract onClosed(now: Nanos, connection: Connection, error: WeirError | null): void
+
+  /** What is to be done next that takes time, or null. */
+  protected abstract nextStep(): (() => Promise<void>) | null
+  /** Posts whatever may go now. */
+  protected abstract advance(now: Nanos): void
+  /** The machine has ended; called again with every completion that still comes. */
+  protected abstract onEnded(now: Nanos): void
+  /** Everything but the file has been given back: closes it and reports. */
+  protected abstract finish(): Promise<void>
+
+  /** True while the transport itself would find a peer that has died. */
+  protected get awaitsTransport(): boolean {
+    return false
+  }
+
+  protected onMessage(_now: Nanos, message: TransferMessage): void {
+    this.machine.onMessage(message)
+  }
+
+  /** Anything has completed that was no message: READs and WRITEs among it. */
+  protected onTransferred(_now: Nanos, _completion: Completion): void {}
+
+  /** Ends the transfer; the first reason stays. */
+  protected fail(error: WeirError): void {
+    this.machine.fail(error)
+    this.onEnded(this.time.now())
+  }
+
+  protected guarded(action: () => void): void {
+    try {
+      action()
+    } catch (error) {
+      this.fail(error instanceof WeirError ? error : TransferFailure.from(error, 'internal error'))
+    }
+  }
+
+  /** After a step: posts what it has made possible. */
+  protected advanceNow(): void {
+    if (this.closed || this.machine.ended) return
+    this.advance(this.time.now())
+    this.time.wake()
+  }
+
+  /** The ring, taken from the pool when first needed. Throws BUSY when none is free. */
+  protected get ring(): Buffer {
+    this.#ring ??= this.rings.take(this.#words.being)
+    return this.#ring
+  }
+
+  /** The ring as memory of this end's adapter: what `access` the first call gives it stays. */
+  protected registerRing(access: number): MemoryRegion {
+    this.#region ??= this.verbs.memory.register(this.ring, this.ring.length, access)
+    return this.#region
+  }
+
+  protected settleIfIdle(): void {
+    if (!this.closed || this.steps.running || this.#settled) return
+    this.#settled = true
+    void this.#settle()
+  }
+
+  async #settle(): Promise<void> {
+    if (this.#region) this.verbs.memory.deregister(this.#region)
+    this.channel.close()
+    if (this.#ring) this.rings.give(this.#ring)
+    await this.finish()
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The state machine of the end that writes the file, whoever asked for the transfer. Counters of chunks say
+ * everything about its ring, and each only grows:
+ *
+ *     credited ≤ creditable,  written ≤ writing ≤ arrived,  arrived - written ≤ slots
+ */
+import type { ChunkPlan } from './chunk-plan.js'
+import { TransferFailure } from './failure.js'
+import { TransferMachine } from './machine.js'
+import { type Offer, TRANSFER_VERSION, type TransferMessage } from './messages.js'
+
+/** As far as a Date reaches. */
+const TIME_MS_MAX = 8.64e15
+
+export type SinkState = 'opening' | 'receiving' | 'committing'
+
+export abstract class SinkMachine<State extends string> extends TransferMachine<State | SinkState> {
+  protected slots = 0
+  #offer: Offer | null = null
+  #plan: ChunkPlan | null = null
+  #arrived = 0
+  #writing = 0
+  #written = 0
+  #credited = 0
+  #digest: Uint8Array | null = null
+
+  get offer(): Offer | null {
+    return this.#offer
+  }
+
+  get plan(): ChunkPlan | null {
+    return this.#plan
+  }
+
+  /** The other end's digest; null before Commit. */
+  get digest(): Uint8Array | null {
+    return this.#digest
+  }
+
+  /** Chunks that are in the ring, or were. */
+  get arrivedChunks(): number {
+    return this.#arrived
+  }
+
+  get writtenChunks(): number {
+    return this.#written
+  }
+
+  /** Slot of the local ring that holds the chunk. */
+  slotOf(chunk: number): number {
+    return chunk % this.slots
+  }
+
+  /** True while chunks may come and be written. */
+  get receives(): boolean {
+    return this.state === 'receiving' || this.state === 'committing'
+  }
+
+  /** The chunk to write to the file next, or -1: none has arrived, or one is being written. */
+  get chunkToWrite(): number {
+    if (!this.receives) return -1
+    return this.#writing === this.#written && this.#writing < this.#arrived ? this.#writing : -1
+  }
+
+  /** True when the other end does not know yet about slots that are free. */
+  get creditDue(): boolean {
+    return this.receives && this.#credited < this.creditable
+  }
+
+  /** True once Commit has come and every chunk is in the file. */
+  get readyToFinish(): boolean {
+    return this.state === 'committing' && this.#written === this.#plan!.chunks
+  }
+
+  onWriting(): void {
+    this.#writing++
+  }
+
+  onWritten(): void {
+    this.#written++
+  }
+
+  /** Value for the Credit message that goes out now. */
+  takeCredit(): number {
+    this.#credited = this.creditable
+    return this.#credited % 2 ** 32
+  }
+
+  /** The file is in place. */
+  onFinished(): void {
+    if (this.state === 'committing') this.enter('done')
+  }
+
+  /** Chunks whose slots at the other end's disposal are free. */
+  protected abstract get creditable(): number
+
+  protected onArrived(): void {
+    this.#arrived++
+  }
+
+  protected begin(plan: ChunkPlan): void {
+    this.#plan = plan
+    this.enter('receiving')
+  }
+
+  protected take(message: TransferMessage): void {
+    if (message.body === 'offer') this.takeOffer(message.offer)
+    else if (message.body === 'commit') this.takeCommit(message.commit.digest)
+  }
+
+  protected takeOffer(offer: Offer): void {
+    this.#offer = offer
+    if (offer.version !== TRANSFER_VERSION) {
+      const text = `version ${offer.version} of the transfer protocol is not known here, ${TRANSFER_VERSION} is`
+      this.fail(new TransferFailure('UNSUPPORTED', text))
+    } else if (!Number.isSafeInteger(offer.size) || !(Math.abs(offer.mtimeMs) <= TIME_MS_MAX)) {
+      this.violated('an offer whose size or time is out of range')
+    } else {
+      this.enter('opening')
+    }
+  }
+
+  protected takeCommit(digest: Uint8Array): void {
+    this.#digest = digest
+    this.enter('committing')
+  }
+}

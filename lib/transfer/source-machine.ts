@@ -1,0 +1,111 @@
+/**
+ * The state machine of the end that has the file, whoever asked for the transfer. Counters of chunks say
+ * everything about its ring, and each only grows:
+ *
+ *     credited ≤ posted ≤ loaded ≤ loading,  freed ≤ posted
+ */
+import type { ChunkPlan } from './chunk-plan.js'
+import { TransferFailure } from './failure.js'
+import { advanceCount, TransferMachine } from './machine.js'
+import type { TransferMessage } from './messages.js'
+
+export type SourceState = 'streaming' | 'committing'
+
+export abstract class SourceMachine<State extends string> extends TransferMachine<State | SourceState> {
+  #plan: ChunkPlan | null = null
+  #slots = 0
+  #loading = 0
+  #loaded = 0
+  #posted = 0
+  #credited = 0
+  #path = ''
+
+  get plan(): ChunkPlan | null {
+    return this.#plan
+  }
+
+  /** Path of the delivered file, as the other end tells it. */
+  get path(): string {
+    return this.#path
+  }
+
+  /** Chunks in the local ring. */
+  get loadedChunks(): number {
+    return this.#loaded
+  }
+
+  /** Chunks handed over: to the queue pair, or to the getter. */
+  get postedChunks(): number {
+    return this.#posted
+  }
+
+  /** Chunks that have left the other end's ring, or that it has read. */
+  get creditedChunks(): number {
+    return this.#credited
+  }
+
+  /** Slot of the local ring that holds the chunk. */
+  localSlotOf(chunk: number): number {
+    return chunk % this.#slots
+  }
+
+  /** The chunk to read from the file next, or -1: none, or no local slot is free, or one is being read. */
+  get chunkToLoad(): number {
+    if (this.state !== 'streaming' || this.#loading !== this.#loaded) return -1
+    if (this.#loading === this.#plan!.chunks || this.#loading - this.freedChunks >= this.#slots) return -1
+    return this.#loading
+  }
+
+  /** The chunk to hand over next, or -1. */
+  get chunkToPost(): number {
+    return this.state === 'streaming' && this.#posted < this.#loaded ? this.#posted : -1
+  }
+
+  /** True once every chunk has been handed over: Commit may follow. */
+  get readyToCommit(): boolean {
+    return this.state === 'streaming' && this.#posted === this.#plan!.chunks
+  }
+
+  onLoading(): void {
+    this.#loading++
+  }
+
+  onLoaded(): void {
+    this.#loaded++
+  }
+
+  onPosted(): void {
+    this.#posted++
+  }
+
+  /** Commit has been handed over. */
+  onCommitted(): void {
+    this.expect('streaming')
+    this.enter('committing')
+  }
+
+  /** Chunks whose local slots may be used again. */
+  protected abstract get freedChunks(): number
+
+  protected begin(plan: ChunkPlan, slots: number): void {
+    this.#plan = plan
+    this.#slots = slots
+    this.enter('streaming')
+  }
+
+  protected take(message: TransferMessage): void {
+    if (message.body === 'credit') this.#onCredit(message.credit.chunks)
+    else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
+    else if (message.body === 'fail') this.fail(TransferFailure.fromPeer(message.fail, this.peer))
+    else if (message.body === 'done') {
+      this.#path = message.done.path
+      this.enter('done')
+    }
+  }
+
+  #onCredit(chunks: number): void {
+    const credited = advanceCount(this.#credited, chunks, this.#posted)
+    if (credited < 0) this.violated(`credit for ${chunks} chunks, ${this.#posted} were sent`)
+    else this.#credited = credited
+  }
+}

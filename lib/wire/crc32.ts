@@ -1,0 +1,139 @@
+/**
+ * CRC-32 (IEEE 802.3, reflected polynomial 0xedb88320) over pieces of frames.
+ *
+ * Two ways, chosen by length. A native routine needs a view object of the bytes and a call: about 250 ns
+ * before the first byte (measured on Node 20), then 0.1 ns a byte for @node-rs/crc32 and 0.25 ns for
+ * zlib.crc32. A table that takes 16 bytes a step costs 0.7 ns a byte and no call: it wins below some 350
+ * bytes, which is every packet without payload. The view object is the one allocation; keeping views in a
+ * cache per slot was measured too and gained nothing, since finding and checking one costs as much.
+ */
+import { createRequire } from 'node:module'
+import zlib from 'node:zlib'
+
+type NativeCrc32 = (bytes: Uint8Array, previous: number) => number
+
+const POLYNOMIAL = 0xedb8_8320
+const NATIVE_FROM_BYTES = 384
+
+/** State before the first byte. */
+export const START = -1
+
+const native = loadNative()
+
+/** Which native routine is in use. */
+export const implementation: string = native.name
+const nativeCrc32: NativeCrc32 = native.crc32
+
+/** Row r, column b: the contribution of byte b with r bytes behind it. */
+const table = makeTable()
+
+/**
+ * Takes the bytes from `at` to `end` into `state`. `bytes` and `view` are the same memory. The CRC is `finish`
+ * of the last state.
+ */
+export function update(state: number, bytes: Uint8Array, view: DataView, at: number, end: number): number {
+  if (end - at < NATIVE_FROM_BYTES) return updateByTable(state, view, at, end)
+  return ~nativeCrc32(new Uint8Array(bytes.buffer, bytes.byteOffset + at, end - at), ~state >>> 0)
+}
+
+/** The CRC as an unsigned number. */
+export function finish(state: number): number {
+  return ~state >>> 0
+}
+
+/** Takes the bytes from `at` to `end` into `state`, without a native call. */
+export function updateByTable(state: number, view: DataView, at: number, end: number): number {
+  let c = state | 0
+  let i = at
+  for (; i + 16 <= end; i += 16) {
+    c ^= view.getInt32(i, true)
+    const d = view.getInt32(i + 4, true)
+    const e = view.getInt32(i + 8, true)
+    const f = view.getInt32(i + 12, true)
+    c =
+      table[0xf00 + (c & 0xff)]! ^
+      table[0xe00 + ((c >>> 8) & 0xff)]! ^
+      table[0xd00 + ((c >>> 16) & 0xff)]! ^
+      table[0xc00 + (c >>> 24)]! ^
+      table[0xb00 + (d & 0xff)]! ^
+      table[0xa00 + ((d >>> 8) & 0xff)]! ^
+      table[0x900 + ((d >>> 16) & 0xff)]! ^
+      table[0x800 + (d >>> 24)]! ^
+      table[0x700 + (e & 0xff)]! ^
+      table[0x600 + ((e >>> 8) & 0xff)]! ^
+      table[0x500 + ((e >>> 16) & 0xff)]! ^
+      table[0x400 + (e >>> 24)]! ^
+      table[0x300 + (f & 0xff)]! ^
+      table[0x200 + ((f >>> 8) & 0xff)]! ^
+      table[0x100 + ((f >>> 16) & 0xff)]! ^
+      table[f >>> 24]!
+  }
+  for (; i < end; i++) c = (c >>> 8) ^ table[(c ^ view.getUint8(i)) & 0xff]!
+  return c
+}
+
+/**
+ * The state (or difference of states) that becomes `state` when `count` zero bytes are taken in: CRC-32 is
+ * linear and its step has an inverse. One multiplication by x^(-8 count), whatever the count.
+ * @param count 0 to 65,535
+ */
+export function unwind(state: number, count: number): number {
+  return multiply(inversePower(count), state)
+}
+
+/** x^(-8n) modulo the polynomial, bit 31 = x^0; grown as lengths come up. */
+let inversePowers = new Uint32Array(0)
+
+function inversePower(count: number): number {
+  if (count >= inversePowers.length) growInversePowers(count)
+  return inversePowers[count]!
+}
+
+function growInversePowers(count: number): void {
+  const grown = new Uint32Array(Math.min(0x1_0000, Math.max(2048, 2 * count)))
+  grown[0] = 0x8000_0000
+  for (let n = 1; n < grown.length; n++) grown[n] = unwindByte(grown[n - 1]!)
+  inversePowers = grown
+}
+
+/** Eight steps of the bitwise CRC backwards: bit 31 tells whether the step had folded the polynomial in. */
+function unwindByte(state: number): number {
+  let s = state
+  for (let bit = 0; bit < 8; bit++) s = s & 0x8000_0000 ? ((s ^ POLYNOMIAL) << 1) | 1 : s << 1
+  return s >>> 0
+}
+
+/** Product of two polynomials modulo the CRC's, bit 31 = x^0. */
+function multiply(a: number, b: number): number {
+  let product = 0
+  let factor = b | 0
+  for (let rest = a | 0; rest !== 0; rest <<= 1) {
+    if (rest < 0) product ^= factor
+    factor = factor & 1 ? (factor >>> 1) ^ POLYNOMIAL : factor >>> 1
+  }
+  return product >>> 0
+}
+
+function makeTable(): Int32Array {
+  const rows = new Int32Array(16 * 256)
+  for (let b = 0; b < 256; b++) {
+    let c = b
+    for (let bit = 0; bit < 8; bit++) c = c & 1 ? (c >>> 1) ^ POLYNOMIAL : c >>> 1
+    rows[b] = c
+  }
+  for (let i = 256; i < rows.length; i++) {
+    const previous = rows[i - 256]!
+    rows[i] = (previous >>> 8) ^ rows[previous & 0xff]!
+  }
+  return rows
+}
+
+/** @node-rs/crc32 is an optional dependency: prebuilt for the common platforms, absent on others. */
+function loadNative(): { name: string; crc32: NativeCrc32 } {
+  try {
+    const module = createRequire(import.meta.url)('@node-rs/crc32') as { crc32: NativeCrc32 }
+    return { name: '@node-rs/crc32', crc32: module.crc32 }
+  } catch {
+    return { name: 'zlib', crc32: zlib.crc32 }
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The invariant CRC at the end of every RoCEv2 packet (IBA 7.8.1, annex A17): CRC-32 over eight 0xff bytes,
+ * then the packet from its IP header on, little-endian. What may change on the way counts as ones: IPv4 TOS,
+ * TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of FECN
+ * and BECN. Lengths, identification, ports and pad count as they are on the wire.
+ *
+ * An INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no hop
+ * touches, is covered.
+ *
+ * All functions want a frame whose offsets are filled in (`parseFrame`, or the tx pipeline).
+ */
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import * as bth from './bth.js'
+import * as crc32 from './crc32.js'
+import * as intShim from './int-shim.js'
+import * as ipv4 from './ipv4.js'
+import * as ipv6 from './ipv6.js'
+import * as udp from './udp.js'
+
+export { implementation } from './crc32.js'
+
+export const BYTES = 4
+
+/** IPv4 header with every option, UDP, the largest shim, BTH. */
+const scratch = new Uint8Array(60 + udp.BYTES + intShim.bytes(intShim.FORMAT_WIDE, 255) + bth.BYTES)
+const scratchView = new DataView(scratch.buffer)
+
+/** The state after eight 0xff bytes, which stand for the LRH of InfiniBand. */
+const AFTER_PREFIX = crc32.updateByTable(crc32.START, new DataView(new Uint8Array(8).fill(0xff).buffer), 0, 8)
+
+/** What the ICRC of the frame should be, an unsigned 32-bit number. The frame must be materialised. */
+export function compute(frame: Frame): number {
+  return computeWith(frame, maskHeaders(frame))
+}
+
+/** Writes the ICRC into the last four bytes of the IP packet. Does nothing if these are not materialised. */
+export function write(frame: Frame): void {
+  if (frame.bth < 0) {
+    throw new WeirError('WEIR_BAD_STATE', 'icrc.write: the frame has no BTH; fill in its offsets first')
+  }
+  if (!isPresent(frame)) return
+  frame.view.setUint32(packetEnd(frame) - BYTES, compute(frame), true)
+}
+
+/** False if the end of the packet, and with it the ICRC, is not materialised. */
+export function isPresent(frame: Frame): boolean {
+  return packetEnd(frame) <= frame.length
+}
+
+/** The ICRC that the frame carries. */
+export function read(frame: Frame): number {
+  return frame.view.getUint32(packetEnd(frame) - BYTES, true)
+}
+
+/**
+ * True if the frame carries the right ICRC. A frame whose payload is not materialised has none and counts as
+ * right; one without a BTH counts as wrong.
+ */
+export function verify(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  return !isPresent(frame) || compute(frame) === read(frame)
+}
+
+/**
+ * For two ends that agreed to compute the ICRC with an IPv4 identification of zero, whatever the kernel
+ * wrote there.
+ */
+export function verifyWithZeroId(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  if (!isPresent(frame)) return true
+  const masked = maskHeaders(frame)
+  if (isIpv4(frame)) scratchView.setUint16(4, 0)
+  return computeWith(frame, masked) === read(frame)
+}
+
+/**
+ * For receivers on a socket that hides the IPv4 identification: true if some identification makes the ICRC
+ * right. CRC-32 is linear: changing the identification changes the CRC by a value that depends on the change
+ * and on the bytes behind it alone. Taken back over those bytes, the difference must lie within the 16 bits
+ * of the field. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is checked whole.
+ */
+export function verifyIgnoringId(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  if (!isPresent(frame)) return true
+  const difference = (compute(frame) ^ read(frame)) >>> 0
+  if (difference === 0) return true
+  if (!isIpv4(frame)) return false
+  return crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
+}
+
+/** Bytes from the IP header on that the ICRC covers. */
+function coveredBytes(frame: Frame): number {
+  return packetEnd(frame) - BYTES - frame.l3 - (shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES)
+}
+
+function shimCounts(frame: Frame): boolean {
+  return frame.shim >= 0 && intShim.isEcho(frame.view, frame.shim)
+}
+
+function isIpv4(frame: Frame): boolean {
+  return frame.view.getUint8(frame.l3) >>> 4 === 4
+}
+
+/** First byte behind the IP packet. */
+function packetEnd(frame: Frame): number {
+  return isIpv4(frame)
+    ? frame.l3 + ipv4.totalLength(frame.view, frame.l3)
+    : frame.l3 + ipv6.BYTES + ipv6.payloadLength(frame.view, frame.l3)
+}
+
+/** @param masked bytes of headers in the scratch */
+function computeWith(frame: Frame, masked: number): number {
+  const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
+  const rest = frame.bth + bth.BYTES
+  return crc32.finish(crc32.update(state, frame.bytes, frame.view, rest, packetEnd(frame) - BYTES))
+}
+
+/** Copies IP to BTH into the scratch, with ones where hops may write. Returns how many bytes that are. */
+function maskHeaders(frame: Frame): number {
+  const view = frame.view
+  const udpAt = frame.l4 - frame.l3
+  const from = shimCounts(frame) ? frame.bth : frame.l4 + udp.BYTES
+  for (let i = 0; i < from - frame.l3; i += 4) scratchView.setInt32(i, view.getInt32(frame.l3 + i))
+  const bthAt = from - frame.l3
+  for (let i = 0; i < bth.BYTES; i += 4) scratchView.setInt32(bthAt + i, view.getInt32(frame.bth + i))
+  if (isIpv4(frame)) {
+    scratchView.setUint8(1, 0xff)
+    scratchView.setUint8(8, 0xff)
+    scratchView.setUint16(10, 0xffff)
+  } else {
+    scratchView.setUint32(0, 0x6fff_ffff)
+    scratchView.setUint8(7, 0xff)
+  }
+  scratchView.setUint16(udpAt + 6, 0xffff)
+  scratchView.setUint8(bthAt + bth.CONGESTION, 0xff)
+  return bthAt + bth.BYTES
+}

@@ -1,0 +1,226 @@
+/**
+ * BTH opcodes (IBA 9.2.1) and what each implies. High 3 bits: the transport service; low 5: the operation.
+ * Tables are columns over the opcode, so that a packet handler needs no branches to know its headers.
+ */
+export const Opcode = {
+  RC_SEND_FIRST: 0x00,
+  RC_SEND_MIDDLE: 0x01,
+  RC_SEND_LAST: 0x02,
+  RC_SEND_LAST_WITH_IMM: 0x03,
+  RC_SEND_ONLY: 0x04,
+  RC_SEND_ONLY_WITH_IMM: 0x05,
+  RC_RDMA_WRITE_FIRST: 0x06,
+  RC_RDMA_WRITE_MIDDLE: 0x07,
+  RC_RDMA_WRITE_LAST: 0x08,
+  RC_RDMA_WRITE_LAST_WITH_IMM: 0x09,
+  RC_RDMA_WRITE_ONLY: 0x0a,
+  RC_RDMA_WRITE_ONLY_WITH_IMM: 0x0b,
+  RC_RDMA_READ_REQUEST: 0x0c,
+  RC_RDMA_READ_RESPONSE_FIRST: 0x0d,
+  RC_RDMA_READ_RESPONSE_MIDDLE: 0x0e,
+  RC_RDMA_READ_RESPONSE_LAST: 0x0f,
+  RC_RDMA_READ_RESPONSE_ONLY: 0x10,
+  RC_ACKNOWLEDGE: 0x11,
+  RC_ATOMIC_ACKNOWLEDGE: 0x12,
+  RC_COMPARE_SWAP: 0x13,
+  RC_FETCH_ADD: 0x14,
+  RC_SEND_LAST_WITH_INV: 0x16,
+  RC_SEND_ONLY_WITH_INV: 0x17,
+  UC_SEND_FIRST: 0x20,
+  UC_SEND_MIDDLE: 0x21,
+  UC_SEND_LAST: 0x22,
+  UC_SEND_LAST_WITH_IMM: 0x23,
+  UC_SEND_ONLY: 0x24,
+  UC_SEND_ONLY_WITH_IMM: 0x25,
+  UC_RDMA_WRITE_FIRST: 0x26,
+  UC_RDMA_WRITE_MIDDLE: 0x27,
+  UC_RDMA_WRITE_LAST: 0x28,
+  UC_RDMA_WRITE_LAST_WITH_IMM: 0x29,
+  UC_RDMA_WRITE_ONLY: 0x2a,
+  UC_RDMA_WRITE_ONLY_WITH_IMM: 0x2b,
+  UD_SEND_ONLY: 0x64,
+  UD_SEND_ONLY_WITH_IMM: 0x65,
+  /** Congestion notification packet of RoCEv2 (IBA annex A17). */
+  CNP: 0x81,
+  /** Weir: collects telemetry, carries no data (probe packet of the HPCC++ draft). */
+  PROBE: 0xc0,
+  /** Weir: returns telemetry by itself (the telemetry response of the HPCC++ draft). */
+  NOTIFY: 0xc1,
+  /** Weir: the window of receiver-based HPCC, in the payload. */
+  RATE: 0xc2,
+  /** Weir: AETH as in an ACK, then a bitmap of the packets received beyond it. */
+  SACK: 0xc3,
+} as const
+export type Opcode = (typeof Opcode)[keyof typeof Opcode]
+
+/** Extended headers, in the order in which they follow the BTH. */
+export const ExtendedHeader = {
+  DETH: 0x01,
+  RETH: 0x02,
+  ATOMIC_ETH: 0x04,
+  AETH: 0x08,
+  ATOMIC_ACK_ETH: 0x10,
+  IMMDT: 0x20,
+  IETH: 0x40,
+  CNP: 0x80,
+} as const
+
+const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP } = ExtendedHeader
+
+const REQUEST = 0x01
+const RESPONSE = 0x02
+const FIRST = 0x04
+const MIDDLE = 0x08
+const LAST = 0x10
+const ONLY = FIRST | LAST
+const PAYLOAD = 0x20
+const KNOWN = 0x80
+
+const names: string[] = []
+const headers = new Uint8Array(256)
+const traits = new Uint8Array(256)
+/** Bytes of extended headers behind the BTH, by opcode; 0 for unknown ones. */
+export const EXTENDED_HEADER_BYTES = new Uint8Array(256)
+
+const HEADER_BYTES = new Map<number, number>([
+  [DETH, 8],
+  [RETH, 16],
+  [ATOMIC_ETH, 28],
+  [AETH, 4],
+  [ATOMIC_ACK_ETH, 8],
+  [IMMDT, 4],
+  [IETH, 4],
+  [CNP, 16],
+])
+
+defineMessages(0x00, 'RC_')
+defineMessages(0x20, 'UC_')
+define(Opcode.RC_RDMA_READ_REQUEST, 'RC_RDMA_READ_REQUEST', RETH, REQUEST | ONLY)
+define(Opcode.RC_RDMA_READ_RESPONSE_FIRST, 'RC_RDMA_READ_RESPONSE_FIRST', AETH, RESPONSE | FIRST | PAYLOAD)
+define(Opcode.RC_RDMA_READ_RESPONSE_MIDDLE, 'RC_RDMA_READ_RESPONSE_MIDDLE', 0, RESPONSE | MIDDLE | PAYLOAD)
+define(Opcode.RC_RDMA_READ_RESPONSE_LAST, 'RC_RDMA_READ_RESPONSE_LAST', AETH, RESPONSE | LAST | PAYLOAD)
+define(Opcode.RC_RDMA_READ_RESPONSE_ONLY, 'RC_RDMA_READ_RESPONSE_ONLY', AETH, RESPONSE | ONLY | PAYLOAD)
+define(Opcode.RC_ACKNOWLEDGE, 'RC_ACKNOWLEDGE', AETH, RESPONSE | ONLY)
+define(Opcode.RC_ATOMIC_ACKNOWLEDGE, 'RC_ATOMIC_ACKNOWLEDGE', AETH | ATOMIC_ACK_ETH, RESPONSE | ONLY)
+define(Opcode.RC_COMPARE_SWAP, 'RC_COMPARE_SWAP', ATOMIC_ETH, REQUEST | ONLY)
+define(Opcode.RC_FETCH_ADD, 'RC_FETCH_ADD', ATOMIC_ETH, REQUEST | ONLY)
+define(Opcode.RC_SEND_LAST_WITH_INV, 'RC_SEND_LAST_WITH_INV', IETH, REQUEST | LAST | PAYLOAD)
+define(Opcode.RC_SEND_ONLY_WITH_INV, 'RC_SEND_ONLY_WITH_INV', IETH, REQUEST | ONLY | PAYLOAD)
+define(Opcode.UD_SEND_ONLY, 'UD_SEND_ONLY', DETH, REQUEST | ONLY | PAYLOAD)
+define(Opcode.UD_SEND_ONLY_WITH_IMM, 'UD_SEND_ONLY_WITH_IMM', DETH | IMMDT, REQUEST | ONLY | PAYLOAD)
+define(Opcode.CNP, 'CNP', CNP, RESPONSE | ONLY)
+define(Opcode.PROBE, 'PROBE', 0, REQUEST | ONLY)
+define(Opcode.NOTIFY, 'NOTIFY', 0, RESPONSE | ONLY)
+define(Opcode.RATE, 'RATE', 0, RESPONSE | ONLY | PAYLOAD)
+define(Opcode.SACK, 'SACK', AETH, RESPONSE | ONLY | PAYLOAD)
+
+/** SEND and RDMA WRITE are numbered alike in RC and UC. */
+function defineMessages(service: number, prefix: string): void {
+  const data = REQUEST | PAYLOAD
+  define(service | 0x00, `${prefix}SEND_FIRST`, 0, data | FIRST)
+  define(service | 0x01, `${prefix}SEND_MIDDLE`, 0, data | MIDDLE)
+  define(service | 0x02, `${prefix}SEND_LAST`, 0, data | LAST)
+  define(service | 0x03, `${prefix}SEND_LAST_WITH_IMM`, IMMDT, data | LAST)
+  define(service | 0x04, `${prefix}SEND_ONLY`, 0, data | ONLY)
+  define(service | 0x05, `${prefix}SEND_ONLY_WITH_IMM`, IMMDT, data | ONLY)
+  define(service | 0x06, `${prefix}RDMA_WRITE_FIRST`, RETH, data | FIRST)
+  define(service | 0x07, `${prefix}RDMA_WRITE_MIDDLE`, 0, data | MIDDLE)
+  define(service | 0x08, `${prefix}RDMA_WRITE_LAST`, 0, data | LAST)
+  define(service | 0x09, `${prefix}RDMA_WRITE_LAST_WITH_IMM`, IMMDT, data | LAST)
+  define(service | 0x0a, `${prefix}RDMA_WRITE_ONLY`, RETH, data | ONLY)
+  define(service | 0x0b, `${prefix}RDMA_WRITE_ONLY_WITH_IMM`, RETH | IMMDT, data | ONLY)
+}
+
+function define(opcode: number, name: string, headerSet: number, traitSet: number): void {
+  names[opcode] = name
+  headers[opcode] = headerSet
+  traits[opcode] = KNOWN | traitSet
+  for (const [header, bytes] of HEADER_BYTES) {
+    if (headerSet & header) EXTENDED_HEADER_BYTES[opcode]! += bytes
+  }
+}
+
+/** The standard's name, or `0x…` for an opcode that is none of these. */
+export function opcodeName(opcode: number): string {
+  return names[opcode] ?? `0x${opcode.toString(16).padStart(2, '0')}`
+}
+
+export function isKnown(opcode: number): boolean {
+  return (traits[opcode]! & KNOWN) !== 0
+}
+
+/** Sent by the requester of an operation. */
+export function isRequest(opcode: number): boolean {
+  return (traits[opcode]! & REQUEST) !== 0
+}
+
+/** Sent by the responder: acknowledgements, READ responses, CNP and Weir's own answers. */
+export function isResponse(opcode: number): boolean {
+  return (traits[opcode]! & RESPONSE) !== 0
+}
+
+/** First packet of its message; true for ONLY. */
+export function isFirst(opcode: number): boolean {
+  return (traits[opcode]! & FIRST) !== 0
+}
+
+export function isMiddle(opcode: number): boolean {
+  return (traits[opcode]! & MIDDLE) !== 0
+}
+
+/** Last packet of its message; true for ONLY. */
+export function isLast(opcode: number): boolean {
+  return (traits[opcode]! & LAST) !== 0
+}
+
+export function isOnly(opcode: number): boolean {
+  return (traits[opcode]! & ONLY) === ONLY
+}
+
+/** May carry payload. */
+export function hasPayload(opcode: number): boolean {
+  return (traits[opcode]! & PAYLOAD) !== 0
+}
+
+export function hasReth(opcode: number): boolean {
+  return (headers[opcode]! & RETH) !== 0
+}
+
+export function hasAeth(opcode: number): boolean {
+  return (headers[opcode]! & AETH) !== 0
+}
+
+export function hasAtomicEth(opcode: number): boolean {
+  return (headers[opcode]! & ATOMIC_ETH) !== 0
+}
+
+export function hasAtomicAckEth(opcode: number): boolean {
+  return (headers[opcode]! & ATOMIC_ACK_ETH) !== 0
+}
+
+export function hasImmediate(opcode: number): boolean {
+  return (headers[opcode]! & IMMDT) !== 0
+}
+
+export function hasIeth(opcode: number): boolean {
+  return (headers[opcode]! & IETH) !== 0
+}
+
+export function hasDeth(opcode: number): boolean {
+  return (headers[opcode]! & DETH) !== 0
+}
+
+/** RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */
+export function isRcSend(opcode: number): boolean {
+  return opcode <= 0x05 || opcode === 0x16 || opcode === 0x17
+}
+
+/** RC RDMA WRITE of any kind, 0x06–0x0b. */
+export function isRcWrite(opcode: number): boolean {
+  return opcode >= 0x06 && opcode <= 0x0b
+}
+
+/** RC RDMA READ response, 0x0d–0x10. */
+export function isReadResponse(opcode: number): boolean {
+  return opcode >= 0x0d && opcode <= 0x10
+}

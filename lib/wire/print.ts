@@ -1,0 +1,158 @@
+import { Frame } from '../frame/frame.js'
+import { formatIpv4, formatIpv6 } from './address.js'
+import * as aeth from './aeth.js'
+import * as atomicAckEth from './atomic-ack-eth.js'
+import * as atomicEth from './atomic-eth.js'
+import * as bth from './bth.js'
+import * as cmMessages from './cm-messages.js'
+import * as deth from './deth.js'
+import * as ethernet from './ethernet.js'
+import * as ieth from './ieth.js'
+import * as immdt from './immdt.js'
+import * as intShim from './int-shim.js'
+import * as ipv4 from './ipv4.js'
+import * as ipv6 from './ipv6.js'
+import * as opcodes from './opcode.js'
+import { parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
+import * as pfc from './pfc.js'
+import * as reth from './reth.js'
+import * as udp from './udp.js'
+import * as vxlan from './vxlan.js'
+
+/** VXLAN within VXLAN is followed so far. */
+const NESTING_MAX = 4
+const TYPE_NAMES = new Map([
+  [ethernet.TYPE_ARP, 'ARP'],
+  [ethernet.TYPE_IPV4, 'IP'],
+  [ethernet.TYPE_IPV6, 'IP6'],
+  [ethernet.TYPE_MAC_CONTROL, 'MAC control'],
+])
+const PROTOCOL_NAMES = new Map([
+  [ipv4.PROTOCOL_ICMP, 'ICMP'],
+  [ipv4.PROTOCOL_TCP, 'TCP'],
+  [ipv4.PROTOCOL_UDP, 'UDP'],
+  [58, 'ICMP6'],
+])
+
+/** One line about a frame in tcpdump's manner; parses it first. For people: allocates, throws for no input. */
+export function printFrame(frame: Frame): string {
+  return printNested(frame, 0)
+}
+
+function printNested(frame: Frame, depth: number): string {
+  const error = parseFrame(frame)
+  const fault = error === WireError.OK ? '' : ` [malformed: ${WIRE_ERROR_NAMES[error]}]`
+  if (frame.l3 < 0) return printLink(frame) + fault
+  if (frame.l4 < 0)
+    return `${printHosts(frame, false)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`
+  const head = printHosts(frame, true)
+  if (frame.bth >= 0) return `${head}: ${printRoce(frame)}${fault}`
+  if (error === WireError.OK && udp.destinationPort(frame.view, frame.l4) === udp.PORT_VXLAN) {
+    return `${head}: ${printVxlan(frame, depth)}`
+  }
+  return `${head}: UDP, length ${udp.length(frame.view, frame.l4) - udp.BYTES}${fault}`
+}
+
+/** Frames without IP: ARP, PFC, and whatever else there is. */
+function printLink(frame: Frame): string {
+  const view = frame.view
+  if (frame.length < ethernet.BYTES) return `${frame.length} bytes`
+  if (ethernet.check(view, 0, frame.length) !== WireError.OK) return 'Ethernet'
+  if (pfc.check(view, 0, frame.length) === WireError.OK) return pfc.print(view, 0)
+  const payload = ethernet.headerBytes(view, 0)
+  const type = ethernet.etherType(view, 0)
+  if (type === ethernet.TYPE_ARP && frame.length >= payload + 28) return printArp(view, payload)
+  const name = TYPE_NAMES.get(type)
+  return name === undefined ? `${ethernet.print(view, 0)}, length ${frame.wireLength}` : name
+}
+
+/** ARP for IPv4 over Ethernet (RFC 826). */
+function printArp(view: DataView, at: number): string {
+  const sender = formatIpv4(view.getUint32(at + 14))
+  const target = formatIpv4(view.getUint32(at + 24))
+  const operation = view.getUint16(at + 6)
+  if (operation === 1) return `ARP who-has ${target} tell ${sender}`
+  return operation === 2 ? `ARP reply ${sender}` : `ARP operation ${operation}`
+}
+
+/** `IP 10.0.0.1.49152 > 10.0.0.2.4791`, with what is out of the ordinary in the IP header. */
+function printHosts(frame: Frame, withPorts: boolean): string {
+  const { view, l3, l4 } = frame
+  const from = withPorts ? `.${udp.sourcePort(view, l4)}` : ''
+  const to = withPorts ? `.${udp.destinationPort(view, l4)}` : ''
+  const tag = ethernet.hasVlan(view, 0) ? `vlan ${ethernet.vlanId(view, 0)} ` : ''
+  if (ipv4.version(view, l3) === 4) {
+    const mark = ECN_NAMES[ipv4.ecn(view, l3)]
+    const fragment = ipv4.isFragment(view, l3) ? ` frag ${ipv4.fragmentOffset(view, l3) * 8}` : ''
+    const source = formatIpv4(ipv4.source(view, l3))
+    return `${tag}IP ${source}${from} > ${formatIpv4(ipv4.destination(view, l3))}${to}${mark}${fragment}`
+  }
+  const mark = ECN_NAMES[ipv6.ecn(view, l3)]
+  return `${tag}IP6 ${formatIpv6(frame.bytes, l3 + 8)}${from} > ${formatIpv6(frame.bytes, l3 + 24)}${to}${mark}`
+}
+
+const ECN_NAMES = ['', ' ect1', ' ect0', ' ce']
+
+function protocolName(frame: Frame): string {
+  const isIpv4 = ipv4.version(frame.view, frame.l3) === 4
+  const protocol = isIpv4 ? ipv4.protocol(frame.view, frame.l3) : ipv6.nextHeader(frame.view, frame.l3)
+  return PROTOCOL_NAMES.get(protocol) ?? `protocol ${protocol}`
+}
+
+/** Bytes of IP payload. */
+function ipLength(frame: Frame): number {
+  const { view, l3 } = frame
+  if (ipv4.version(view, l3) === 6) return ipv6.payloadLength(view, l3)
+  return ipv4.totalLength(view, l3) - ipv4.headerBytes(view, l3)
+}
+
+function printRoce(frame: Frame): string {
+  const { view, shim } = frame
+  const parts = shim >= 0 ? [intShim.print(view, shim)] : []
+  parts.push(bth.print(view, frame.bth))
+  if (frame.payload < 0) return parts.join(', ')
+  parts.push(...printExtendedHeaders(view, frame.bth))
+  const mad = printMad(frame)
+  if (mad !== '') parts.push(mad)
+  else if (frame.payloadLength > 0) parts.push(`payload ${frame.payloadLength}`)
+  return parts.join(', ')
+}
+
+function printExtendedHeaders(view: DataView, bthAt: number): string[] {
+  const opcode = bth.opcode(view, bthAt)
+  const parts: string[] = []
+  let at = bthAt + bth.BYTES
+  const add = (codec: { BYTES: number; print(view: DataView, at: number): string }) => {
+    parts.push(codec.print(view, at))
+    at += codec.BYTES
+  }
+  if (opcodes.hasDeth(opcode)) add(deth)
+  if (opcodes.hasReth(opcode)) add(reth)
+  if (opcodes.hasAtomicEth(opcode)) add(atomicEth)
+  if (opcodes.hasAeth(opcode)) add(aeth)
+  if (opcodes.hasAtomicAckEth(opcode)) add(atomicAckEth)
+  if (opcodes.hasImmediate(opcode)) add(immdt)
+  if (opcodes.hasIeth(opcode)) add(ieth)
+  return parts
+}
+
+/** A management datagram to QP 1, if that is what the frame holds. */
+function printMad(frame: Frame): string {
+  const { view, payload, payloadLength } = frame
+  const isToGsi =
+    bth.opcode(view, frame.bth) === opcodes.Opcode.UD_SEND_ONLY && bth.destQpn(view, frame.bth) === 1
+  const isWhole = payloadLength > 0 && payload + payloadLength <= frame.length
+  return isToGsi && isWhole ? cmMessages.print(view, payload, payload + payloadLength) : ''
+}
+
+function printVxlan(frame: Frame, depth: number): string {
+  const at = frame.l4 + udp.BYTES
+  const end = Math.min(frame.l4 + udp.length(frame.view, frame.l4), frame.length)
+  if (vxlan.check(frame.view, at, end) !== WireError.OK) return 'VXLAN [malformed]'
+  const head = vxlan.print(frame.view, at)
+  if (depth >= NESTING_MAX) return head
+  const inner = new Frame(0, frame.bytes.subarray(at + vxlan.BYTES, end))
+  inner.length = inner.bytes.length
+  inner.wireLength = frame.l4 + udp.length(frame.view, frame.l4) - at - vxlan.BYTES
+  return `${head} | ${printNested(inner, depth + 1)}`
+}

@@ -1,0 +1,32 @@
+/**
+ * Why a frame cannot be used. A small number, so that whoever drops a frame counts it by indexing an array;
+ * 0 means that nothing is wrong. `WIRE_ERROR_NAMES[error]` names it.
+ */
+export const WireError = {
+  OK: 0,
+  SHORT_ETHERNET: 1,
+  SHORT_IPV4: 2,
+  BAD_IPV4_HEADER: 3,
+  BAD_IPV4_LENGTH: 4,
+  SHORT_IPV6: 5,
+  BAD_IPV6_HEADER: 6,
+  BAD_IPV6_LENGTH: 7,
+  SHORT_UDP: 8,
+  BAD_UDP_LENGTH: 9,
+  SHORT_SHIM: 10,
+  BAD_SHIM: 11,
+  SHORT_BTH: 12,
+  BAD_BTH_VERSION: 13,
+  UNKNOWN_OPCODE: 14,
+  SHORT_EXTENDED_HEADER: 15,
+  BAD_PAD: 16,
+  SHORT_VXLAN: 17,
+  BAD_VXLAN: 18,
+  SHORT_PFC: 19,
+  BAD_PFC: 20,
+} as const
+export type WireError = (typeof WireError)[keyof typeof WireError]
+
+export const WIRE_ERROR_NAMES: readonly string[] = Object.keys(WireError).map(name =>
+  name.toLowerCase().replaceAll('_', '-'),
+)

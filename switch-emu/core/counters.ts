@@ -1,0 +1,110 @@
+/** Why a switch dropped a frame. */
+export const DropReason = {
+  NONE: 0,
+  MALFORMED: 1,
+  NOT_IP: 2,
+  NO_ROUTE: 3,
+  TTL_EXPIRED: 4,
+  QUEUE_FULL: 5,
+  BUFFER_FULL: 6,
+  WRED: 7,
+} as const
+export type DropReason = (typeof DropReason)[keyof typeof DropReason]
+
+/** Names of the reasons, by number. */
+export const DROP_REASON_NAMES = [
+  'none',
+  'malformed',
+  'notIp',
+  'noRoute',
+  'ttlExpired',
+  'queueFull',
+  'bufferFull',
+  'wred',
+] as const
+
+const RX_FRAMES = 0
+const RX_BYTES = 1
+const TX_FRAMES = 2
+const TX_BYTES = 3
+const ECN_MARKS = 4
+const DROPPED_BYTES = 5
+const DROPS = 6
+const COLUMNS = DROPS + DROP_REASON_NAMES.length
+
+/**
+ * What one port counted since the beginning. Bytes are those on the wire, without FCS. A frame that is
+ * dropped counts at the port whose fault it was: the ingress port if it could not be forwarded at all, the
+ * egress port if it found no room there.
+ */
+export class PortCounters {
+  readonly #now = new Float64Array(COLUMNS)
+  readonly #windowStart = new Float64Array(COLUMNS)
+
+  onReceived(bytes: number): void {
+    this.#now[RX_FRAMES]! += 1
+    this.#now[RX_BYTES]! += bytes
+  }
+
+  onTransmitted(bytes: number): void {
+    this.#now[TX_FRAMES]! += 1
+    this.#now[TX_BYTES]! += bytes
+  }
+
+  onMarked(): void {
+    this.#now[ECN_MARKS]! += 1
+  }
+
+  onDropped(reason: DropReason, bytes: number): void {
+    this.#now[DROPS + reason]! += 1
+    this.#now[DROPPED_BYTES]! += bytes
+  }
+
+  /** Bytes whose transmission has started, since the beginning: the txBytes of INT. */
+  get txBytes(): number {
+    return this.#now[TX_BYTES]!
+  }
+
+  /** The counts from here on belong to a new window. */
+  resetWindow(): void {
+    this.#windowStart.set(this.#now)
+  }
+
+  /** What was counted in the window. */
+  window(): WindowCounts {
+    const drops: Record<string, number> = {}
+    let dropped = 0
+    for (let reason = 1; reason < DROP_REASON_NAMES.length; reason++) {
+      const count = this.#inWindow(DROPS + reason)
+      drops[DROP_REASON_NAMES[reason]!] = count
+      dropped += count
+    }
+    return {
+      rxFrames: this.#inWindow(RX_FRAMES),
+      rxBytes: this.#inWindow(RX_BYTES),
+      txFrames: this.#inWindow(TX_FRAMES),
+      txBytes: this.#inWindow(TX_BYTES),
+      ecnMarks: this.#inWindow(ECN_MARKS),
+      drops: dropped,
+      droppedBytes: this.#inWindow(DROPPED_BYTES),
+      dropsByReason: drops,
+    }
+  }
+
+  #inWindow(column: number): number {
+    return this.#now[column]! - this.#windowStart[column]!
+  }
+}
+
+export interface WindowCounts {
+  rxFrames: number
+  rxBytes: number
+  txFrames: number
+  txBytes: number
+  /** Frames that this port marked CE. */
+  ecnMarks: number
+  /** All drops of the port. */
+  drops: number
+  droppedBytes: number
+  dropsByReason: Record<string, number>
+}

@@ -1,0 +1,42 @@
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import type { EgressPort } from './egress-port.js'
+
+/**
+ * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
+ * values are one snapshot of that moment: the time, the bytes that the port had sent before this frame, and
+ * the bytes that wait behind it (HPCC++ draft, figure 1).
+ *
+ * A frame with the reverse flag travels against the data whose path it reports: it gets the values of the
+ * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
+ */
+export class IntStamper {
+  readonly #switchId: number
+
+  constructor(switchId: number) {
+    this.#switchId = switchId
+  }
+
+  /**
+   * @param egress the port that the frame leaves by; @param ingress the one it came in by; @param startNs
+   * its first bit
+   */
+  stamp(startNs: Nanos, frame: Frame, egress: EgressPort, ingress: EgressPort): void {
+    const { view, shim, length } = frame
+    // The flags are read here before the codec has checked the shim; it will refuse what does not fit.
+    const port = shim + intShim.BYTES <= length && intShim.isReverse(view, shim) ? ingress : egress
+    const txBytes = port === egress ? port.counters.txBytes - frame.wireLength : port.counters.txBytes
+    intShim.stamp(
+      view,
+      shim,
+      length,
+      this.#switchId,
+      port.index,
+      port.rateBps,
+      startNs,
+      txBytes,
+      port.queueBytes,
+    )
+  }
+}

@@ -1,0 +1,10 @@
+/**
+ * A bijection of 32-bit words in which every bit of the input changes every bit of the output with
+ * probability one half: the finaliser of MurmurHash3. Result unsigned.
+ */
+export function mix32(word: number): number {
+  let h = word
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}

@@ -1,0 +1,131 @@
+import { assert, WeirError } from '../lib/errors.js'
+import type { FramePool } from '../lib/frame/frame-pool.js'
+import type { Node } from '../lib/frame/node.js'
+import type { Link, LinkEnd, Scenario } from '../lib/scenario/scenario.js'
+import { Network } from '../lib/sim/network.js'
+import type { Nanos } from '../lib/time/nanos.js'
+import { HostAddress } from '../lib/wire/address.js'
+import type { PortOptions } from './core/egress-port.js'
+import { Graph } from './core/graph.js'
+import { installRoutes } from './core/routes.js'
+import { Switch } from './core/switch.js'
+
+export interface FabricOptions {
+  pool: FramePool
+  /** Uniform in [0, 1): for marking. */
+  random: () => number
+  /** Time at which the network begins. Default 0. */
+  startNs?: Nanos
+}
+
+/**
+ * The network of a scenario without its hosts: switches with their routes, joined by links. Hosts are nodes that
+ * the caller attaches: NICs themselves in virtual time, the ends of VXLAN links in the overlay.
+ */
+export class Fabric {
+  readonly network: Network
+  /** In the scenario's order. */
+  readonly switches: readonly Switch[]
+  readonly #links: Link[]
+  readonly #hosts: ReadonlySet<string>
+  /** Node name → its id in the network; hosts once attached. */
+  readonly #ids = new Map<string, number>()
+
+  constructor(scenario: Scenario, options: FabricOptions) {
+    this.network = new Network({ pool: options.pool, startNs: options.startNs })
+    this.#links = [...scenario.links]
+    this.#hosts = new Set(scenario.hosts.map(host => host.name))
+    this.switches = scenario.switches.map(
+      ({ name, id, bufferBytes, ecn }) =>
+        new Switch({
+          id,
+          name,
+          ports: portsOf(scenario, name).map(rateBps => portOptions(rateBps, ecn)),
+          bufferBytes,
+          pool: options.pool,
+          random: options.random,
+        }),
+    )
+    route(scenario, this.switches)
+    for (const sw of this.switches) this.#ids.set(sw.name, this.network.addNode(sw))
+    this.#plugLinks()
+  }
+
+  /**
+   * Puts a node where the scenario has a host, and plugs in its links. Returns its id in the network, for `kick`.
+   * Throws WEIR_BAD_ARGUMENT for a name that is no host, or a host that is taken.
+   */
+  attach(host: string, node: Node): number {
+    if (!this.#hosts.has(host)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `fabric: ${host} is no host; there are ${[...this.#hosts].join(', ')}`,
+      )
+    }
+    if (this.#ids.has(host)) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${host} is attached already`)
+    const id = this.network.addNode(node)
+    this.#ids.set(host, id)
+    this.#plugLinks()
+    return id
+  }
+
+  /** Starts a new window for the reports of all switches. */
+  resetWindow(now: Nanos): void {
+    for (const sw of this.switches) sw.resetWindow(now)
+  }
+
+  /** Plugs in every link whose two nodes are there. */
+  #plugLinks(): void {
+    for (let i = 0; i < this.#links.length; ) {
+      const { a, b, delayNs } = this.#links[i]!
+      const idA = this.#ids.get(a.node)
+      const idB = this.#ids.get(b.node)
+      if (idA === undefined || idB === undefined) {
+        i++
+        continue
+      }
+      this.network.connect(idA, a.port, idB, b.port, delayNs)
+      this.#links.splice(i, 1)
+    }
+  }
+}
+
+/** A link as one of its nodes sees it: its own port, and the node at the other end. */
+export interface NodeLink {
+  port: number
+  peer: LinkEnd
+  rateBps: number
+  delayNs: Nanos
+}
+
+/** The links of a node, by port. */
+export function linksOf(scenario: Pick<Scenario, 'links'>, node: string): NodeLink[] {
+  const found: NodeLink[] = []
+  for (const { a, b, rateBps, delayNs } of scenario.links) {
+    if (a.node === node) found.push({ port: a.port, peer: b, rateBps, delayNs })
+    if (b.node === node) found.push({ port: b.port, peer: a, rateBps, delayNs })
+  }
+  return found.sort((x, y) => x.port - y.port)
+}
+
+/** Rate of each port of a switch, by number. */
+function portsOf(scenario: Scenario, name: string): number[] {
+  return linksOf(scenario, name).map(({ port, rateBps }, index) => {
+    assert(port === index, `${name}: ports are not numbered from 0 without gaps`)
+    return rateBps
+  })
+}
+
+function portOptions(rateBps: number, ecn: PortOptions['ecn']): PortOptions {
+  return ecn === undefined ? { rateBps } : { rateBps, ecn }
+}
+
+function route(scenario: Scenario, switches: readonly Switch[]): void {
+  const topology = new Graph({
+    switches: scenario.switches.map(sw => sw.name),
+    hosts: scenario.hosts.map(host => host.name),
+    links: scenario.links,
+  })
+  const hosts = scenario.hosts.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
+  installRoutes(topology, hosts, new Map(switches.map(sw => [sw.name, sw.routes])), { seed: scenario.seed })
+}

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Progress } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+import type { PortResult, RunResult } from '../../lib/scenario/result.js'
+import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
+import { type FlowOutcome, makeResult } from '../report.js'
+import { FlowSeries } from './flow-series.js'
+import { type Lab, withLab } from './lab.js'
+
+/** A file that one host sends to another. */
+export interface FileTransfer {
+  from: string
+  to: string
+  /** Path on this machine. */
+  path: string
+  /** Name in the receiver's inbox. */
+  name: string
+  startMs: number
+}
+
+/** How things stand, a few times a second. */
+export interface FilesView {
+  /** Since the first transfer's start. */
+  seconds: number
+  /** One for each transfer, null before its first report. */
+  transfers: readonly (Progress | null)[]
+  ports: readonly PortResult[]
+  /** What the queue of each port holds now. */
+  queueBytes: readonly number[]
+}
+
+export interface SendFilesOptions {
+  onUp?: () => void
+  onView?: (view: FilesView) => void
+  /** Between two views. Default 250 ms. */
+  viewEveryMs?: number
+}
+
+/** Digest of what is compared at the end. */
+const DIGEST = 'sha256'
+const FLOW_PRIORITY = 3
+
+/**
+ * Brings up the scenario's network and sends real files across it. Beside the transfer's own digest, each delivered
+ * file is read again and compared with its source.
+ */
+export async function sendFiles(
+  scenario: Scenario,
+  transfers: readonly FileTransfer[],
+  options: SendFilesOptions = {},
+): Promise<RunResult> {
+  const began = performance.now()
+  const sizes = await Promise.all(transfers.map(({ path }) => sizeOf(path)))
+  return await withLab(scenario, async (lab, signal) => {
+    options.onUp?.()
+    const sending = new Sending(lab, transfers, sizes, signal)
+    const run = await sending.run(options)
+    return makeResult(scenario, {
+      on: 'overlay',
+      seed: scenario.seed,
+      ...run,
+      wallSeconds: (performance.now() - began) / 1000,
+    })
+  })
+}
+
+class Sending {
+  readonly #lab: Lab
+  readonly #transfers: readonly FileTransfer[]
+  readonly #sizes: readonly number[]
+  readonly #signal: AbortSignal
+  readonly #progress: (Progress | null)[]
+  readonly #series: FlowSeries
+  #beganMs = 0
+
+  constructor(lab: Lab, transfers: readonly FileTransfer[], sizes: readonly number[], signal: AbortSignal) {
+    this.#lab = lab
+    this.#transfers = transfers
+    this.#sizes = sizes
+    this.#signal = signal
+    this.#progress = transfers.map(() => null)
+    this.#series = new FlowSeries(transfers.map(flowName))
+  }
+
+  async run(options: SendFilesOptions) {
+    await this.#lab.begin()
+    this.#beganMs = performance.now()
+    const stopViews = this.#startViews(options)
+    try {
+      const sent = await Promise.all(this.#transfers.map((transfer, i) => this.#send(transfer, i)))
+      const durationNs = Math.round(this.#elapsedMs() * MILLISECOND)
+      const { ports, series, events } = await this.#lab.report()
+      await stopViews()
+      const outcomes = await Promise.all(sent.map((outcome, i) => this.#compared(outcome, i)))
+      return {
+        durationNs,
+        flows: sent.map(({ flow }) => flow),
+        outcomes,
+        ports,
+        series: { ...series, ...this.#series.all() },
+        events,
+      }
+    } finally {
+      await stopViews()
+    }
+  }
+
+  async #send(transfer: FileTransfer, index: number): Promise<{ flow: Flow; outcome: FlowOutcome }> {
+    const { from, to, path, name, startMs } = transfer
+    await sleep(startMs, undefined, { signal: this.#signal })
+    const startNs = Math.round(this.#elapsedMs() * MILLISECOND)
+    const reply = await this.#lab.host(from).client.send(path, this.#lab.host(to).address, {
+      name,
+      signal: this.#signal,
+      onProgress: progress => {
+        this.#progress[index] = progress
+        this.#series.sample(index, Math.round(this.#elapsedMs() * MILLISECOND), progress)
+      },
+    })
+    const bytes = this.#sizes[index]!
+    return {
+      flow: { name: flowName(transfer), from, to, bytes, startNs, priority: FLOW_PRIORITY },
+      outcome: {
+        fctNs: Math.round(reply.seconds * SECOND),
+        ackedBytes: reply.bytes,
+        retransmittedBytes: reply.retransmittedBytes,
+        timeouts: reply.timeouts,
+      },
+    }
+  }
+
+  async #compared({ outcome }: { outcome: FlowOutcome }, index: number): Promise<FlowOutcome> {
+    const { path, to, name } = this.#transfers[index]!
+    const [sent, arrived] = await Promise.all([
+      digestOf(path),
+      digestOf(join(this.#lab.host(to).inbox, name)),
+    ])
+    return { ...outcome, digestEqual: sent === arrived }
+  }
+
+  /** Returns what ends the views, after the one that is being made. */
+  #startViews({ onView, viewEveryMs = 250 }: SendFilesOptions): () => Promise<void> {
+    if (onView === undefined) return async () => {}
+    const stop = new AbortController()
+    const loop = async () => {
+      while (!stop.signal.aborted) {
+        const { ports, queueBytes } = await this.#lab.ports()
+        onView({ seconds: this.#elapsedMs() / 1000, transfers: this.#progress, ports, queueBytes })
+        await sleep(viewEveryMs, undefined, { signal: stop.signal })
+      }
+    }
+    // A lab that is ending has no more views; why it ends is said elsewhere.
+    const looping = loop().catch(() => {})
+    return async () => {
+      stop.abort()
+      await looping
+    }
+  }
+
+  #elapsedMs(): number {
+    return performance.now() - this.#beganMs
+  }
+}
+
+export function flowName({ from, to }: Pick<FileTransfer, 'from' | 'to'>): string {
+  return `${from}-${to}`
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash(DIGEST)
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await stat(path).catch(cause => {
+    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+  })
+  if (!found.isFile()) throw new WeirError('WEIR_NO_FILE', `${path} is no regular file; name one that is`)
+  return found.size
+}

@@ -1,0 +1,59 @@
+import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import type { Child } from './child.js'
+import type { SwitchReply, SwitchRequest } from './switch-messages.js'
+
+type ReplyOf<K extends SwitchReply['type']> = Extract<SwitchReply, { type: K }>
+
+/** The lab's end of the channel to the switch process: one question at a time. */
+export class SwitchClient {
+  readonly #child: Child
+  #waiting: { resolve: (reply: SwitchReply) => void; reject: (error: WeirError) => void } | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+  readonly #up: Promise<void>
+
+  constructor(child: Child) {
+    this.#child = child
+    this.#up = new Promise(resolve => {
+      child.process.on('message', (reply: SwitchReply) => {
+        if (reply.type === 'up') resolve()
+        else this.#onReply(reply)
+      })
+    })
+    void child.exited.then(() => this.#reject('WEIR_CONNECTION_LOST', 'the switch process has ended'))
+  }
+
+  /** Resolves when the process answers questions. */
+  async up(): Promise<void> {
+    await Promise.race([this.#up, this.#child.exited])
+  }
+
+  /** Asks, and resolves with the answer of that type. Throws what the switch process reports. */
+  async ask<K extends SwitchReply['type']>(request: SwitchRequest, answer: K): Promise<ReplyOf<K>> {
+    const asked = this.#turn.then(() => this.#ask(request))
+    this.#turn = asked.catch(() => {})
+    const reply = await asked
+    if (reply.type === answer) return reply as ReplyOf<K>
+    if (reply.type === 'error') throw new WeirError(reply.code as ErrorCode, reply.message)
+    throw new WeirError('WEIR_PROTOCOL', `the switch process answered ${reply.type} to ${request.type}`)
+  }
+
+  #ask(request: SwitchRequest): Promise<SwitchReply> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      if (this.#child.running && this.#child.process.connected) this.#child.process.send(request)
+      else this.#reject('WEIR_CONNECTION_LOST', 'the switch process has ended')
+    })
+  }
+
+  #onReply(reply: SwitchReply): void {
+    const waiting = this.#waiting
+    this.#waiting = null
+    waiting?.resolve(reply)
+  }
+
+  #reject(code: ErrorCode, message: string): void {
+    const waiting = this.#waiting
+    this.#waiting = null
+    waiting?.reject(new WeirError(code, message))
+  }
+}

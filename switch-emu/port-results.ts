@@ -1,0 +1,32 @@
+import type { PortResult } from '../lib/scenario/result.js'
+import type { Scenario } from '../lib/scenario/scenario.js'
+import { portName, Topology } from '../lib/scenario/topology.js'
+import type { Nanos } from '../lib/time/nanos.js'
+import type { Switch } from './core/switch.js'
+import { linksOf } from './fabric.js'
+
+/** What every port of every switch did from the start of the window until `now`, by switch and port number. */
+export function portResults(scenario: Scenario, switches: readonly Switch[], now: Nanos): PortResult[] {
+  const topology = new Topology(scenario)
+  return switches.flatMap(sw =>
+    linksOf(scenario, sw.name).map(({ port, peer }) => {
+      const report = sw.report(now, port)
+      const couldCarry = (report.rateBps * report.windowNs) / 8e9
+      return {
+        switch: sw.name,
+        port,
+        name: portName(topology, sw.name, port),
+        peer: peer.node,
+        rateBps: report.rateBps,
+        txBytes: report.txBytes,
+        utilization: couldCarry > 0 ? report.txBytes / couldCarry : 0,
+        maxQueueBytes: report.maxQueueBytes,
+        meanQueueBytes: report.meanQueueBytes,
+        ecnMarks: report.ecnMarks,
+        pausesSent: 0,
+        pausedNs: 0,
+        drops: report.drops,
+      }
+    }),
+  )
+}

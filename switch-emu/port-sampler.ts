@@ -1,0 +1,76 @@
+import { WeirError } from '../lib/errors.js'
+import { type Series, seriesName } from '../lib/scenario/result.js'
+import type { Scenario } from '../lib/scenario/scenario.js'
+import { portName, Topology } from '../lib/scenario/topology.js'
+import { type Nanos, NEVER } from '../lib/time/nanos.js'
+import type { EgressPort } from './core/egress-port.js'
+import type { Switch } from './core/switch.js'
+
+/** Samples of one run at most: later ones are not taken. */
+const SAMPLES_MAX = 1_000_000
+
+interface Column {
+  name: string
+  port: EgressPort
+  queueBytes: number[]
+  txBytes: number[]
+}
+
+/**
+ * The series of the watched ports: what each queue holds, and what each port has sent, at fixed intervals.
+ * Whoever runs the network calls `sample` at `nextTimeout`, after the events of that instant. Between events
+ * nothing changes, so a sample taken late but before the next event is exact.
+ */
+export class PortSampler {
+  readonly #columns: Column[]
+  readonly #everyNs: Nanos
+  readonly #startNs: Nanos
+  readonly #times: number[] = []
+  #nextNs: Nanos
+
+  /** @param startNs time of the first sample, and zero of the series' times */
+  constructor(scenario: Scenario, switches: readonly Switch[], startNs: Nanos) {
+    const topology = new Topology(scenario)
+    this.#everyNs = scenario.watch.everyNs
+    this.#startNs = startNs
+    this.#nextNs = startNs
+    this.#columns = scenario.watch.queues.map(watched => {
+      const port = switches.find(sw => sw.name === watched.switch)?.ports[watched.port]
+      if (port === undefined) {
+        throw new WeirError('WEIR_BAD_ARGUMENT', `watch: ${watched.switch} has no port ${watched.port}`)
+      }
+      return { name: portName(topology, watched.switch, watched.port), port, queueBytes: [], txBytes: [] }
+    })
+  }
+
+  nextTimeout(): Nanos {
+    return this.#columns.length > 0 && this.#times.length < SAMPLES_MAX ? this.#nextNs : NEVER
+  }
+
+  /** Takes the sample of `nextTimeout`; harmless when called early. */
+  sample(now: Nanos): void {
+    if (now < this.nextTimeout()) return
+    this.#times.push(this.#nextNs - this.#startNs)
+    for (const { port, queueBytes, txBytes } of this.#columns) {
+      queueBytes.push(port.queueBytes)
+      txBytes.push(port.counters.txBytes)
+    }
+    this.#nextNs += this.#everyNs
+  }
+
+  series(): Record<string, Series> {
+    const series: Record<string, Series> = {}
+    for (const { name, queueBytes, txBytes } of this.#columns) {
+      series[seriesName('queue', name)] = {
+        unit: 'bytes',
+        timesNs: [...this.#times],
+        values: [...queueBytes],
+      }
+      // Sent in this run: the counter itself goes on since the switch was made.
+      const before = txBytes[0] ?? 0
+      const values = txBytes.map(bytes => bytes - before)
+      series[seriesName('tx', name)] = { unit: 'bytes', timesNs: [...this.#times], values }
+    }
+    return series
+  }
+}

@@ -1,0 +1,200 @@
+import { performance } from 'node:perf_hooks'
+import { WeirError } from '../../lib/errors.js'
+import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
+import { Nic } from '../../lib/nic/nic.js'
+import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { Agenda } from '../../lib/sim/agenda.js'
+import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
+import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
+import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import { Fabric, linksOf } from '../fabric.js'
+import { portResults } from '../port-results.js'
+import { PortSampler } from '../port-sampler.js'
+import { makeResult } from '../report.js'
+import { FlowSampler } from './flow-sampler.js'
+
+/** Frames of one run: queues are bounded by their buffers long before. */
+const FRAMES_MAX = 1 << 20
+/** Memory that a sink offers: longer than any message. */
+const SINK_BYTES = 2 ** 31
+/** Series of single flows are kept for so many flows at most. */
+const FLOW_SERIES_MAX = 64
+/** A connection that is not there after this time will never be. */
+const SETUP_MAX_NS = 60 * SECOND
+const STEPS_A_REPORT = 20_000
+
+export interface VirtualRunOptions {
+  /** Of every random choice; default: the scenario's. */
+  seed?: number
+  /** Called now and then: time of the run, and flows that have ended of all. */
+  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+}
+
+interface VirtualHost {
+  nic: Nic
+  /** Id in the network. */
+  id: number
+}
+
+/**
+ * Runs a scenario in virtual time: the NICs and switches of real time, joined by the virtual network. Payloads are
+ * counted and not materialised. First every connection is made, one after the other, on an idle network;
+ * then the traffic's clock starts, at a time that results call 0.
+ */
+export class VirtualRun {
+  readonly #scenario: Scenario
+  readonly #seed: number
+  readonly #options: VirtualRunOptions
+  readonly #pool = new FramePool(FRAMES_MAX, HEADER_SLOT_BYTES)
+  readonly #fabric: Fabric
+  readonly #hosts = new Map<string, VirtualHost>()
+  readonly #agenda = new Agenda()
+  readonly #agendaId: number
+  readonly #plan: readonly Flow[]
+  readonly #flows: TrafficFlow[] = []
+  #ended = 0
+  #t0: Nanos = 0
+
+  constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
+    if (scenario.switches.some(sw => sw.pfc !== undefined)) {
+      const what =
+        'this version of the switch has no PFC: leave out `pfc`, or the run would not be what the file says'
+      throw new WeirError('WEIR_BAD_SCENARIO', `${scenario.file}: ${what}`)
+    }
+    this.#scenario = scenario
+    this.#seed = options.seed ?? scenario.seed
+    this.#options = options
+    const random = new Random(this.#seed)
+    const marking = random.fork('marking')
+    this.#fabric = new Fabric(scenario, { pool: this.#pool, random: () => marking.next() })
+    this.#plan = expandTraffic(scenario, options.seed)
+    for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
+    this.#agendaId = this.#fabric.network.addNode(this.#agenda)
+  }
+
+  run(): RunResult {
+    const began = performance.now()
+    this.#connectAll()
+    const network = this.#fabric.network
+    this.#t0 = Math.ceil(network.now / MILLISECOND + 1) * MILLISECOND
+    network.runUntil(this.#t0 - 1)
+    const eventsBefore = network.events
+    const portSampler = new PortSampler(this.#scenario, this.#fabric.switches, this.#t0)
+    const flowSampler = new FlowSampler(this.#flows, this.#plan, this.#t0)
+    this.#schedule(portSampler, flowSampler)
+    network.kick(this.#agendaId)
+    const endNs = this.#loop()
+    return makeResult(this.#scenario, {
+      on: 'virtual',
+      seed: this.#seed,
+      durationNs: endNs,
+      flows: this.#plan,
+      outcomes: this.#flows.map(flow => ({
+        fctNs: flow.endNs < 0 ? null : flow.endNs - flow.startNs,
+        ackedBytes: flow.ackedBytes,
+        retransmittedBytes: flow.connection.stats.retransmittedBytes,
+        timeouts: flow.connection.stats.timeouts,
+      })),
+      ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
+      series: { ...portSampler.series(), ...flowSampler.series() },
+      events: network.events - eventsBefore,
+      wallSeconds: (performance.now() - began) / 1000,
+    })
+  }
+
+  /** Frames that all switch ports have sent, since the traffic began. */
+  get packetHops(): number {
+    const now = this.#fabric.network.now
+    const ports = this.#fabric.switches.flatMap(sw => sw.ports.map((_, port) => sw.report(now, port)))
+    return ports.reduce((sum, { txFrames }) => sum + txFrames, 0)
+  }
+
+  #addHost(name: string, address: string, random: Random): void {
+    const { transport, int, baseRttNs, cc } = this.#scenario
+    const incoming = this.#plan.filter(flow => flow.to === name || flow.from === name).length
+    const nic = new Nic({
+      address: HostAddress.parse(address),
+      pool: this.#pool,
+      random: () => random.u32(),
+      lineRateBps: linksOf(this.#scenario, name)[0]!.rateBps,
+      pathMtu: transport.pathMtu,
+      cc,
+      int,
+      baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
+      ackEveryPackets: transport.ackEvery,
+      retryCount: transport.retryCount,
+      rnrRetry: transport.rnrRetryCount,
+      ackTimeoutNs: transport.ackTimeoutNs || undefined,
+      connectionsMax: Math.max(16, incoming),
+      packetsInFlightMax: 4096,
+      queueDepth: 16,
+      icrc: 'off',
+    })
+    new TrafficSink(nic, SINK_BYTES, false)
+    this.#hosts.set(name, { nic, id: this.#fabric.attach(name, nic) })
+  }
+
+  /** One after the other, so that each measures its base RTT on an idle network. */
+  #connectAll(): void {
+    const network = this.#fabric.network
+    const addresses = new Map(this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address)]))
+    for (const flow of this.#plan) {
+      const host = this.#hosts.get(flow.from)!
+      const made = new TrafficFlow(network.now, host.nic, addresses.get(flow.to)!, {
+        name: flow.name,
+        bytes: flow.bytes,
+        messageBytes: flow.bytes,
+        storage: false,
+        connect: { sourcePort: flow.sourcePort, ...(flow.cc && { cc: flow.cc }) },
+        onDone: () => this.#ended++,
+      })
+      network.kick(host.id)
+      const deadline = network.now + SETUP_MAX_NS
+      while (!(made.established && made.connection.stats.baseRttNs > 0)) {
+        if (made.error !== null) throw made.error
+        if (!network.step() || network.now > deadline) {
+          throw new WeirError(
+            'WEIR_UNREACHABLE',
+            `flow ${flow.name}: ${flow.to} cannot be reached from ${flow.from}`,
+          )
+        }
+      }
+      this.#flows.push(made)
+    }
+  }
+
+  #schedule(portSampler: PortSampler, flowSampler: FlowSampler): void {
+    this.#agenda.add(this.#t0, now => this.#fabric.resetWindow(now))
+    for (const [i, flow] of this.#flows.entries()) {
+      const host = this.#hosts.get(this.#plan[i]!.from)!
+      this.#agenda.add(this.#t0 + this.#plan[i]!.startNs, now => {
+        flow.start(now)
+        this.#fabric.network.kick(host.id)
+      })
+    }
+    const { queues, everyNs, flows } = this.#scenario.watch
+    if (queues.length > 0) this.#agenda.add(this.#t0, now => portSampler.sample(now), everyNs)
+    if (flows && this.#flows.length <= FLOW_SERIES_MAX) {
+      this.#agenda.add(this.#t0, now => flowSampler.sample(now), everyNs)
+    }
+  }
+
+  /** Until the last flow has ended, or the scenario's time is up; returns how long that was. */
+  #loop(): Nanos {
+    const network = this.#fabric.network
+    const { durationNs } = this.#scenario
+    const until = durationNs === undefined ? Number.POSITIVE_INFINITY : this.#t0 + durationNs
+    let steps = 0
+    while (this.#ended < this.#flows.length && network.nextEventNs() <= until) {
+      network.step()
+      if (++steps % STEPS_A_REPORT === 0) {
+        this.#options.onProgress?.(network.now - this.#t0, this.#ended, this.#flows.length)
+      }
+    }
+    return (this.#ended < this.#flows.length ? until : network.now) - this.#t0
+  }
+}

@@ -1,0 +1,94 @@
+/** The catalogue of controllers and the checks of their options: what is refused, and what the message says. */
+import t, { type Test } from 'tap'
+import { ccNames, ccOptions, ccWantsTelemetry, createCongestionControl } from '../../lib/cc/catalogue.js'
+import type { OptionValues } from '../../lib/cc/options.js'
+import { WeirError } from '../../lib/errors.js'
+
+const CONTEXT = { lineRateBps: 10e9, baseRttNs: 20_000, mtuBytes: 1024 }
+
+function refused(t: Test, call: () => unknown, ...words: (string | RegExp)[]): void {
+  try {
+    call()
+    t.fail(`accepted, though ${words.join(', ')} was to be refused`)
+  } catch (error) {
+    t.ok(error instanceof WeirError, 'a WeirError')
+    t.equal((error as WeirError).code, 'WEIR_BAD_ARGUMENT')
+    for (const word of words) t.match((error as WeirError).message, word)
+  }
+}
+
+t.test('every controller of the catalogue can be made with its defaults', async t => {
+  t.ok(ccNames().includes('hpcc'))
+  t.ok(ccNames().includes('fixed-window'))
+  for (const name of ccNames()) {
+    const cc = createCongestionControl(name, CONTEXT)
+    t.equal(cc.name, name)
+    const into = new Float64Array(32).fill(Number.NaN)
+    cc.observe(into)
+    for (const [i, variable] of cc.observed.entries()) {
+      t.ok(Number.isFinite(into[i]!), `${name} writes ${variable}`)
+    }
+    t.ok(Number.isNaN(into[cc.observed.length]!), `${name} writes no more than it names`)
+  }
+})
+
+t.test('only HPCC++ collects telemetry', async t => {
+  t.equal(ccWantsTelemetry('hpcc'), true)
+  t.equal(ccWantsTelemetry('fixed-window'), false)
+})
+
+t.test('an unknown name is refused with the names there are', async t => {
+  for (const name of ['hpc', '', 'HPCC', 'toString', 'constructor', '__proto__']) {
+    refused(t, () => createCongestionControl(name, CONTEXT), /hpcc/, /fixed-window/)
+    refused(t, () => ccOptions(name), /hpcc/)
+    refused(t, () => ccWantsTelemetry(name), /hpcc/)
+  }
+})
+
+t.test('an unknown option is refused with the options there are', async t => {
+  refused(t, () => createCongestionControl('hpcc', CONTEXT, { etta: 0.9 }), /hpcc/, /etta/, /eta, maxStage/)
+  refused(t, () => createCongestionControl('fixed-window', CONTEXT, { eta: 0.9 }), /fixed-window/, /window/)
+})
+
+t.test('every option is held to its range, and its bounds are inside', async t => {
+  for (const name of ccNames()) {
+    for (const spec of ccOptions(name)) {
+      const make = (value: number | boolean | string) =>
+        createCongestionControl(name, CONTEXT, { [spec.name]: value } as OptionValues)
+      if (spec.unit === 'boolean') continue
+      t.ok(make(spec.min), `${name}: ${spec.name} = ${spec.min}`)
+      t.ok(make(spec.max), `${name}: ${spec.name} = ${spec.max}`)
+      const said = [name, spec.name, String(spec.min), String(spec.max)]
+      for (const value of [
+        spec.min - 1,
+        spec.max + 1,
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        'many',
+        '',
+        true,
+      ]) {
+        refused(t, () => make(value), ...said)
+      }
+      if (spec.unit === 'count') refused(t, () => make(spec.min + 0.5), /whole number/)
+      if (spec.default !== null) t.ok(spec.default >= spec.min && spec.default <= spec.max, 'the default too')
+      t.ok(spec.doc.length > 10, 'it is described')
+    }
+  }
+})
+
+t.test('numbers may come as text, as from a command line', async t => {
+  const cc = createCongestionControl('fixed-window', CONTEXT, { window: '12345' })
+  t.equal(cc.windowBytes(), 12_345)
+})
+
+t.test('the fixed window: one bandwidth-delay product at line rate, or as told', async t => {
+  const standard = createCongestionControl('fixed-window', CONTEXT)
+  t.equal(standard.windowBytes(), 25_000, '10 Gbit/s x 20 us')
+  t.equal(standard.rateBps(), 10e9)
+  const told = createCongestionControl('fixed-window', CONTEXT, { window: 9000, rate: 1e9 })
+  t.equal(told.windowBytes(), 9000)
+  t.equal(told.rateBps(), 1e9)
+  const fast = createCongestionControl('fixed-window', CONTEXT, { rate: 1e11 })
+  t.equal(fast.rateBps(), 10e9, 'never faster than the link')
+})

@@ -1,0 +1,47 @@
+/** Builds the samples that controllers are fed with: one hop or several, wide or compact moduli. */
+import type { AckSample } from '../../lib/cc/congestion-control.js'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+
+export const WIDE_MODULUS = 2 ** 48
+
+export interface Hop {
+  rateBps: number
+  tsNs: number
+  txBytes: number
+  qlenBytes: number
+  tsModulusNs?: number
+  txModulusBytes?: number
+}
+
+export interface SampleOptions {
+  seq?: number
+  sndNxt?: number
+  pathId?: number
+  rttNs?: number
+  ackedBytes?: number
+  inFlightBytes?: number
+  ecnEcho?: boolean
+}
+
+export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): AckSample {
+  const records = new HopRecords()
+  records.count = hops.length
+  records.pathId = options.pathId ?? 1
+  for (const [i, hop] of hops.entries()) {
+    records.rateBps[i] = hop.rateBps
+    records.tsNs[i] = hop.tsNs
+    records.txBytes[i] = hop.txBytes
+    records.qlenBytes[i] = hop.qlenBytes
+    records.tsModulusNs[i] = hop.tsModulusNs ?? WIDE_MODULUS
+    records.txModulusBytes[i] = hop.txModulusBytes ?? WIDE_MODULUS
+  }
+  return {
+    seq: options.seq ?? 0,
+    sndNxt: options.sndNxt ?? 0,
+    ackedBytes: options.ackedBytes ?? 1000,
+    inFlightBytes: options.inFlightBytes ?? 0,
+    rttNs: options.rttNs ?? 0,
+    ecnEcho: options.ecnEcho ?? false,
+    hops: records,
+  }
+}

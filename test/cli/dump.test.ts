@@ -1,0 +1,113 @@
+/** `weir dump` as a user runs it: a process, its output, its exit code. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { fixturePath } from '../support/fixtures.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-dump-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+
+function dump(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [WEIR, 'dump', ...args], { encoding: 'utf8' })
+}
+
+const rping = fixturePath('roce-pcaps', 'cm_rping.pcap')
+
+t.test('a line per packet', async t => {
+  const { status, stdout, stderr } = dump(rping)
+  t.equal(status, 0)
+  t.equal(stderr, '')
+  const lines = stdout.trimEnd().split('\n')
+  t.equal(lines.length, 44)
+  t.match(lines[0], /^\d\d:\d\d:\d\d\.\d{9} ARP who-has 10\.99\.0\.1 tell 10\.99\.0\.2$/)
+  t.match(lines[2], /10\.99\.0\.2\.55410 > 10\.99\.0\.1\.4791: UD_SEND_ONLY .*REQ.*, icrc ok$/)
+  t.equal(lines[43], '43 packets, 41 RoCEv2, 41 ICRCs right, 0 wrong, 0 malformed')
+})
+
+t.test('--json', async t => {
+  const { status, stdout } = dump('--json', rping)
+  t.equal(status, 0)
+  t.same(JSON.parse(stdout), {
+    packets: 43,
+    roce: 41,
+    icrcOk: 41,
+    icrcBad: 0,
+    malformed: 0,
+    byOpcode: {
+      RC_ACKNOWLEDGE: 15,
+      RC_SEND_ONLY: 12,
+      UD_SEND_ONLY: 5,
+      RC_RDMA_READ_REQUEST: 3,
+      RC_RDMA_READ_RESPONSE_ONLY: 3,
+      RC_RDMA_WRITE_ONLY: 3,
+    },
+  })
+})
+
+t.test('a wrong ICRC, a malformed packet and a cut one are counted apart', async t => {
+  const file = readFileSync(rping)
+  // Records: 24 + 2 ARPs of 16 + 42; then CM packets of 16 + 322.
+  const first = 24 + 2 * 58
+  file[first + 16 + 42 + 9]! ^= 1 // PSN of the first CM packet
+  file[first + 338 + 16 + 14] = 0x35 // IP version of the second
+  file.writeUInt32LE(100, first + 2 * 338 + 8) // the third was captured to 100 bytes
+  const cut = Buffer.concat([file.subarray(0, first + 2 * 338 + 116), file.subarray(first + 3 * 338)])
+  const path = join(folder, 'spoilt.pcap')
+  writeFileSync(path, cut)
+  const summary = JSON.parse(dump('--json', path).stdout)
+  t.match(summary, { packets: 43, roce: 40, icrcOk: 38, icrcBad: 1, malformed: 1 })
+  const { stdout } = dump(path)
+  t.match(stdout, /icrc BAD\n/)
+  t.match(stdout, /\[malformed: bad-ipv4-header\]\n/)
+  t.match(stdout, /icrc not captured\n/)
+})
+
+t.test('errors: a clear word, a failing exit code', async t => {
+  const missing = dump(join(folder, 'none.pcap'))
+  t.equal(missing.status, 1)
+  t.match(missing.stderr, /^weir: cannot read .*none\.pcap: there is no such file \(WEIR_NO_FILE\)\n$/)
+  t.equal(missing.stdout, '')
+
+  const text = join(folder, 'text.pcap')
+  writeFileSync(text, 'no capture at all')
+  for (const args of [[text], ['--json', text]]) {
+    const { status, stderr } = dump(...args)
+    t.equal(status, 1)
+    t.match(stderr, /^weir: .*text\.pcap: at byte 0: this is neither pcap nor pcapng/)
+  }
+
+  const short = join(folder, 'short.pcap')
+  writeFileSync(short, readFileSync(rping).subarray(0, 24 + 2 * 58 + 20))
+  const partly = dump(short)
+  t.equal(partly.status, 1)
+  t.equal(partly.stdout.trimEnd().split('\n').length, 2, 'what came before the fault is printed')
+  t.match(partly.stderr, /short\.pcap: at byte 140: the file ends within a packet of 322 bytes/)
+  t.equal(dump('--json', short).stdout, '')
+
+  const wifi = join(folder, 'wifi.pcap')
+  const file = Buffer.from(readFileSync(rping))
+  file.writeUInt32LE(105, 20)
+  writeFileSync(wifi, file)
+  t.match(dump(wifi).stderr, /link type 105/)
+})
+
+t.test('a reader that goes away early is no failure', async t => {
+  // Large enough that the pipe fills: dump is still writing when its reader leaves.
+  const large = join(folder, 'large.pcap')
+  const one = readFileSync(fixturePath('roce-pcaps', 'rc_pingpong_64k_mtu1024.pcap'))
+  writeFileSync(large, Buffer.concat([one, ...new Array(12).fill(one.subarray(24))]))
+  const child = spawn(process.execPath, [WEIR, 'dump', large], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stderr.on('data', chunk => {
+    stderr += chunk
+  })
+  child.stdout.once('data', () => child.stdout.destroy())
+  const code = await new Promise(resolve => child.on('close', resolve))
+  t.equal(code, 0)
+  t.equal(stderr, '')
+})

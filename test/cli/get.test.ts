@@ -1,0 +1,112 @@
+/** `weir get` as a user runs it: processes, real sockets on loopback. */
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { TransferReport } from '../../bin/commands/transfer.js'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { DaemonProcess, get, Run, scratch, untilIdle, untilMoved } from '../support/daemon-process.js'
+
+const SLOW = ['--line-rate', '40Mbps', '--chunk', '64KiB', '--mtu', '1024']
+
+// They wait far more than they compute.
+t.jobs = 4
+
+t.test('files arrive, and the report says so', { buffered: true }, async t => {
+  const [server, here] = await Promise.all([DaemonProcess.startSharing(t), DaemonProcess.start(t)])
+  const folder = await scratch(t)
+  const contents = {
+    'sub/a.bin': randomBytes(3_000_001),
+    empty: Buffer.alloc(0),
+    'ä b.txt': Buffer.from('hello'),
+  }
+  mkdirSync(join(server.share, 'sub'))
+  for (const [name, content] of Object.entries(contents)) writeFileSync(join(server.share, name), content)
+  const sources = Object.keys(contents).map(name => `${server.address}:${name}`)
+  mkdirSync(join(folder, 'to'))
+  const { code, stdout, stderr } = await get(
+    t,
+    here,
+    [...sources, 'to', '--json', '--digest', 'sha256'],
+    folder,
+  ).ended
+  t.equal(code, 0, stderr)
+  t.equal(stderr, '', 'nothing but the report is said')
+  const report = JSON.parse(stdout) as TransferReport
+  t.equal(report.bytes, 3_000_006)
+  for (const [i, [name, content]] of Object.entries(contents).entries()) {
+    const path = join(folder, 'to', name.split('/').at(-1)!)
+    t.same(readFileSync(path), content)
+    const hex = createHash('sha256').update(content).digest('hex')
+    const expected = { file: name, host: server.address, path, bytes: content.length, digest: { hex } }
+    t.match(report.files[i], expected)
+    t.ok(report.files[i]!.baseRttNs > 0 && report.files[i]!.goodputBps >= 0)
+  }
+
+  const missing = await get(t, here, [`${server.address}:nothing`, '--json'], folder).ended
+  t.equal(missing.code, 1)
+  t.match(JSON.parse(missing.stdout), { files: [], error: { code: 'WEIR_NO_FILE', file: 'nothing' } })
+  const client = await connectDaemon(server.socket)
+  t.match(await client.status(), {
+    share: server.share,
+    sentBytes: 3_000_006,
+    receivedBytes: 0,
+    transfers: 0,
+  })
+  client.close()
+})
+
+t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t => {
+  const [server, here] = await Promise.all([
+    DaemonProcess.startSharing(t, SLOW),
+    DaemonProcess.start(t, SLOW),
+  ])
+  const folder = await scratch(t)
+  const content = randomBytes(5_000_000)
+  writeFileSync(join(server.share, 'big'), content)
+  const source = `${server.address}:big`
+  const begin = async (run: Run) => {
+    await untilMoved(run, here, 'get', 300_000)
+    t.match(readdirSync(folder), [/^\.big\.weir-partial-/], 'a temporary file grows there')
+  }
+
+  const interrupted = get(t, here, [source], folder)
+  await begin(interrupted)
+  interrupted.child.kill('SIGINT')
+  const ended = await interrupted.ended
+  t.equal(ended.code, 130)
+  t.match(ended.stderr, /cancelled.*WEIR_CANCELLED/)
+  await untilIdle(server)
+  t.same(readdirSync(folder), [], 'nothing is left of it')
+
+  const killed = get(t, here, [source], folder)
+  await begin(killed)
+  server.child.kill('SIGKILL')
+  const lost = await killed.ended
+  t.equal(lost.code, 1)
+  t.match(lost.stderr, /WEIR_CONNECTION_LOST/)
+  t.equal(readdirSync(folder).length, 1, 'what had arrived is kept')
+
+  const reborn = await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
+  const resumed = await get(t, here, [source, '--json'], folder).ended
+  t.equal(resumed.code, 0, resumed.stderr)
+  t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is read')
+  t.same(readFileSync(join(folder, 'big')), content)
+  t.same(readdirSync(folder), ['big'])
+
+  const stopped = get(t, here, [source, '--overwrite'], folder)
+  await untilMoved(stopped, here, 'get', 300_000)
+  reborn.child.kill('SIGTERM')
+  t.equal((await reborn.ended).code, 0)
+  const told = await stopped.ended
+  t.equal(told.code, 1, 'the user did not cancel it')
+  t.match(told.stderr, /shutting down.*WEIR_CANCELLED/)
+  t.same(readdirSync(folder), ['big'])
+})
+
+t.test('the help says what exit codes mean', { buffered: true }, async t => {
+  const { code, stdout } = await new Run(t, ['--help']).ended
+  t.equal(code, 0)
+  t.match(stdout, /get .*HOST:PATH|get \[options\]/)
+  t.match(stdout, /Exit codes:[\s\S]*0 +done[\s\S]*1 +failed[\s\S]*130 +cancelled by Ctrl-C/)
+})

@@ -1,0 +1,103 @@
+/** `weir run` as a user runs it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Run, scratch } from '../support/daemon-process.js'
+
+const SCENARIO = `
+name: small
+link: { rate: 10Gbps, delay: 1us }
+hosts: [h1, h2, h3]
+switches: [s1]
+links: [h1--s1, h2--s1, s1--h3]
+cc: { name: hpcc }
+traffic:
+  - { name: a, from: h1, to: h3, size: 300KB }
+  - { name: b, from: h2, to: h3, size: 200KB, start: 50us }
+watch: { queues: [s1:h3], every: 10us }
+`
+
+t.test(
+  'a run in virtual time: tables on stdout, JSON in the file, the same again but for the clock',
+  async t => {
+    const folder = await scratch(t)
+    const file = join(folder, 'small.yaml')
+    writeFileSync(file, SCENARIO)
+    const results = []
+    for (const name of ['a.json', 'b.json']) {
+      const json = join(folder, name)
+      const ended = await new Run(t, ['run', file, '--on', 'virtual', '--seed', '5', '--json', json]).ended
+      t.equal(ended.code, 0, ended.stderr)
+      t.match(ended.stdout, /s1:h3/)
+      t.equal(ended.stderr, '', 'no progress in a pipe')
+      results.push(JSON.parse(readFileSync(json, 'utf8')))
+    }
+    const [first, second] = results
+    t.same(Object.keys(first), [
+      'scenario',
+      'on',
+      'seed',
+      'flows',
+      'ports',
+      'series',
+      'summary',
+      'wallSeconds',
+      'events',
+    ])
+    t.same({ ...first, wallSeconds: 0 }, { ...second, wallSeconds: 0 })
+    t.equal(first.seed, 5)
+    t.same(
+      first.flows.map((flow: { name: string; bytes: number; ackedBytes: number }) => [
+        flow.name,
+        flow.ackedBytes,
+      ]),
+      [
+        ['a', 300_000],
+        ['b', 200_000],
+      ],
+    )
+    t.equal(first.ports.length, 3)
+    t.ok(first.series['queue/s1:h3'].values.length > 10)
+  },
+)
+
+t.test('the result goes to standard output when it is asked for there', async t => {
+  const folder = await scratch(t)
+  const file = join(folder, 'small.yaml')
+  writeFileSync(file, SCENARIO)
+  const ended = await new Run(t, ['run', file, '--json', '-']).ended
+  t.equal(ended.code, 0, ended.stderr)
+  t.equal(JSON.parse(ended.stdout).scenario, 'small')
+})
+
+t.test('a wrong scenario: place, choices, exit code', async t => {
+  const folder = await scratch(t)
+  const file = join(folder, 'wrong.yaml')
+  writeFileSync(file, SCENARIO.replace('to: h3, size: 200KB', 'to: h33, size: 200XB'))
+  const ended = await new Run(t, ['run', file]).ended
+  t.equal(ended.code, 1)
+  t.equal(ended.stdout, '')
+  t.match(ended.stderr, /wrong\.yaml:10:\d+: .*'h33'.*h1, h2, h3/)
+  t.match(ended.stderr, /wrong\.yaml:10:\d+: .*'200XB'/)
+  t.match(ended.stderr, /WEIR_BAD_SCENARIO/)
+})
+
+t.test('what cannot be run or written is said', async t => {
+  const folder = await scratch(t)
+  const missing = await new Run(t, ['run', join(folder, 'none.yaml')]).ended
+  t.equal(missing.code, 1)
+  t.match(missing.stderr, /WEIR_NO_FILE/)
+  const file = join(folder, 'pfc.yaml')
+  writeFileSync(file, SCENARIO.replace('switches: [s1]', 'switches: { s1: { pfc: { xoff: 500KB } } }'))
+  const pfc = await new Run(t, ['run', file]).ended
+  t.equal(pfc.code, 1, 'a switch without PFC does not pretend to have it')
+  t.match(pfc.stderr, /PFC/)
+  writeFileSync(file, SCENARIO)
+  const unwritable = await new Run(t, ['run', file, '--json', join(folder, 'no', 'such', 'folder.json')])
+    .ended
+  t.equal(unwritable.code, 1)
+  t.match(unwritable.stderr, /WEIR_NO_FILE/)
+  const seed = await new Run(t, ['run', file, '--seed', 'x']).ended
+  t.equal(seed.code, 1)
+  t.match(seed.stderr, /--seed/)
+})

@@ -1,0 +1,116 @@
+/** `weir daemon` and `weir send` as a user runs them: processes, real sockets on loopback. */
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { TransferReport } from '../../bin/commands/transfer.js'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
+
+const SLOW = ['--line-rate', '40Mbps', '--chunk', '64KiB', '--mtu', '1024']
+
+// They wait far more than they compute.
+t.jobs = 4
+
+t.test('files arrive, and the report says so', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const folder = await scratch(t)
+  const contents = {
+    'a.bin': randomBytes(3_000_001),
+    empty: Buffer.alloc(0),
+    'ä b.txt': Buffer.from('hello'),
+  }
+  for (const [name, content] of Object.entries(contents)) writeFileSync(join(folder, name), content)
+  const args = [...Object.keys(contents), `${to.address}:some/where`, '--json', '--digest', 'sha256']
+  const { code, stdout, stderr } = await send(t, from, args, folder).ended
+  t.equal(code, 0, stderr)
+  t.equal(stderr, '', 'nothing but the report is said')
+  const report = JSON.parse(stdout) as TransferReport
+  t.equal(report.bytes, 3_000_006)
+  for (const [i, [name, content]] of Object.entries(contents).entries()) {
+    t.same(readFileSync(join(to.inbox, 'some/where', name)), content)
+    const hex = createHash('sha256').update(content).digest('hex')
+    t.match(report.files[i], {
+      file: name,
+      path: `some/where/${name}`,
+      bytes: content.length,
+      digest: { hex },
+    })
+  }
+
+  const again = await send(t, from, ['a.bin', `${to.address}:some/where`], folder).ended
+  t.equal(again.code, 1)
+  t.match(again.stderr, /a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
+  const replaced = await send(t, from, ['a.bin', `${to.address}:some/where`, '--overwrite'], folder).ended
+  t.match(replaced, { code: 0, stdout: '', stderr: '' }, 'in a pipe, success is silent')
+
+  const outside = await send(t, from, ['a.bin', `${to.address}:../..`, '--json'], folder).ended
+  t.equal(outside.code, 1)
+  t.match(JSON.parse(outside.stdout), { files: [], error: { code: 'WEIR_REJECTED', file: 'a.bin' } })
+
+  const client = await connectDaemon(to.socket)
+  t.match(await client.status(), {
+    address: to.address,
+    inbox: to.inbox,
+    receivedBytes: 6_000_007,
+    transfers: 0,
+  })
+  await client.stop()
+  t.equal((await to.ended).code, 0)
+  t.notOk(to.served, 'the socket is gone')
+  client.close()
+})
+
+t.test('a failure is one line on standard error', { buffered: true }, async t => {
+  const folder = await scratch(t)
+  writeFileSync(join(folder, 'a'), 'x')
+  const ended = await new Run(t, ['send', '--socket', join(folder, 'none'), 'a', '127.0.0.1'], folder).ended
+  t.match(ended, { code: 1, stdout: '' })
+  t.match(ended.stderr, /^weir: no daemon answers on .*none: .*weir daemon.*\(WEIR_DAEMON_UNREACHABLE\)\n$/)
+})
+
+t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
+  const folder = await scratch(t)
+  const content = randomBytes(5_000_000)
+  writeFileSync(join(folder, 'big'), content)
+  const partials = () => readdirSync(to.inbox).filter(name => name.includes('.weir-partial-'))
+  const begin = async (run: Run) => {
+    await untilMoved(run, from, 'send', 300_000)
+    t.equal(partials().length, 1, 'a temporary file grows in the inbox')
+  }
+
+  const interrupted = send(t, from, ['big', to.address], folder)
+  await begin(interrupted)
+  interrupted.child.kill('SIGINT')
+  const ended = await interrupted.ended
+  t.equal(ended.code, 130)
+  t.match(ended.stderr, /cancelled.*WEIR_CANCELLED/)
+  await untilIdle(to)
+  t.same(readdirSync(to.inbox), [], 'nothing is left of it')
+
+  const killed = send(t, from, ['big', to.address], folder)
+  await begin(killed)
+  to.child.kill('SIGKILL')
+  const lost = await killed.ended
+  t.equal(lost.code, 1)
+  t.match(lost.stderr, /WEIR_CONNECTION_LOST/)
+  t.equal(partials().length, 1, 'what had arrived is kept')
+  t.ok(to.served, 'and so is the socket of the daemon that was killed')
+
+  const reborn = await DaemonProcess.start(t, SLOW, to)
+  const resumed = await send(t, from, ['big', to.address, '--json'], folder).ended
+  t.equal(resumed.code, 0, resumed.stderr)
+  t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is sent')
+  t.same(readFileSync(join(to.inbox, 'big')), content)
+
+  const stopped = send(t, from, ['big', `${to.address}:again`], folder)
+  await stopped.until(() => readdirSync(to.inbox).includes('again'), 'the transfer had begun')
+  reborn.child.kill('SIGTERM')
+  t.equal((await reborn.ended).code, 0)
+  t.notOk(reborn.served, 'the socket is gone')
+  t.same(readdirSync(join(to.inbox, 'again')), [], 'and the temporary file')
+  const told = await stopped.ended
+  t.equal(told.code, 1)
+  t.match(told.stderr, /shutting down.*WEIR_CANCELLED/)
+})

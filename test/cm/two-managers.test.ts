@@ -1,0 +1,110 @@
+/** Managers that talk to each other without a fault in between: IPv6, and a host that connects to itself. */
+import t from 'tap'
+import { ConnectionManager } from '../../lib/cm/connection-manager.js'
+import type { CmEvent } from '../../lib/cm/events.js'
+import { flowLabelFor } from '../../lib/cm/flow-label.js'
+import { MadDatagram } from '../../lib/cm/outbox.js'
+import { Random } from '../../lib/sim/random.js'
+import { HostAddress } from '../../lib/wire/address.js'
+
+const PORT = 4793
+
+/** Carries datagrams to whoever has their destination until none is left; notes each with its bytes. */
+function carry(managers: Map<string, ConnectionManager>, notes: Uint8Array[]): void {
+  const datagram = new MadDatagram()
+  for (let moved = true; moved; ) {
+    moved = false
+    for (const manager of managers.values()) {
+      if (!manager.pollTransmit(0, datagram)) continue
+      moved = true
+      notes.push(datagram.bytes.slice())
+      managers.get(datagram.destination.toString())!.onMad(0, datagram.source, datagram.view, 0, 256)
+    }
+  }
+}
+
+function eventsOf(manager: ConnectionManager): CmEvent[] {
+  const events: CmEvent[] = []
+  for (let event = manager.pollEvent(); event; event = manager.pollEvent()) events.push(event)
+  return events
+}
+
+t.test(
+  "over IPv6, with private data both ways and a UDP source port of the active side's choice",
+  async t => {
+    const addresses = [HostAddress.parse('fd00::1'), HostAddress.parse('2001:db8::2')] as const
+    const random = new Random(1)
+    const [a, b] = addresses.map(
+      (address, i) =>
+        new ConnectionManager({ caGuid: BigInt(i + 1), addresses: [address], random: () => random.u32() }),
+    ) as [ConnectionManager, ConnectionManager]
+    const managers = new Map([
+      [addresses[0].toString(), a],
+      [addresses[1].toString(), b],
+    ])
+    const notes: Uint8Array[] = []
+    b.listen(PORT)
+    const id = a.connect(0, {
+      remote: addresses[1],
+      port: PORT,
+      qpn: 10,
+      startingPsn: 11,
+      pathMtu: 2048,
+      flowLabel: flowLabelFor(0xcafe),
+      srq: true,
+      privateData: Uint8Array.of(1, 2, 3),
+    })
+    carry(managers, notes)
+    const request = notes[0]!
+    t.equal(request[165], 0x60, 'IP version 6 in the CMA header')
+    t.same(request.subarray(168, 184), addresses[0].gid)
+    t.same(request.subarray(184, 200), addresses[1].gid)
+    t.same(request.subarray(80, 96), addresses[0].gid)
+    const [asked] = eventsOf(b)
+    t.match(asked, {
+      type: 'connectRequest',
+      remote: addresses[0],
+      udpSourcePort: 0xcafe,
+      pathMtu: 2048,
+      srq: true,
+    })
+    if (asked?.type === 'connectRequest') t.same(asked.privateData.subarray(0, 4), Uint8Array.of(1, 2, 3, 0))
+    b.accept(0, asked!.id, { qpn: 20, startingPsn: 21, srq: true, privateData: Uint8Array.of(9) })
+    carry(managers, notes)
+    const [connected] = eventsOf(a)
+    t.match(connected, { type: 'established', id, peer: { qpn: 20, startingPsn: 21, srq: true, caGuid: 2n } })
+    if (connected?.type === 'established') t.same(connected.privateData.subarray(0, 2), Uint8Array.of(9, 0))
+    t.match(eventsOf(b), [{ type: 'established', by: 'rtu', peer: { qpn: 10, startingPsn: 11 } }])
+  },
+)
+
+t.test('a host connects to itself', async t => {
+  const address = HostAddress.parse('127.0.0.1')
+  const random = new Random(2)
+  const manager = new ConnectionManager({ caGuid: 5n, addresses: [address], random: () => random.u32() })
+  const managers = new Map([[address.toString(), manager]])
+  manager.listen(PORT)
+  for (const [active, passive] of [
+    [10, 20],
+    [11, 21],
+  ] as const) {
+    const id = manager.connect(0, { remote: address, port: PORT, qpn: active, startingPsn: 1, pathMtu: 1024 })
+    carry(managers, [])
+    const [asked] = eventsOf(manager)
+    manager.accept(0, asked!.id, { qpn: passive, startingPsn: 2 })
+    carry(managers, [])
+    t.match(eventsOf(manager), [
+      { type: 'established', id, peer: { qpn: passive } },
+      { type: 'established', id: asked!.id, peer: { qpn: active } },
+    ])
+    if (active === 10) continue
+    manager.disconnect(0, id)
+    carry(managers, [])
+    t.match(eventsOf(manager), [
+      { type: 'disconnected', id: asked!.id, cause: 'peer' },
+      { type: 'disconnected', id, cause: 'local' },
+    ])
+  }
+  t.equal(manager.connectionCount, 4)
+  t.equal(manager.timewaitCount, 2)
+})

@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  APPLICATION_BYTES_MAX,
+  type ConnectParameters,
+  decode,
+  decodeRejection,
+  encode,
+  encodeRejection,
+} from '../../lib/cm/weir-private-data.js'
+import { readCapture } from './captures.js'
+
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
+t.comment(`SEED=${seed}`)
+
+const PARAMETERS: ConnectParameters = {
+  version: 1,
+  features: 0x5,
+  pathMtu: 4096,
+  intFormat: 0,
+  intSlots: 5,
+  zeroIpId: true,
+  receiveBudgetBytes: 1 << 20,
+  applicationData: Uint8Array.of(1, 2, 3),
+}
+
+/** As it arrives: in 56, 196 or 148 bytes of which the rest is zero. */
+function padded(bytes: Uint8Array, length: number): Uint8Array {
+  const field = new Uint8Array(length)
+  field.set(bytes)
+  return field
+}
+
+t.test('the bytes are the magic, a length and protobuf, encoded here by hand', async t => {
+  const expected =
+    '57454952' + // WEIR
+    '14' + // 20 bytes
+    '0801' + // 1: 1
+    '1005' + // 2: 5
+    '188020' + // 3: 4096
+    '2000' + // 4: 0
+    '2805' + // 5: 5
+    '3001' + // 6: true
+    '38808040' + // 7: 1 MiB
+    '4203010203' // 8: three bytes
+  const bytes = Buffer.from(encode(PARAMETERS)).toString('hex')
+  // A writer may leave out a field that has its default.
+  const without = expected.replace('2000', '').replace('5249521' + '4', '52495212')
+  const length = (hex: string) => Number.parseInt(hex.slice(8, 10), 16)
+  t.ok(bytes.startsWith('57454952'))
+  t.equal(length(bytes), bytes.length / 2 - 5)
+  t.ok([expected.slice(10), without.slice(10)].includes(bytes.slice(10)), bytes)
+})
+
+t.test('the largest values fit into a REQ', async t => {
+  const largest: ConnectParameters = {
+    version: 127,
+    features: 0xffffffff,
+    pathMtu: 4096,
+    intFormat: 15,
+    intSlots: 255,
+    zeroIpId: true,
+    receiveBudgetBytes: Number.MAX_SAFE_INTEGER,
+    applicationData: new Uint8Array(APPLICATION_BYTES_MAX).fill(0xff),
+  }
+  const bytes = encode(largest)
+  t.ok(bytes.length <= 56, `${bytes.length} bytes`)
+  t.same(plain(decode(padded(bytes, 56))), plain(largest))
+})
+
+function plain(parameters: ConnectParameters | null | 'malformed') {
+  if (parameters === null || parameters === 'malformed') return parameters
+  return { ...parameters, applicationData: [...parameters.applicationData] }
+}
+
+t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
+  const property = fc.property(
+    fc.record({
+      version: fc.integer({ min: 1, max: 127 }),
+      features: fc.integer({ min: 0, max: 0xffffffff }),
+      pathMtu: fc.constantFrom(256, 512, 1024, 2048, 4096),
+      intFormat: fc.integer({ min: 0, max: 15 }),
+      intSlots: fc.integer({ min: 0, max: 255 }),
+      zeroIpId: fc.boolean(),
+      receiveBudgetBytes: fc.maxSafeNat(),
+      applicationData: fc.uint8Array({ maxLength: 20 }),
+    }),
+    fc.constantFrom(56, 196),
+    (parameters, length) => {
+      const decoded = plain(decode(padded(encode(parameters), length)))
+      return JSON.stringify(decoded) === JSON.stringify(plain({ ...parameters }))
+    },
+  )
+  t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 300 }))
+})
+
+t.test('a plain librdmacm peer is told apart', async t => {
+  for (const name of ['cm_rping', 'cm_privdata', 'cm_sendbw_R'] as const) {
+    const { mads } = readCapture(name)
+    t.equal(decode(mads[0]!.bytes.subarray(200)), null)
+    t.equal(decode(mads[1]!.bytes.subarray(60)), null)
+  }
+  t.equal(decode(new Uint8Array(0)), null)
+  t.equal(decode(Uint8Array.of(0x57, 0x45, 0x49)), null)
+  t.equal(decodeRejection(new Uint8Array(148)), null)
+})
+
+t.test('nonsense is "malformed", never an exception', async t => {
+  const good = encode(PARAMETERS)
+  t.equal(decode(good.subarray(0, good.length - 1)), 'malformed', 'cut off')
+  const long = padded(good, 56)
+  long[4] = 255
+  t.equal(decode(long), 'malformed', 'longer than its field')
+  const empty = padded(good.subarray(0, 4), 56)
+  t.equal(decode(empty), 'malformed', 'no version, no MTU')
+  const mtu = padded(good, 56)
+  mtu[10] = 0x81
+  t.equal(decode(mtu), 'malformed', 'path MTU 4097')
+  const outcomes = new Set<string>()
+  const property = fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), tail => {
+    const bytes = Uint8Array.from([...good.subarray(0, 4), ...tail])
+    const decoded = decode(bytes)
+    outcomes.add(typeof decoded === 'object' ? 'decoded' : decoded)
+    const rejection = decodeRejection(bytes)
+    return decoded !== null && rejection !== null
+  })
+  t.doesNotThrow(() => fc.assert(property, { seed, numRuns: 1000 }))
+  t.ok(outcomes.has('malformed'))
+})
+
+t.test('values out of range are named', async t => {
+  for (const bad of [
+    { version: 0 },
+    { version: 128 },
+    { features: -1 },
+    { pathMtu: 1500 },
+    { intFormat: 16 },
+    { intSlots: 256 },
+    { receiveBudgetBytes: 2 ** 53 },
+    { applicationData: new Uint8Array(21) },
+  ]) {
+    t.throws(() => encode({ ...PARAMETERS, ...bad }), {
+      code: 'WEIR_BAD_ARGUMENT',
+      message: new RegExp(Object.keys(bad)[0]!),
+    })
+  }
+})
+
+t.test('a refusal says why; a long one is cut off between two characters', async t => {
+  const short = encodeRejection({ code: 'WEIR_FULL', message: 'no room' })
+  t.match(decodeRejection(padded(short, 148)), { code: 'WEIR_FULL', message: 'no room' })
+  for (const message of ['x'.repeat(500), 'ä'.repeat(200), '🚰'.repeat(100), `a${'🚰'.repeat(100)}`]) {
+    const bytes = encodeRejection({ code: 'WEIR_BAD_ARGUMENT', message })
+    t.ok(bytes.length <= 148 && bytes.length >= 144, `${bytes.length} bytes`)
+    const decoded = decodeRejection(padded(bytes, 148))
+    if (decoded === null || decoded === 'malformed') t.fail('not decoded')
+    else t.ok(message.startsWith(decoded.message) && decoded.message.length > 30)
+  }
+})

@@ -1,0 +1,81 @@
+/** What users get wrong: each command as it is parsed, within the test's process. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { daemonCommand } from '../../bin/commands/daemon.js'
+import { getCommand } from '../../bin/commands/get.js'
+import { sendCommand } from '../../bin/commands/send.js'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { Daemon } from '../../lib/daemon/daemon.js'
+import { createLog } from '../../lib/log.js'
+import { loopbackAddress, scratch } from '../support/daemon-process.js'
+
+t.test('commands that cannot work say why', async t => {
+  const folder = await scratch(t)
+  const socketPath = join(folder, 's')
+  const file = join(folder, 'a')
+  writeFileSync(file, 'x')
+  const log = createLog('silent', 'test')
+  const daemon = await Daemon.start({
+    address: loopbackAddress(),
+    inbox: join(folder, 'in'),
+    socketPath,
+    log,
+  })
+  t.teardown(() => daemon.close())
+
+  const send = (...args: string[]) =>
+    sendCommand().parseAsync([...args, '--socket', socketPath], { from: 'user' })
+  const sends: [string[], string, RegExp][] = [
+    [[join(folder, 'missing'), '127.0.0.1'], 'WEIR_NO_FILE', /missing: no such file/],
+    [[folder, '127.0.0.1'], 'WEIR_NO_FILE', /is a directory/],
+    [['a'], 'WEIR_BAD_ARGUMENT', /name at least one file and then the host/],
+    [['a', ':dir'], 'WEIR_BAD_ARGUMENT', /":dir" is no host/],
+    [[file, '::1'], 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
+    [[file, 'no-such-host.invalid'], 'WEIR_UNREACHABLE', /no-such-host\.invalid has no IPv4 address/],
+    [[file, '192.0.2.1'], 'WEIR_UNREACHABLE', /this daemon has the address 127.* --address of an interface/],
+    [[file, loopbackAddress()], 'WEIR_UNREACHABLE', /did not answer: is a daemon running there\?/],
+  ]
+  // The last two take the connection manager's patience, at the same time.
+  await Promise.all(
+    sends.map(([args, code, message]) => t.rejects(send(...args), { code, message }, args.join(' '))),
+  )
+
+  const get = (...args: string[]) =>
+    getCommand().parseAsync([...args, '--socket', socketPath], { from: 'user' })
+  const gets: [string[], string, RegExp][] = [
+    [['here'], 'WEIR_BAD_ARGUMENT', /"here" names no host: .*HOST:PATH/],
+    [['./h1:a'], 'WEIR_BAD_ARGUMENT', /names no host/],
+    [['127.0.0.1:'], 'WEIR_BAD_ARGUMENT', /names no file/],
+    [[':a', folder], 'WEIR_BAD_ARGUMENT', /":a" is no host/],
+    [['a', '127.0.0.1:b'], 'WEIR_BAD_ARGUMENT', /"a" is no host|names no file/],
+    [['127.0.0.1:a', join(folder, 'missing')], 'WEIR_NO_FILE', /missing: there is no such folder/],
+    [['127.0.0.1:a', file], 'WEIR_NO_FILE', /it is no folder/],
+    [['127.0.0.1:a/..', folder], 'WEIR_REJECTED', /"\.\." cannot be the name/],
+    [['[::1]:a', folder], 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
+  ]
+  for (const [args, code, message] of gets) await t.rejects(get(...args), { code, message }, args.join(' '))
+
+  const serve = (...args: string[]) => daemonCommand().parseAsync(args, { from: 'user' })
+  const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', `${socketPath}2`]
+  const daemons: [string[], string, RegExp][] = [
+    [['--line-rate', 'fast'], 'WEIR_BAD_ARGUMENT', /100Mbps/],
+    [['--port', '0'], 'WEIR_BAD_ARGUMENT', /--port is a whole number from 1 to 65534/],
+    [['--share', join(folder, 'missing')], 'WEIR_NO_FILE', /cannot share .*missing/],
+    [['--share', file], 'WEIR_NO_FILE', /no folder/],
+    [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
+    [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
+    [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta/],
+    [['--cc-option', 'zeta=1'], 'WEIR_BAD_ARGUMENT', /zeta/],
+    [['--chunk', '1B'], 'WEIR_BAD_ARGUMENT', /a chunk has/],
+    [['--overlay', 'vni=1'], 'WEIR_BAD_ARGUMENT', /ADDRESS:PORT/],
+    [['--address', '192.0.2.1'], 'WEIR_BAD_ARGUMENT', /192\.0\.2\.1/],
+    [['--socket', socketPath], 'WEIR_BAD_STATE', /serves .* already/],
+  ]
+  for (const [args, code, message] of daemons) {
+    await t.rejects(serve(...where, ...args), { code, message }, args.join(' '))
+  }
+  const client = await connectDaemon(socketPath)
+  t.match(await client.status(), { transfers: 0 }, 'the daemon that was there is unharmed')
+  client.close()
+})

@@ -1,0 +1,160 @@
+import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import type { Node } from '../../lib/frame/node.js'
+import { HostLoop } from '../../lib/io/host-loop.js'
+import { VxlanPort } from '../../lib/io/vxlan-port.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { udpFrame4, until } from './helpers.js'
+
+const FIELDS = {
+  source: '10.0.0.1',
+  destination: '10.0.0.2',
+  sourcePort: 0xc001,
+  destinationPort: 4791,
+  payload: new Uint8Array(1000),
+}
+
+/** Sends `count` frames at a fixed interval, and notes how late each is. */
+class PacedSource implements Node {
+  sent = 0
+  early = 0
+  lateNs: number[] = []
+  echoed = 0
+  readonly #pool: FramePool
+  readonly #count: number
+  readonly #intervalNs: Nanos
+  #nextNs = NEVER
+
+  constructor(pool: FramePool, count: number, intervalNs: Nanos) {
+    this.#pool = pool
+    this.#count = count
+    this.#intervalNs = intervalNs
+  }
+
+  begin(now: Nanos): void {
+    this.#nextNs = now + this.#intervalNs
+  }
+
+  onFrame(_now: Nanos, _port: number, frame: Frame): void {
+    this.echoed++
+    this.#pool.give(frame)
+  }
+
+  onTimeout(): void {}
+
+  nextTimeout(): Nanos {
+    return this.sent === this.#count ? NEVER : this.#nextNs
+  }
+
+  pollTransmit(now: Nanos): Frame | null {
+    if (this.sent === this.#count || now < this.#nextNs) return null
+    this.lateNs.push(now - this.#nextNs)
+    if (now < this.#nextNs) this.early++
+    this.sent++
+    this.#nextNs += this.#intervalNs
+    return udpFrame4(this.#pool, FIELDS)
+  }
+}
+
+/** Sends back whatever it gets. */
+class Echo implements Node {
+  readonly #queue: Frame[] = []
+  onFrame(_now: Nanos, _port: number, frame: Frame): void {
+    this.#queue.push(frame)
+  }
+  onTimeout(): void {}
+  nextTimeout(): Nanos {
+    return NEVER
+  }
+  pollTransmit(): Frame | null {
+    return this.#queue.shift() ?? null
+  }
+}
+
+async function portPair(pool: FramePool) {
+  const any = { address: '127.0.0.1', port: 0 }
+  // The first port learns the second one's number by being opened again on its own number.
+  const probe = await VxlanPort.open({ pool, vni: 1, local: any, peer: any })
+  const aPort = probe.localPort
+  const b = await VxlanPort.open({ pool, vni: 1, local: any, peer: { address: '127.0.0.1', port: aPort } })
+  await probe.close()
+  const a = await VxlanPort.open({
+    pool,
+    vni: 1,
+    local: { address: '127.0.0.1', port: aPort },
+    peer: { address: '127.0.0.1', port: b.localPort },
+  })
+  return { a, b }
+}
+
+for (const intervalNs of [50_000, 700_000, 5_000_000]) {
+  t.test(
+    `deadlines ${intervalNs / 1000} µs apart are all met, none early, and every frame comes back`,
+    async t => {
+      const pool = new FramePool(256)
+      const { a, b } = await portPair(pool)
+      const count = 20
+      const source = new PacedSource(pool, count, intervalNs)
+      const loopA = new HostLoop({ node: source, port: a })
+      const loopB = new HostLoop({ node: new Echo(), port: b })
+      loopA.start()
+      loopB.start()
+      source.begin(loopA.now())
+      loopA.wake()
+      await until(() => source.echoed === count)
+      t.equal(source.sent, count)
+      t.equal(source.early, 0)
+      loopA.close()
+      loopB.close()
+      await Promise.all([a.close(), b.close()])
+      t.equal(pool.inUse, 0)
+    },
+  )
+}
+
+t.test('with nothing due the loop does nothing at all', async t => {
+  const pool = new FramePool(8)
+  const { a, b } = await portPair(pool)
+  const loop = new HostLoop({ node: new Echo(), port: a })
+  loop.start()
+  await until(() => loop.rounds > 0)
+  const rounds = loop.rounds
+  await new Promise(resolve => setTimeout(resolve, 50))
+  t.equal(loop.rounds, rounds)
+  loop.close()
+  await Promise.all([a.close(), b.close()])
+})
+
+t.test('a node that throws stops the loop and is reported once', async t => {
+  const pool = new FramePool(8)
+  const { a, b } = await portPair(pool)
+  const broken: Node = {
+    onFrame() {},
+    onTimeout() {},
+    nextTimeout: () => 0,
+    pollTransmit() {
+      throw new Error('broken')
+    },
+  }
+  const errors: unknown[] = []
+  const loop = new HostLoop({ node: broken, port: a, onError: error => errors.push(error) })
+  loop.start()
+  await until(() => errors.length > 0)
+  await new Promise(resolve => setTimeout(resolve, 20))
+  t.equal(errors.length, 1)
+  t.match(errors[0], { message: 'broken' })
+  await Promise.all([a.close(), b.close()])
+})
+
+t.test('after close no round runs', async t => {
+  const pool = new FramePool(8)
+  const { a, b } = await portPair(pool)
+  const loop = new HostLoop({ node: new Echo(), port: a })
+  loop.start()
+  loop.close()
+  loop.wake()
+  await new Promise(resolve => setTimeout(resolve, 20))
+  t.equal(loop.rounds, 0)
+  await Promise.all([a.close(), b.close()])
+})

@@ -1,0 +1,59 @@
+import t from 'tap'
+import { BaseRttProbe } from '../../lib/nic/base-rtt-probe.js'
+import { NEVER } from '../../lib/time/nanos.js'
+
+const TIMEOUT_NS = 50_000_000
+
+t.test('the smallest of five round trips', async t => {
+  const probe = new BaseRttProbe()
+  let now = 1000
+  for (const [n, rtt] of [9000, 7000, 12_000, 7500, 8000].entries()) {
+    t.equal(probe.wantsToSend, true)
+    t.equal(probe.done, false)
+    t.equal(probe.nextTimeout(), NEVER)
+    const { sequence } = probe
+    t.equal(sequence, n)
+    probe.onSent(now)
+    t.equal(probe.wantsToSend, false, 'one at a time')
+    t.equal(probe.nextTimeout(), now + TIMEOUT_NS)
+    probe.onAnswer(now + rtt, sequence)
+    now += 100_000
+  }
+  t.equal(probe.done, true)
+  t.equal(probe.wantsToSend, false)
+  t.equal(probe.bestNs, 7000)
+  t.equal(probe.nextTimeout(), NEVER)
+})
+
+t.test('answers to another probe, late or doubled, do not count', async t => {
+  const probe = new BaseRttProbe()
+  probe.onAnswer(500, 0)
+  t.equal(probe.bestNs, NEVER, 'nothing was asked yet')
+  probe.onSent(1000)
+  probe.onAnswer(1100, 5)
+  t.equal(probe.bestNs, NEVER)
+  probe.onTimeout(1000 + TIMEOUT_NS - 1)
+  t.equal(probe.wantsToSend, false, 'harmless when early')
+  probe.onTimeout(1000 + TIMEOUT_NS)
+  t.equal(probe.wantsToSend, true)
+  probe.onSent(60_000_000)
+  probe.onAnswer(60_000_010, 0)
+  t.equal(probe.bestNs, NEVER, 'that was the first one: its time is not this one’s')
+  probe.onAnswer(60_009_000, 1)
+  probe.onAnswer(60_000_001, 1)
+  t.equal(probe.bestNs, 9000)
+})
+
+t.test('fifteen without an answer, and no more', async t => {
+  const probe = new BaseRttProbe()
+  let sent = 0
+  for (let now = 0; !probe.done && sent < 100; now = probe.nextTimeout()) {
+    probe.onTimeout(now)
+    if (!probe.wantsToSend) continue
+    probe.onSent(now)
+    sent++
+  }
+  t.equal(sent, 15)
+  t.equal(probe.bestNs, NEVER)
+  t.equal(probe.nextTimeout(), NEVER)
+})

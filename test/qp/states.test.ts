@@ -1,0 +1,96 @@
+import t from 'tap'
+import { Completion, CompletionQueue } from '../../lib/qp/completion-queue.js'
+import { type QpAttributes, QpState } from '../../lib/qp/queue-pair.js'
+import { mayBecome, qpStateName } from '../../lib/qp/states.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { Host } from './pipe.js'
+
+const ALL = Object.values(QpState)
+/** IBA 10.3.1: besides these, any state goes to RESET and to ERR. */
+const WAYS = [
+  'RESET INIT',
+  'INIT INIT',
+  'INIT RTR',
+  'RTR RTS',
+  'RTS RTS',
+  'RTS SQD',
+  'SQD SQD',
+  'SQD RTS',
+  'SQE RTS',
+]
+
+t.test('the transitions of the standard and no others', async t => {
+  for (const from of ALL) {
+    for (const to of ALL) {
+      const way = `${qpStateName(from)} ${qpStateName(to)}`
+      const allowed = WAYS.includes(way) || to === QpState.RESET || to === QpState.ERR
+      t.equal(mayBecome(from, to), allowed, way)
+    }
+  }
+})
+
+t.test('modify says what is wrong', async t => {
+  const { qp } = new Host(5)
+  t.throws(() => qp.modify(0, QpState.RTS), {
+    code: 'WEIR_BAD_STATE',
+    message: /RESET cannot become RTS.*INIT/,
+  })
+  qp.modify(0, QpState.INIT)
+  t.throws(() => qp.modify(0, QpState.RTR, { remoteQpn: 6 }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /receivePsn/,
+  })
+  const wrong: QpAttributes = { remoteQpn: 6, receivePsn: 0x1000000 }
+  t.throws(() => qp.modify(0, QpState.RTR, wrong), { code: 'WEIR_BAD_ARGUMENT', message: /receivePsn/ })
+  t.equal(qp.state, QpState.INIT)
+  qp.modify(0, QpState.RTR, { remoteQpn: 6, receivePsn: 1, pathMtu: 2048 })
+  t.throws(() => qp.modify(0, QpState.RTS), { code: 'WEIR_BAD_ARGUMENT', message: /sendPsn/ })
+  t.throws(() => qp.modify(0, QpState.RTS, { sendPsn: 1, pathMtu: 256 }), {
+    message: /pathMtu cannot change/,
+  })
+  qp.modify(0, QpState.RTS, { sendPsn: 0xfffffe })
+  t.equal(qp.sndNxt, 0xfffffe)
+  t.equal(qp.pathMtu, 2048)
+})
+
+t.test('posting is allowed where the table says', async t => {
+  const host = new Host(5)
+  const region = host.memory.register(null, 64, 15)
+  const send = { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }
+  const receive = { id: 2, region, offset: 0, length: 1 }
+  t.throws(() => host.qp.postReceive(receive), { code: 'WEIR_BAD_STATE' })
+  host.qp.modify(0, QpState.INIT)
+  t.ok(host.qp.postReceive(receive))
+  t.throws(() => host.qp.postSend(0, send), { code: 'WEIR_BAD_STATE' })
+  host.qp.modify(0, QpState.RTR, { remoteQpn: 6, receivePsn: 1 })
+  t.throws(() => host.qp.postSend(0, send), { code: 'WEIR_BAD_STATE' })
+  host.qp.modify(0, QpState.RTS, { sendPsn: 1 })
+  t.ok(host.qp.postSend(0, send))
+})
+
+t.test('RESET forgets work without completions, and the queue pair can be used again', async t => {
+  const host = new Host(5, { sendQueueDepth: 2, receiveQueueDepth: 2 })
+  const region = host.memory.register(null, 64, 15)
+  const completion = new Completion()
+  for (let round = 0; round < 3; round++) {
+    host.connect(6, 10, 20)
+    for (let i = 0; i < 2; i++) {
+      t.ok(host.qp.postSend(0, { id: i, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
+      t.ok(host.qp.postReceive({ id: i, region, offset: 0, length: 1 }))
+    }
+    t.notOk(host.qp.postSend(0, { id: 9, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
+    host.qp.modify(0, QpState.RESET)
+    t.notOk(host.sendCq.poll(completion))
+    t.notOk(host.receiveCq.poll(completion))
+    t.equal(host.sendCq.reserved + host.receiveCq.reserved, 0)
+    t.equal(host.qp.sendPending + host.qp.receivePending, 0)
+  }
+})
+
+t.test('a full completion queue refuses posts instead of losing completions', async t => {
+  const host = new Host(5, { sendCq: new CompletionQueue(1) })
+  const region = host.memory.register(null, 64, 15)
+  host.connect(6, 10, 20)
+  t.ok(host.qp.postSend(0, { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
+  t.notOk(host.qp.postSend(0, { id: 2, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
+})

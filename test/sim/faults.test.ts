@@ -1,0 +1,136 @@
+/** Links that damage frames: how often, what, and that no frame is lost from the books. SEED=n replays one seed. */
+import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { type FaultRates, LinkFaults } from '../../lib/sim/faults.js'
+import { Pipe } from '../../lib/sim/pipe.js'
+import { Random } from '../../lib/sim/random.js'
+
+const FRAMES = 20_000
+const BYTES = 200
+const seed = Number(process.env.SEED ?? 3)
+
+interface Outcome {
+  faults: LinkFaults
+  pool: FramePool
+  arrivals: { tag: number; at: number; turnedBits: number; parsed: boolean }[]
+}
+
+/** Sends frame n at time 100 n; the frames' bytes are all 0xa5, so that turned bits show. */
+function run(rates: FaultRates, materialised = true, poolSize = FRAMES * 2): Outcome {
+  const random = new Random(seed)
+  const pool = new FramePool(poolSize, 256)
+  const pipe = new Pipe(0, 0, 0)
+  const faults = new LinkFaults(rates, () => random.next())
+  const arrivals: Outcome['arrivals'] = []
+  const drain = (until: number) => {
+    while (pipe.nextArrival() <= until) {
+      const at = pipe.nextArrival()
+      const frame = pipe.pop()
+      let turnedBits = 0
+      for (let i = 0; i < BYTES; i++) {
+        for (let bits = frame.bytes[i]! ^ 0xa5; bits !== 0; bits &= bits - 1) turnedBits++
+      }
+      arrivals.push({ tag: frame.departNs / 100, at, turnedBits, parsed: frame.l3 >= 0 && frame.bth >= 0 })
+      pool.give(frame)
+    }
+  }
+  for (let n = 0; n < FRAMES; n++) {
+    const frame = pool.take() as Frame
+    frame.bytes.fill(0xa5)
+    frame.length = BYTES
+    frame.wireLength = materialised ? BYTES : BYTES + 1000
+    frame.departNs = 100 * n
+    frame.l3 = 14
+    frame.bth = 42
+    faults.apply(frame, 100 * n, pipe, pool)
+    drain(100 * n)
+  }
+  drain(Number.MAX_SAFE_INTEGER)
+  return { faults, pool, arrivals }
+}
+
+/** Within four standard deviations of what a fair coin of this bias gives. */
+function likely(count: number, rate: number): boolean {
+  return Math.abs(count - FRAMES * rate) <= 4 * Math.sqrt(FRAMES * rate * (1 - rate))
+}
+
+t.comment(`SEED=${seed}`)
+
+t.test('no faults: everything arrives, in time, as it was', async t => {
+  const { arrivals, pool } = run({})
+  t.equal(arrivals.length, FRAMES)
+  t.ok(
+    arrivals.every(
+      ({ tag, at, turnedBits, parsed }, n) => tag === n && at === 100 * n && turnedBits === 0 && parsed,
+    ),
+  )
+  t.equal(pool.inUse, 0)
+})
+
+t.test('loss', async t => {
+  const { arrivals, faults, pool } = run({ loss: 0.1 })
+  t.ok(likely(faults.lost, 0.1), `${faults.lost} of ${FRAMES}`)
+  t.equal(arrivals.length, FRAMES - faults.lost)
+  t.equal(pool.inUse, 0)
+  t.equal(run({ loss: 1 }).arrivals.length, 0)
+})
+
+t.test('duplication', async t => {
+  const { arrivals, faults, pool } = run({ duplication: 0.05 })
+  t.ok(likely(faults.duplicated, 0.05), `${faults.duplicated} of ${FRAMES}`)
+  t.equal(arrivals.length, FRAMES + faults.duplicated)
+  const times = new Map<number, number>()
+  for (const { tag } of arrivals) times.set(tag, (times.get(tag) ?? 0) + 1)
+  t.equal(times.size, FRAMES)
+  t.ok([...times.values()].every(count => count <= 2))
+  t.equal(pool.inUse, 0)
+})
+
+t.test('corruption turns one bit of what is there, and what was known of the frame is forgotten', async t => {
+  const { arrivals, faults } = run({ corruption: 0.2 })
+  t.ok(likely(faults.corrupted, 0.2), `${faults.corrupted} of ${FRAMES}`)
+  t.equal(arrivals.length, FRAMES)
+  t.equal(arrivals.filter(({ turnedBits }) => turnedBits === 1).length, faults.corrupted)
+  t.ok(arrivals.every(({ turnedBits, parsed }) => (turnedBits === 0) === parsed))
+  const hidden = run({ corruption: 1 }, false)
+  t.equal(hidden.faults.corrupted, 0, 'frames whose payload is only counted have no ICRC to find it by')
+  t.ok(hidden.arrivals.every(({ turnedBits }) => turnedBits === 0))
+})
+
+t.test('reordering: held back by at most what was said, so that later ones overtake', async t => {
+  const { arrivals, faults } = run({ reorder: 0.1, reorderNs: 1000 })
+  t.ok(likely(faults.reordered, 0.1), `${faults.reordered} of ${FRAMES}`)
+  t.equal(arrivals.length, FRAMES)
+  const late = arrivals.filter(({ tag, at }) => at > 100 * tag)
+  t.equal(late.length, faults.reordered)
+  t.ok(arrivals.every(({ tag, at }) => at >= 100 * tag && at <= 100 * tag + 1000))
+  t.ok(
+    arrivals.some(({ tag }, n) => n > 0 && tag < arrivals[n - 1]!.tag),
+    'some were overtaken',
+  )
+})
+
+t.test('with an empty pool nothing is doubled, and nothing breaks', async t => {
+  const { arrivals, faults } = run({ duplication: 1 }, true, 1)
+  t.equal(faults.duplicated, 0)
+  t.equal(arrivals.length, FRAMES)
+})
+
+t.test('the same seed does the same damage', async t => {
+  const storm = { loss: 0.1, duplication: 0.1, corruption: 0.1, reorder: 0.1, reorderNs: 500 }
+  t.same(run(storm).arrivals.slice(0, 2000), run(storm).arrivals.slice(0, 2000))
+})
+
+t.test('rates outside 0 to 1 are refused', async t => {
+  const random = () => 0.5
+  for (const name of ['loss', 'duplication', 'corruption', 'reorder']) {
+    for (const rate of [-0.1, 1.1, Number.NaN]) {
+      t.throws(() => new LinkFaults({ [name]: rate }, random), {
+        code: 'WEIR_BAD_ARGUMENT',
+        message: new RegExp(name),
+      })
+    }
+  }
+  t.throws(() => new LinkFaults({ reorderNs: -1 }, random), { code: 'WEIR_BAD_ARGUMENT' })
+})

@@ -1,0 +1,151 @@
+/** The discrete-event network: times, order, what is lost and that nothing else is. */
+import t from 'tap'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { LinkFaults } from '../../lib/sim/faults.js'
+import { Network } from '../../lib/sim/network.js'
+import { Random } from '../../lib/sim/random.js'
+import { NEVER } from '../../lib/time/nanos.js'
+import { StubNode } from './stub-node.js'
+
+function pair(delayNs = 1000) {
+  const pool = new FramePool(1000, 256)
+  const network = new Network({ pool })
+  const a = new StubNode(pool)
+  const b = new StubNode(pool)
+  const ids = [network.addNode(a), network.addNode(b)] as const
+  network.connect(ids[0], 0, ids[1], 7, delayNs)
+  return { pool, network, a, b, ids }
+}
+
+t.test(
+  'a frame arrives its serialisation and the link delay later, at the port of the other end',
+  async t => {
+    const { pool, network, a, b, ids } = pair(1000)
+    t.equal(network.nextEventNs(), NEVER)
+    t.equal(network.step(), false, 'nothing to do')
+    a.send(50, 0, 1, 30)
+    b.send(60, 7, 2, 5)
+    network.kick(ids[0])
+    network.kick(ids[1])
+    t.equal(network.nextEventNs(), 50)
+    t.equal(network.step(), true)
+    t.equal(network.now, 50)
+    t.equal(network.inFlight, 1)
+    t.equal(pool.inUse, 1)
+    network.runUntil(5000)
+    t.same(b.received, [{ now: 1080, port: 7, tag: 1 }])
+    t.same(a.received, [{ now: 1065, port: 0, tag: 2 }])
+    t.equal(network.now, 5000, 'time goes on to where it was told to')
+    t.equal(network.events, 4)
+    t.equal(network.inFlight, 0)
+    t.equal(pool.inUse, 0)
+  },
+)
+
+t.test('runUntil includes its end', async t => {
+  const { network, a, b, ids } = pair(1000)
+  a.send(0, 0, 1)
+  network.kick(ids[0])
+  network.runUntil(999)
+  t.equal(b.received.length, 0)
+  network.runUntil(1000)
+  t.equal(b.received.length, 1)
+})
+
+t.test('events at one time run in the order in which nodes and links were added', async t => {
+  const pool = new FramePool(100, 256)
+  const network = new Network({ pool })
+  const log: string[] = []
+  const hub = new StubNode(pool)
+  hub.onArrival = (now, tag) => log.push(`${tag}@${now}`)
+  const hubId = network.addNode(hub)
+  const senders = [0, 1, 2, 3].map(n => {
+    const node = new StubNode(pool)
+    const id = network.addNode(node)
+    return { n, node, id }
+  })
+  // Plugged in another order than the nodes were added in.
+  for (const { n, id } of [...senders].reverse()) network.connect(id, 0, hubId, n, 100)
+  for (const { n, node } of senders) node.send(0, 0, n)
+  for (const { id } of senders) network.kick(id)
+  network.runUntil(100)
+  t.same(log, ['3@100', '2@100', '1@100', '0@100'])
+})
+
+t.test('a command given late never turns time back', async t => {
+  const { network, a, b, ids } = pair(1000)
+  network.runUntil(10_000)
+  a.send(2000, 0, 1)
+  network.kick(ids[0], 2000)
+  t.equal(network.now, 10_000)
+  network.runUntil(20_000)
+  t.same(b.received, [{ now: 11_000, port: 7, tag: 1 }])
+  network.kick(ids[0], 30_000)
+  t.equal(network.now, 30_000, 'nor does it stay behind')
+})
+
+t.test('a frame sent by a port without a link is counted and given back', async t => {
+  const { pool, network, a, ids } = pair()
+  a.send(0, 1, 1)
+  a.send(0, 200, 2)
+  network.kick(ids[0])
+  t.equal(network.unplugged, 2)
+  t.equal(pool.inUse, 0)
+})
+
+t.test('a port takes one link; unknown nodes are refused', async t => {
+  const { network, ids } = pair()
+  t.throws(() => network.connect(ids[0], 0, ids[1], 8, 1), { code: 'WEIR_BAD_ARGUMENT', message: /port 0/ })
+  t.throws(() => network.connect(99, 0, ids[1], 9, 1), { code: 'WEIR_BAD_ARGUMENT', message: /99/ })
+  network.connect(ids[0], 3, ids[1], 9, 1)
+})
+
+t.test('random traffic on a ring: every frame arrives once, at its time, and none is left over', async t => {
+  const seed = Number(process.env.SEED ?? 5)
+  const random = new Random(seed)
+  const pool = new FramePool(5000, 256)
+  const network = new Network({ pool })
+  const nodes = Array.from({ length: 6 }, () => new StubNode(pool))
+  const ids = nodes.map(node => network.addNode(node))
+  const delays = nodes.map(() => random.below(5000))
+  for (const [i, id] of ids.entries()) network.connect(id, 0, ids[(i + 1) % 6]!, 1, delays[i]!)
+  const wanted = nodes.map(() => [] as { now: number; port: number; tag: number }[])
+  for (let tag = 0; tag < 3000; tag++) {
+    const from = random.below(6)
+    const at = random.below(1_000_000)
+    const took = random.below(100)
+    nodes[from]!.send(at, 0, tag, took)
+    wanted[(from + 1) % 6]!.push({ now: at + took + delays[from]!, port: 1, tag })
+  }
+  for (const id of ids) network.kick(id)
+  network.runUntil(2_000_000)
+  const byTime = (x: { now: number; tag: number }, y: { now: number; tag: number }) =>
+    x.now - y.now || x.tag - y.tag
+  for (const [i, node] of nodes.entries()) {
+    t.ok(
+      node.received.every((event, n) => n === 0 || event.now >= node.received[n - 1]!.now),
+      'in order of time',
+    )
+    t.same([...node.received].sort(byTime), wanted[i]!.sort(byTime), `SEED=${seed}, node ${i}`)
+  }
+  t.equal(pool.inUse, 0)
+})
+
+t.test('faults of one direction leave the other alone', async t => {
+  const pool = new FramePool(100, 256)
+  const network = new Network({ pool })
+  const a = new StubNode(pool)
+  const b = new StubNode(pool)
+  const ids = [network.addNode(a), network.addNode(b)] as const
+  network.connect(ids[0], 0, ids[1], 0, 10, { ab: new LinkFaults({ loss: 1 }, () => 0.5) })
+  for (let tag = 0; tag < 20; tag++) {
+    a.send(tag, 0, tag)
+    b.send(tag, 0, tag)
+  }
+  network.kick(ids[0])
+  network.kick(ids[1])
+  network.runUntil(1000)
+  t.equal(b.received.length, 0)
+  t.equal(a.received.length, 20)
+  t.equal(pool.inUse, 0)
+})

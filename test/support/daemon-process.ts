@@ -1,0 +1,162 @@
+/** Daemons and commands as processes of their own, on loopback addresses that no other test uses. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { connectDaemon, type TransferInfo } from '../../lib/client/daemon-client.js'
+
+const MAIN = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+
+/** Addresses 127.a.b.1 to .250 of this process. */
+const NET = `127.${64 + (process.pid % 128)}.${Math.floor(Math.random() * 250) + 1}`
+let lastHost = 0
+
+export function loopbackAddress(): string {
+  return `${NET}.${++lastHost}`
+}
+
+/** A folder that is removed at the end; its path is short, as a socket's has to be. */
+export async function scratch(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'weir-'))
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** A process whose output is kept. */
+export class Run {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  stdout = ''
+  stderr = ''
+
+  /** @param within a command line that runs another one: to be somewhere else */
+  constructor(t: Test, args: readonly string[], cwd?: string, within: readonly string[] = []) {
+    const [program, ...words] = [...within, process.execPath, MAIN, ...args]
+    this.child = spawn(program!, words, { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child.stdout!.on('data', piece => {
+      this.stdout += piece
+    })
+    this.child.stderr!.on('data', piece => {
+      this.stderr += piece
+    })
+    this.ended = new Promise(resolve => {
+      this.child.once('close', (code, signal) => {
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })
+      })
+    })
+    t.teardown(() => this.child.kill('SIGKILL'))
+  }
+
+  /** Resolves when `holds` does; rejects when the process ends first. */
+  async until(holds: () => boolean, what: string): Promise<void> {
+    let over = false
+    void this.ended.then(() => {
+      over = true
+    })
+    while (!holds()) {
+      if (over) throw new Error(`ended before ${what}: ${this.stderr}`)
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+  }
+}
+
+/** Where a daemon runs. */
+export interface Place {
+  address: string
+  /** A command line that runs it there. */
+  within?: readonly string[]
+}
+
+export class DaemonProcess extends Run {
+  readonly place: Place
+  readonly address: string
+  readonly inbox: string
+  /** Folder that `--share` may name. */
+  readonly share: string
+  readonly socket: string
+
+  private constructor(t: Test, place: Place, folder: string, more: readonly string[]) {
+    const inbox = join(folder, 'inbox')
+    const socket = join(folder, 's')
+    const where = ['--address', place.address, '--inbox', inbox, '--socket', socket]
+    super(t, ['daemon', ...where, ...more], undefined, place.within)
+    this.place = place
+    this.address = place.address
+    this.inbox = inbox
+    this.share = join(folder, 'share')
+    this.socket = socket
+  }
+
+  /** Starts one and waits until it serves. Give `like` to start it again in the place of another. */
+  static async start(t: Test, more: readonly string[] = [], like?: DaemonProcess): Promise<DaemonProcess> {
+    const folder = like ? join(like.socket, '..') : await scratch(t)
+    return await DaemonProcess.#startIn(t, folder, like?.place ?? { address: loopbackAddress() }, more)
+  }
+
+  /** Starts one that shares its folder `share`. */
+  static async startSharing(t: Test, more: readonly string[] = [], place?: Place): Promise<DaemonProcess> {
+    const folder = await scratch(t)
+    await mkdir(join(folder, 'share'))
+    const flags = ['--share', join(folder, 'share'), ...more]
+    return await DaemonProcess.#startIn(t, folder, place ?? { address: loopbackAddress() }, flags)
+  }
+
+  static async #startIn(
+    t: Test,
+    folder: string,
+    place: Place,
+    more: readonly string[],
+  ): Promise<DaemonProcess> {
+    const daemon = new DaemonProcess(t, place, folder, more)
+    await daemon.until(() => daemon.stderr.includes('"ready"'), 'it was ready')
+    return daemon
+  }
+
+  get served(): boolean {
+    return existsSync(this.socket)
+  }
+}
+
+/** `weir send` by way of `from`. */
+export function send(t: Test, from: DaemonProcess, args: readonly string[], cwd?: string): Run {
+  return new Run(t, ['send', '--socket', from.socket, ...args], cwd)
+}
+
+/** `weir get` by way of `by`. */
+export function get(t: Test, by: DaemonProcess, args: readonly string[], cwd?: string): Run {
+  return new Run(t, ['get', '--socket', by.socket, ...args], cwd)
+}
+
+/** Waits until a transfer of that direction has moved so many bytes at `daemon`. */
+export async function untilMoved(
+  run: Run,
+  daemon: DaemonProcess,
+  direction: TransferInfo['direction'],
+  bytes: number,
+): Promise<void> {
+  const client = await connectDaemon(daemon.socket)
+  for (let moved = 0; moved < bytes; ) {
+    const transfer = (await client.transfers()).find(transfer => transfer.direction === direction)
+    moved = transfer?.progress?.bytes ?? 0
+    await run.until(() => true, `${direction} had begun`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  client.close()
+}
+
+/** Waits until no transfer runs at `daemon`. */
+export async function untilIdle(daemon: DaemonProcess): Promise<void> {
+  const client = await connectDaemon(daemon.socket)
+  while ((await client.transfers()).length > 0) await new Promise(resolve => setTimeout(resolve, 10))
+  client.close()
+}

@@ -1,0 +1,282 @@
+/**
+ * Two ends of Verbs in memory, for testing applications of the NIC without one: bytes move between registered
+ * regions, completions come in order, one operation an event-loop turn. A hook may break or bend any
+ * operation.
+ */
+import { WeirError } from '../../lib/errors.js'
+import type {
+  Connection,
+  ConnectionHandler,
+  ConnectionStats,
+  ConnectOptions,
+  Listener,
+  Verbs,
+} from '../../lib/nic/types.js'
+import { Completion, ReceiveOpcode } from '../../lib/qp/completion-queue.js'
+import { Access, MemoryTable } from '../../lib/qp/memory.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { WorkStatus } from '../../lib/qp/work-status.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/address.js'
+
+/**
+ * Called before each operation takes effect; `bytes`, of a READ what it brings, may be changed. 'break' fails the connection, 'hold'
+ * keeps it back.
+ */
+export type Hook = (
+  from: FakeVerbs,
+  work: SendWork,
+  bytes: Uint8Array,
+  index: number,
+) => 'break' | 'hold' | undefined
+
+const SEND_DEPTH = 32
+
+export class FakeVerbs implements Verbs {
+  readonly memory: MemoryTable
+  readonly address: HostAddress
+  peer: FakeVerbs | null = null
+  hook: Hook = () => undefined
+  /** Connections that have not ended. */
+  open = 0
+  operations = 0
+  now: () => Nanos = realTime.now
+  readonly listeners = new Map<number, Listener>()
+  #keys = 0x1000
+
+  constructor(address: string) {
+    this.address = HostAddress.parse(address)
+    this.memory = new MemoryTable(64, () => this.#keys++)
+  }
+
+  listen(port: number, listener: Listener): void {
+    this.listeners.set(port, listener)
+  }
+
+  unlisten(port: number): void {
+    this.listeners.delete(port)
+  }
+
+  connect(
+    now: Nanos,
+    _remote: HostAddress,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions = {},
+  ): Connection {
+    const mine = new FakeConnection(this, handler)
+    setImmediate(() => {
+      const peer = this.peer
+      if (mine.ended) return
+      if (!peer) {
+        mine.end(new WeirError('WEIR_UNREACHABLE', 'nobody answers'))
+        return
+      }
+      const listener = peer.listeners.get(port)
+      if (!listener) {
+        mine.end(new WeirError('WEIR_REJECTED', 'nobody listens'))
+        return
+      }
+      let theirs: FakeConnection
+      try {
+        const privateData = options.privateData ?? new Uint8Array()
+        const request = { remote: this.address, port, privateData }
+        theirs = new FakeConnection(peer, listener.accept(now, request))
+      } catch (error) {
+        mine.end(new WeirError('WEIR_REJECTED', (error as Error).message))
+        return
+      }
+      mine.other = theirs
+      theirs.other = mine
+      for (const end of [theirs, mine]) end.handler.onCreated?.(now, end)
+      for (const end of [theirs, mine]) end.established = true
+      for (const end of [theirs, mine]) end.handler.onEstablished(now, end)
+    })
+    return mine
+  }
+}
+
+/** Joins two ends. */
+export function fakePair(): [FakeVerbs, FakeVerbs] {
+  const a = new FakeVerbs('10.0.0.1')
+  const b = new FakeVerbs('10.0.0.2')
+  a.peer = b
+  b.peer = a
+  return [a, b]
+}
+
+/** The clock that goes with it. */
+export const realTime = { now: () => Math.round(performance.now() * 1e6), wake: () => {} }
+
+class FakeConnection implements Connection {
+  readonly id = 1
+  readonly remote: HostAddress
+  readonly peerPrivateData = new Uint8Array()
+  readonly pathMtu = 4096
+  readonly stats: ConnectionStats
+  readonly verbs: FakeVerbs
+  readonly handler: ConnectionHandler
+  other: FakeConnection | null = null
+  established = false
+  ended = false
+  readonly #sends: SendWork[] = []
+  readonly #receives: ReceiveWork[] = []
+  #busy = false
+
+  constructor(verbs: FakeVerbs, handler: ConnectionHandler) {
+    this.verbs = verbs
+    this.handler = handler
+    this.remote = verbs.peer?.address ?? verbs.address
+    verbs.open++
+    this.stats = {
+      baseRttNs: 1000,
+      rttNs: 1000,
+      rateBps: 1e9,
+      windowBytes: 1e5,
+      inFlightBytes: 0,
+      sentBytes: 0,
+      ackedBytes: 0,
+      retransmittedBytes: 0,
+      timeouts: 0,
+      pathQueueBytes: 0,
+      pathHops: 0,
+    }
+  }
+
+  postSend(_now: Nanos, work: SendWork): boolean {
+    if (!this.established) throw new WeirError('WEIR_BAD_STATE', 'fake: not established')
+    if (this.#sends.length >= SEND_DEPTH) return false
+    this.#sends.push(work)
+    this.#schedule()
+    return true
+  }
+
+  postReceive(work: ReceiveWork): boolean {
+    if (this.ended) return false
+    this.#receives.push(work)
+    if (this.other) this.other.#schedule()
+    return true
+  }
+
+  disconnect(): void {
+    setImmediate(() => {
+      this.end(null)
+      this.other?.end(null)
+    })
+  }
+
+  /** Flushes and closes, once. */
+  end(error: WeirError | null): void {
+    if (this.ended) return
+    this.ended = true
+    this.established = false
+    this.verbs.open--
+    for (const work of this.#sends.splice(0)) this.#complete(work.id, false, WorkStatus.WR_FLUSH_ERR)
+    for (const work of this.#receives.splice(0)) this.#complete(work.id, true, WorkStatus.WR_FLUSH_ERR)
+    this.handler.onClosed(this.verbs.now(), this, error)
+  }
+
+  #schedule(): void {
+    if (this.#busy || this.ended) return
+    this.#busy = true
+    setImmediate(() => {
+      this.#busy = false
+      this.#step()
+    })
+  }
+
+  #step(): void {
+    const work = this.#sends[0]
+    const other = this.other
+    if (!work || this.ended || !other || other.ended) return
+    const takesReceive = work.opcode === WorkOpcode.SEND || work.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
+    if (takesReceive && other.#receives.length === 0) return
+    const bytes = this.#bytesOf(work, other)
+    if (!bytes) {
+      this.#breakBoth()
+      return
+    }
+    const verdict = this.verbs.hook(this.verbs, work, bytes, this.verbs.operations++)
+    if (verdict === 'hold') return
+    if (verdict === 'break') {
+      this.#breakBoth()
+      return
+    }
+    if (!work.region.valid || !this.#deliver(other, work, bytes)) {
+      this.#breakBoth()
+      return
+    }
+    this.#sends.shift()
+    if (work.opcode !== WorkOpcode.RDMA_READ) this.stats.ackedBytes += work.length
+    this.#complete(work.id, false, WorkStatus.SUCCESS, work.opcode, work.length)
+    this.#schedule()
+  }
+
+  #deliver(other: FakeConnection, work: SendWork, bytes: Uint8Array): boolean {
+    if (work.opcode === WorkOpcode.SEND) {
+      const receive = other.#receives.shift()!
+      if (bytes.length > receive.length || !receive.region.valid) return false
+      receive.region.bytes!.set(bytes, receive.offset)
+      other.#complete(receive.id, true, WorkStatus.SUCCESS, ReceiveOpcode.RECV, bytes.length)
+      return true
+    }
+    if (work.opcode === WorkOpcode.RDMA_READ) {
+      if (!work.region.allows(Access.LOCAL_WRITE)) return false
+      work.region.bytes!.set(bytes, work.offset)
+      return true
+    }
+    const to = remoteBytes(other, work, Access.REMOTE_WRITE)
+    if (!to) return false
+    to.set(bytes)
+    if (work.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) {
+      const { id } = other.#receives.shift()!
+      other.#complete(
+        id,
+        true,
+        WorkStatus.SUCCESS,
+        ReceiveOpcode.RECV_RDMA_WITH_IMM,
+        bytes.length,
+        work.immediate,
+      )
+    }
+    return true
+  }
+
+  /** A copy of what the operation moves; null when the peer's memory may not be read. */
+  #bytesOf(work: SendWork, other: FakeConnection): Uint8Array | null {
+    const { region, offset, length } = work
+    const isRead = work.opcode === WorkOpcode.RDMA_READ
+    const from = isRead
+      ? remoteBytes(other, work, Access.REMOTE_READ)
+      : region.bytes!.subarray(offset, offset + length)
+    return from && new Uint8Array(from)
+  }
+
+  #breakBoth(): void {
+    this.end(new WeirError('WEIR_CONNECTION_LOST', 'fake: broken'))
+    this.other!.end(new WeirError('WEIR_CONNECTION_LOST', 'fake: broken'))
+  }
+
+  #complete(
+    id: number,
+    isReceive: boolean,
+    status: WorkStatus,
+    opcode: WorkOpcode | ReceiveOpcode = WorkOpcode.SEND,
+    byteLength = 0,
+    immediate?: number,
+  ): void {
+    const completion = new Completion()
+    Object.assign(completion, { id, isReceive, status, opcode, byteLength })
+    completion.hasImmediate = immediate !== undefined
+    completion.immediate = immediate ?? 0
+    this.handler.onCompletion(this.verbs.now(), this, completion)
+  }
+}
+
+/** The memory at the other end that an RDMA operation names; null when it may not use it. */
+function remoteBytes(other: FakeConnection, work: SendWork, access: number): Uint8Array | null {
+  const region = other.verbs.memory.find(work.rkey!)
+  const at = work.remoteAddress! - (region?.address ?? 0)
+  if (!region?.allows(access) || !region.holds(at, work.length)) return null
+  return region.bytes!.subarray(at, at + work.length)
+}

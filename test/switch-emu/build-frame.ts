@@ -1,0 +1,84 @@
+import type { Frame } from '../../lib/frame/frame.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import * as ipv6 from '../../lib/wire/ipv6.js'
+import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import * as udp from '../../lib/wire/udp.js'
+
+export interface FrameSpec {
+  /** IPv4 as u32, IPv6 as 16 bytes. */
+  from: number | Uint8Array
+  to: number | Uint8Array
+  sourcePort?: number
+  /** 4791 unless there is an INT shim. */
+  destinationPort?: number
+  /** Without FCS; the payload is not materialised. Default: headers and ICRC. */
+  wireBytes?: number
+  tos?: number
+  ttl?: number
+  psn?: number
+  /** INT shim with these slots and flags. */
+  int?: { format: number; slots: number; flags?: number }
+  /** PCP of a VLAN tag. */
+  vlanPriority?: number
+}
+
+const SEND_ONLY = 0x04
+
+/**
+ * A RoCEv2 frame as a sender in virtual time makes it: headers real, payload only counted, offsets filled
+ * in.
+ */
+export function buildFrame(pool: FramePool, spec: FrameSpec): Frame {
+  const frame = pool.take()
+  if (frame === null) throw new Error('the pool of the test is empty')
+  const { view } = frame
+  const v4 = typeof spec.from === 'number'
+  const l3 = writeEthernet(view, spec, v4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6)
+  const l4 = l3 + (v4 ? ipv4.BYTES : ipv6.BYTES)
+  const shim = l4 + udp.BYTES
+  const shimBytes = spec.int === undefined ? 0 : intShim.bytes(spec.int.format, spec.int.slots)
+  const bthAt = shim + shimBytes
+  const headerBytes = bthAt + bth.BYTES
+  const wireBytes = Math.max(spec.wireBytes ?? 0, headerBytes + 4)
+  writeIp(view, l3, spec, wireBytes - l3)
+  const port = spec.destinationPort ?? (spec.int === undefined ? udp.PORT_ROCE : udp.PORT_INT)
+  udp.write(view, l4, spec.sourcePort ?? 0xc000, port, wireBytes - l4)
+  if (spec.int !== undefined) intShim.write(view, shim, spec.int.format, spec.int.slots, spec.int.flags ?? 0)
+  bth.write(view, bthAt, SEND_ONLY, false, false, 0, 0xffff, 1, false, spec.psn ?? 0)
+  frame.length = headerBytes
+  frame.wireLength = wireBytes
+  if (parseFrame(frame) !== WireError.OK) throw new Error('the test built a malformed frame')
+  return frame
+}
+
+function writeEthernet(view: DataView, spec: FrameSpec, type: number): number {
+  if (spec.vlanPriority === undefined) {
+    ethernet.write(view, 0, 0x020000000001, 0x020000000002, type)
+    return ethernet.BYTES
+  }
+  ethernet.writeTagged(view, 0, 0x020000000001, 0x020000000002, spec.vlanPriority, false, 1, type)
+  return ethernet.TAGGED_BYTES
+}
+
+function writeIp(view: DataView, l3: number, spec: FrameSpec, bytes: number): void {
+  const { from, to, tos = 0x02, ttl = 64 } = spec
+  if (typeof from === 'number' && typeof to === 'number') {
+    ipv4.write(view, l3, tos, bytes, 0, true, ttl, ipv4.PROTOCOL_UDP, from, to)
+  } else {
+    ipv6.write(
+      view,
+      l3,
+      tos,
+      0,
+      bytes - ipv6.BYTES,
+      ipv4.PROTOCOL_UDP,
+      ttl,
+      from as Uint8Array,
+      to as Uint8Array,
+    )
+  }
+}

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import { buildFrame } from './build-frame.js'
+import { drain, HOST, seeded, starSwitch } from './helpers.js'
+
+interface Arrival {
+  atNs: number
+  bytes: number
+  startNs: number
+  txBytes: number
+  qlenBytes: number
+}
+
+/**
+ * What a FIFO line at `rateBps` does, in exact fractions: an independent account of start, sent and waiting
+ * bytes.
+ */
+function model(arrivals: Arrival[], rateBps: number): void {
+  const rate = BigInt(rateBps)
+  let end = 0n // in units of 1 / rate ns
+  let sent = 0
+  for (const arrival of arrivals) {
+    const freeNs = Number((end + rate - 1n) / rate)
+    if (arrival.atNs > freeNs) end = BigInt(arrival.atNs) * rate
+    arrival.startNs = Math.max(arrival.atNs, freeNs)
+    end += BigInt(arrival.bytes) * 8n * 1_000_000_000n
+    arrival.txBytes = sent
+    sent += arrival.bytes
+  }
+  for (const [i, arrival] of arrivals.entries()) {
+    arrival.qlenBytes = 0
+    for (const later of arrivals.slice(i + 1))
+      if (later.atNs < arrival.startNs) arrival.qlenBytes += later.bytes
+  }
+}
+
+t.test('hop values are those of an independent model, for every frame of a random load', async t => {
+  const random = seeded(t, 17)
+  for (const rateBps of [100e9, 400e9, 2_500_000_000, 999_999_000]) {
+    const { node, pool } = starSwitch({ id: 0xbeef, ports: [{ rateBps }, { rateBps }, { rateBps }] })
+    const meanGapNs = (2_000 * 8e9) / rateBps
+    const arrivals: Arrival[] = []
+    for (let at = 0, i = 0; i < 400; i++) {
+      at += 1 + random.below(2 * meanGapNs)
+      arrivals.push({ atNs: at, bytes: 200 + random.below(3_900), startNs: 0, txBytes: 0, qlenBytes: 0 })
+    }
+    model(arrivals, rateBps)
+    const hops = new HopRecords()
+    const got: Partial<Arrival>[] = []
+    const departed = (frame: ReturnType<typeof buildFrame>) => {
+      t.equal(intShim.read(frame.view, frame.shim, frame.length, hops), 0)
+      t.same([hops.count, hops.switchId[0], hops.port[0], hops.rateBps[0]], [1, 0xbeef, 2, rateBps])
+      got.push({ startNs: hops.tsNs[0]!, txBytes: hops.txBytes[0]!, qlenBytes: hops.qlenBytes[0]! })
+      pool.give(frame)
+    }
+    for (const [i, arrival] of arrivals.entries()) {
+      drain(node, arrival.atNs, departed)
+      const int = { format: intShim.FORMAT_WIDE, slots: 2 }
+      node.onFrame(
+        arrival.atNs,
+        i % 2,
+        buildFrame(pool, { from: HOST(0), to: HOST(2), wireBytes: arrival.bytes, int }),
+      )
+      drain(node, arrival.atNs, departed)
+    }
+    drain(node, Number.MAX_SAFE_INTEGER, departed)
+    t.same(
+      got,
+      arrivals.map(({ startNs, txBytes, qlenBytes }) => ({ startNs, txBytes, qlenBytes })),
+    )
+    t.ok(Math.max(...arrivals.map(a => a.qlenBytes)) > 10_000, 'a queue stood')
+    t.equal(pool.inUse, 0)
+  }
+})
+
+t.test('echoes and frames without a shim pass untouched, full shims overflow', async t => {
+  const { node, pool } = starSwitch({ ports: [{ rateBps: 1e9 }, { rateBps: 1e9 }] })
+  const through = (flags: number, slots: number) => {
+    const int = { format: intShim.FORMAT_WIDE, slots, flags }
+    node.onFrame(0, 0, buildFrame(pool, { from: HOST(0), to: HOST(1), int }))
+    let result = { hops: -1, flags: -1 }
+    drain(node, Number.MAX_SAFE_INTEGER, frame => {
+      result = {
+        hops: intShim.hopCount(frame.view, frame.shim),
+        flags: intShim.flags(frame.view, frame.shim),
+      }
+      pool.give(frame)
+    })
+    return result
+  }
+  t.same(through(0, 1), { hops: 1, flags: 0 })
+  t.same(through(intShim.FLAG_ECHO, 1), { hops: 0, flags: intShim.FLAG_ECHO })
+  t.same(through(0, 0), { hops: 1, flags: intShim.FLAG_OVERFLOW })
+})
+
+t.test('a reverse frame reports the egress of the port that it came in by', async t => {
+  const { node, pool } = starSwitch({ id: 3, ports: [{ rateBps: 1e9 }, { rateBps: 10e9 }] })
+  const hops = new HopRecords()
+  const give = (frame: ReturnType<typeof buildFrame>) => pool.give(frame)
+  // Data leaves by port 1: one frame is being sent, two of 2,000 B wait.
+  for (let i = 0; i < 3; i++)
+    node.onFrame(0, 0, buildFrame(pool, { from: HOST(0), to: HOST(1), wireBytes: 2000 }))
+  drain(node, 0, give)
+  // Its acknowledgement comes in by port 1 and leaves by port 0.
+  const int = { format: intShim.FORMAT_WIDE, slots: 1, flags: intShim.FLAG_REVERSE }
+  node.onFrame(500, 1, buildFrame(pool, { from: HOST(1), to: HOST(0), int }))
+  drain(node, 500, frame => {
+    intShim.read(frame.view, frame.shim, frame.length, hops)
+    pool.give(frame)
+  })
+  t.same(
+    [hops.count, hops.port[0], hops.rateBps[0], hops.tsNs[0], hops.txBytes[0], hops.qlenBytes[0]],
+    [1, 1, 10e9, 500, 2000, 4000],
+  )
+  drain(node, Number.MAX_SAFE_INTEGER, give)
+  t.equal(pool.inUse, 0)
+})

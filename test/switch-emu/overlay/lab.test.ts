@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { WeirError } from '../../../lib/errors.js'
+import { parseScenario } from '../../../lib/scenario/load-scenario.js'
+import { type Lab, withLab } from '../../../switch-emu/overlay/lab.js'
+import { runOverlay } from '../../../switch-emu/overlay/run-overlay.js'
+import { sendFiles } from '../../../switch-emu/overlay/send-files.js'
+
+const SCENARIO = parseScenario(
+  `
+name: lab
+link: {rate: 200Mbps, delay: 200us}
+hosts: [h1, h2]
+switches: {s1: {}}
+links: [h1--s1, h2--s1]
+transport: {pathMtu: 4096}
+traffic:
+  - {name: there, from: h1, to: h2, size: 1MB}
+  - {name: back, from: h2, to: h1, size: 500KB, start: 100ms}
+watch: {queues: [s1:h2], every: 10ms}
+`,
+  'lab.yaml',
+)
+
+/** Processes whose command line names the folder. */
+function processesOf(folder: string): string[] {
+  const all = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' })
+  return all.split('\n').filter(line => line.includes(folder))
+}
+
+t.test('files cross the lab whole, and nothing is left of it', async t => {
+  const folder = t.testdir({})
+  const path = join(folder, 'data')
+  writeFileSync(path, randomBytes(300_000))
+  let views = 0
+  const result = await sendFiles(SCENARIO, [{ from: 'h1', to: 'h2', path, name: 'copy', startMs: 0 }], {
+    onView: view => {
+      views++
+      t.equal(view.ports.length, view.queueBytes.length)
+    },
+  })
+  t.match(result, {
+    scenario: 'lab',
+    on: 'overlay',
+    flows: [{ name: 'h1-h2', bytes: 300_000, ackedBytes: 300_000, digestEqual: true }],
+  })
+  t.ok(views > 0)
+  const port = result.ports.find(({ name }) => name === 's1:h2')!
+  t.ok(port.txBytes > 300_000, 'payload and headers')
+  t.ok(result.series['queue/s1:h2']!.values.length > 0)
+})
+
+t.test('the traffic of a scenario gives the report of a run', async t => {
+  const result = await runOverlay(SCENARIO, { seed: 5 })
+  t.match(result, { scenario: 'lab', on: 'overlay', seed: 5 })
+  t.same(
+    result.flows.map(({ name, bytes, ackedBytes, startNs }) => ({ name, bytes, ackedBytes, startNs })),
+    [
+      { name: 'there', bytes: 1_000_000, ackedBytes: 1_000_000, startNs: 0 },
+      { name: 'back', bytes: 500_000, ackedBytes: 500_000, startNs: 100_000_000 },
+    ],
+  )
+  for (const flow of result.flows) t.ok(flow.fctNs! > flow.idealFctNs, 'no flow beats the link')
+  t.equal(
+    result.ports.reduce((sum, port) => sum + port.drops, 0),
+    0,
+  )
+})
+
+t.test('the lab goes, whole, when the work in it fails', async t => {
+  let lab: Lab | undefined
+  await t.rejects(
+    withLab(SCENARIO, async up => {
+      lab = up
+      t.equal(processesOf(up.folder).length, 3)
+      throw new Error('enough')
+    }),
+    { message: 'enough' },
+  )
+  t.notOk(existsSync(lab!.folder))
+  t.same(processesOf(lab!.folder), [])
+})
+
+t.test('a process that dies ends the lab, with its name', async t => {
+  let folder = ''
+  const failure = withLab(SCENARIO, async lab => {
+    folder = lab.folder
+    const { pid } = await lab.host('h2').client.status()
+    process.kill(pid, 'SIGKILL')
+    await new Promise(() => {})
+  })
+  const error = await failure.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  t.ok(error instanceof WeirError)
+  t.match(error, { code: 'WEIR_CONNECTION_LOST', message: /h2/ })
+  t.notOk(existsSync(folder))
+  t.same(processesOf(folder), [])
+})
+
+t.test('a flow that cannot be is refused before anything is started', async t => {
+  await t.rejects(
+    sendFiles(SCENARIO, [{ from: 'h1', to: 'h2', path: '/nowhere/at/all', name: 'x', startMs: 0 }]),
+    { code: 'WEIR_NO_FILE', message: /nowhere/ },
+  )
+})
+
+t.test('what arrived is what was sent: read from the inbox', async t => {
+  const path = join(t.testdir({}), 'small')
+  const bytes = randomBytes(5000)
+  writeFileSync(path, bytes)
+  await withLab(SCENARIO, async lab => {
+    await lab.host('h2').client.send(path, lab.host('h1').address, { name: 'back' })
+    const arrived = readFileSync(join(lab.host('h1').inbox, 'back'))
+    const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex')
+    t.equal(digest(arrived), digest(bytes))
+  })
+})

@@ -1,0 +1,11 @@
+import t from 'tap'
+import { serialisationNs } from '../../lib/time/nanos.js'
+
+t.test('time on the wire, rounded up to a whole nanosecond', async t => {
+  t.equal(serialisationNs(1000, 100e9), 80)
+  t.equal(serialisationNs(1048, 100e9), 84, '83.84')
+  t.equal(serialisationNs(1, 1e12), 1, '0.008: nothing takes no time')
+  t.equal(serialisationNs(0, 1e9), 0)
+  t.equal(serialisationNs(1500, 1e9), 12_000)
+  t.equal(serialisationNs(125_000_000, 1e9), 1_000_000_000)
+})

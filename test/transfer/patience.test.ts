@@ -1,0 +1,322 @@
+/** What happens when the other end says nothing. The clock is the test's. */
+import { setImmediate as turn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { SECOND } from '../../lib/time/nanos.js'
+import { createDigest } from '../../lib/transfer/digest.js'
+import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file.js'
+import { GetSession } from '../../lib/transfer/get-session.js'
+import {
+  decodeMessage,
+  GET_PRIVATE_DATA,
+  TRANSFER_PORT,
+  type TransferMessage,
+} from '../../lib/transfer/messages.js'
+import { ReceiveSession } from '../../lib/transfer/receive-session.js'
+import { RingPool } from '../../lib/transfer/ring-pool.js'
+import { SendSession } from '../../lib/transfer/send-session.js'
+import { ServeSession } from '../../lib/transfer/serve-session.js'
+import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
+
+const CHUNK = 4096
+
+/** A file that is nowhere. */
+const source = (size: number): FileSource => ({
+  name: 'a',
+  size,
+  mode: 0o644,
+  mtimeMs: 0,
+  read: async into => void into.fill(1),
+  verifyUnchanged: async () => {},
+  close: async () => {},
+})
+
+/** Counts how sinks end. */
+class CountingStore implements FileStore {
+  readonly ends: string[] = []
+  async open(): Promise<FileSink> {
+    const end = (how: string) => async () => void this.ends.push(how)
+    return {
+      resumeBytes: 0,
+      write: async () => {},
+      readBack: async () => {},
+      commit: async () => 'a',
+      keep: end('keep'),
+      discard: end('discard'),
+    }
+  }
+}
+
+class Clock {
+  ns = 0
+  now = () => this.ns
+  at = (ns: number) => {
+    this.ns = ns
+    return ns
+  }
+  wake = () => {}
+}
+
+/** Lets everything that is under way happen. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 50; i++) await turn()
+}
+
+/** A peer that says nothing. */
+const mute: ConnectionHandler = {
+  onEstablished() {},
+  onCompletion() {},
+  onClosed() {},
+  onCreated: takeMessages,
+}
+
+/** Messages that an end sends from now on. */
+function listenTo(verbs: FakeVerbs): TransferMessage[] {
+  const seen: TransferMessage[] = []
+  verbs.hook = (_from, work, bytes) => {
+    if (work.opcode === WorkOpcode.SEND) seen.push(decodeMessage(bytes))
+    return undefined
+  }
+  return seen
+}
+
+/** In a silence the session sends a Ping after 5 seconds, and not another one at once. */
+async function checkPings(
+  t: Test,
+  session: { tick(now: number): void },
+  clock: Clock,
+  verbs: FakeVerbs,
+): Promise<void> {
+  const seen = listenTo(verbs)
+  session.tick(clock.at(4 * SECOND))
+  await settle()
+  t.same(seen, [])
+  session.tick(clock.at(6 * SECOND))
+  session.tick(clock.ns)
+  await settle()
+  t.same(
+    seen.map(message => message.body),
+    ['ping'],
+  )
+}
+
+interface Receiving {
+  sender: FakeVerbs
+  receiver: FakeVerbs
+  clock: Clock
+  store: CountingStore
+  session: () => ReceiveSession
+}
+
+function receiving(): Receiving {
+  const [sender, receiver] = fakePair()
+  const clock = new Clock()
+  sender.now = receiver.now = clock.now
+  const store = new CountingStore()
+  let session: ReceiveSession
+  receiver.listen(TRANSFER_PORT, {
+    accept: () => {
+      const rings = new RingPool(CHUNK * 4, 1)
+      session = new ReceiveSession({
+        verbs: receiver,
+        time: clock,
+        rings,
+        store,
+        chunkBytes: CHUNK,
+        slots: 4,
+      })
+      return session
+    },
+  })
+  return { sender, receiver, clock, store, session: () => session }
+}
+
+async function sending(
+  t: Test,
+  { sender, receiver, clock }: Receiving,
+  chunks: number,
+): Promise<SendSession> {
+  const session = new SendSession({
+    verbs: sender,
+    time: clock,
+    rings: new RingPool(CHUNK * 4, 1),
+    remote: receiver.address,
+    peer: 'h2',
+    source: source(chunks * CHUNK),
+    digest: await createDigest('XXH64'),
+    name: 'a',
+    directory: '',
+    overwrite: false,
+  })
+  session.outcome.catch(() => {})
+  session.start()
+  t.teardown(() => session.cancel('end of test'))
+  return session
+}
+
+t.test('a peer that connects and offers nothing is told so, and then left', async t => {
+  const both = receiving()
+  const seen = listenTo(both.receiver)
+  both.sender.connect(0, both.receiver.address, TRANSFER_PORT, mute)
+  await settle()
+  const session = both.session()
+  session.tick(both.clock.at(9 * SECOND))
+  await settle()
+  t.equal(session.state, 'waiting')
+  session.tick(both.clock.at(11 * SECOND))
+  await settle()
+  t.match(seen.at(-1), { body: 'refuse', refuse: { reason: 'STALLED' } })
+  t.equal(both.receiver.open, 1, 'it may disconnect by itself')
+  session.tick(both.clock.at(14 * SECOND))
+  const { failure } = await session.outcome
+  t.equal(failure?.code, 'WEIR_CONNECTION_LOST')
+  t.equal(both.receiver.open + both.sender.open, 0)
+  t.equal(both.receiver.memory.size, 0)
+})
+
+t.test('a sender that stops in the middle keeps what it has sent, for later', async t => {
+  const both = receiving()
+  await sending(t, both, 9)
+  both.sender.hook = (_from, work) => (work.immediate === 3 ? 'hold' : undefined)
+  await settle()
+  const session = both.session()
+  t.equal(session.deliveredBytes, 3 * CHUNK)
+  session.tick(both.clock.at(599 * SECOND))
+  await settle()
+  t.equal(session.state, 'receiving')
+  session.tick(both.clock.at(601 * SECOND))
+  await settle()
+  t.match(await session.outcome, { failure: { code: 'WEIR_CONNECTION_LOST' } })
+  t.same(both.store.ends, ['keep'])
+})
+
+t.test('in a silence both ends ping: only so a peer that has died is found', async t => {
+  const both = receiving()
+  const session = await sending(t, both, 9)
+  // A receiver whose disk is busy: no credit comes, and nothing is to be sent.
+  both.receiver.hook = (_from, work, bytes) =>
+    work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'credit' ? 'hold' : undefined
+  await settle()
+  await checkPings(t, session, both.clock, both.sender)
+  both.sender.hook = () => 'break'
+  session.tick(both.clock.at(12 * SECOND))
+  await t.rejects(session.outcome, { code: 'WEIR_CONNECTION_LOST' })
+  await settle()
+  t.same(both.store.ends, ['keep'])
+
+  const quiet = receiving()
+  const other = await sending(t, quiet, 9)
+  quiet.sender.hook = (_from, work) => (work.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM ? 'hold' : undefined)
+  await settle()
+  await checkPings(t, quiet.session(), quiet.clock, quiet.receiver)
+  other.cancel('end')
+})
+
+interface Serving {
+  server: FakeVerbs
+  getter: FakeVerbs
+  clock: Clock
+  store: CountingStore
+  session: () => ServeSession
+}
+
+function serving(chunks: number): Serving {
+  const [getter, server] = fakePair()
+  const clock = new Clock()
+  getter.now = server.now = clock.now
+  let session: ServeSession
+  server.listen(TRANSFER_PORT, {
+    accept: () => {
+      const files = { open: async () => source(chunks * CHUNK) }
+      session = new ServeSession({ verbs: server, time: clock, rings: new RingPool(CHUNK * 4, 1), files })
+      return session
+    },
+  })
+  return { server, getter, clock, store: new CountingStore(), session: () => session }
+}
+
+function getting(t: Test, { server, getter, clock, store }: Serving): GetSession {
+  const session = new GetSession({
+    verbs: getter,
+    time: clock,
+    rings: new RingPool(CHUNK * 4, 1),
+    remote: server.address,
+    peer: 'h1',
+    store,
+    path: 'a',
+    name: 'a',
+    digestKind: 'XXH64',
+    overwrite: false,
+    chunkBytes: CHUNK,
+  })
+  session.outcome.catch(() => {})
+  session.start()
+  t.teardown(() => session.cancel('end of test'))
+  return session
+}
+
+t.test('a peer that connects and asks for nothing is told so, and then left', async t => {
+  const both = serving(9)
+  const seen = listenTo(both.server)
+  both.getter.connect(0, both.server.address, TRANSFER_PORT, mute, { privateData: GET_PRIVATE_DATA })
+  await settle()
+  const session = both.session()
+  session.tick(both.clock.at(11 * SECOND))
+  await settle()
+  t.match(seen.at(-1), { body: 'refuse', refuse: { reason: 'STALLED' } })
+  session.tick(both.clock.at(14 * SECOND))
+  t.equal((await session.outcome).failure?.code, 'WEIR_CONNECTION_LOST')
+  t.equal(both.getter.open + both.server.open, 0)
+  t.equal(both.server.memory.size, 0)
+})
+
+t.test(
+  'a getter that stops reading does not hold the server for ever; one that reads slowly may',
+  async t => {
+    const both = serving(9)
+    const fetching = getting(t, both)
+    let reads = 0
+    both.getter.hook = (_from, work) =>
+      work.opcode === WorkOpcode.RDMA_READ && ++reads > 3 ? 'hold' : undefined
+    await settle()
+    t.equal(fetching.deliveredBytes, 3 * CHUNK)
+    const session = both.session()
+    session.tick(both.clock.at(599 * SECOND))
+    await settle()
+    t.equal(session.state, 'streaming')
+    session.tick(both.clock.at(601 * SECOND))
+    await settle()
+    t.match(await session.outcome, { path: '', failure: { code: 'WEIR_CONNECTION_LOST' } })
+    await t.rejects(fetching.outcome, { code: 'WEIR_CONNECTION_LOST', message: /h1: .*silent/ })
+    t.same(both.store.ends, ['keep'], 'what has come is kept for later')
+  },
+)
+
+t.test('fetched: in a silence both ends ping, and one that has died is found', async t => {
+  const both = serving(9)
+  const fetching = getting(t, both)
+  // A server whose disk is busy: nothing is told, and nothing is to be read.
+  both.server.hook = (_from, work, bytes) =>
+    work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'filled' ? 'hold' : undefined
+  await settle()
+  await checkPings(t, fetching, both.clock, both.getter)
+  both.getter.hook = () => 'break'
+  fetching.tick(both.clock.at(12 * SECOND))
+  await t.rejects(fetching.outcome, { code: 'WEIR_CONNECTION_LOST' })
+  t.equal((await both.session().outcome).failure?.code, 'WEIR_CONNECTION_LOST')
+  t.same(both.store.ends, ['keep'])
+
+  const quiet = serving(9)
+  getting(t, quiet)
+  quiet.getter.hook = (_from, work) => (work.opcode === WorkOpcode.RDMA_READ ? 'hold' : undefined)
+  await settle()
+  await checkPings(t, quiet.session(), quiet.clock, quiet.server)
+})
+
+/** What a peer that is no SendSession needs to hear messages. */
+function takeMessages(_now: number, connection: Connection): void {
+  const memory = Buffer.alloc(4096)
+  const region = (connection as unknown as { verbs: FakeVerbs }).verbs.memory.register(memory, 4096, 1)
+  for (let id = 0; id < 4; id++) connection.postReceive({ id, region, offset: 0, length: 4096 })
+}

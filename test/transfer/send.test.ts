@@ -1,0 +1,105 @@
+/** What is particular to sending: the inbox's rules, and sources. Over fake Verbs, with real files. */
+import { mkdir, readdir, stat, symlink, truncate, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { openSource } from '../../lib/transfer/file-source.js'
+import { CHUNK, TransferBench } from '../support/transfer-bench.js'
+
+t.test('a folder of the inbox is made, and a name given', async t => {
+  const bench = await new TransferBench(t).start()
+  const content = await bench.file('a', 100)
+  const outcome = await (await bench.send('a', { directory: 'x/y', as: 'b' })).outcome
+  t.equal(outcome.path, 'x/y/b')
+  t.same(await bench.delivered('x/y/b'), content)
+})
+
+t.test('folders of an offer that is refused do not stay', async t => {
+  const bench = await new TransferBench(t).start()
+  await bench.file('a', 100)
+  await mkdir(join(bench.inboxPath, 'old/taken'), { recursive: true })
+  await t.rejects((await bench.send('a', { directory: 'old', as: 'taken' })).outcome, {
+    code: 'WEIR_FILE_EXISTS',
+  })
+  await symlink(bench.outbox, join(bench.inboxPath, 'old/way-out'))
+  const wrong = [{ directory: 'old/way-out/x' }, { directory: 'old/new/deeper', as: '..' }]
+  for (const names of wrong)
+    await t.rejects((await bench.send('a', names)).outcome, { code: 'WEIR_REJECTED' })
+
+  await truncate(join(bench.outbox, 'a'), 2 ** 42)
+  const tooGreat = await bench.send('a', { directory: 'old/new/deeper' })
+  await t.rejects(tooGreat.outcome, { code: 'WEIR_NO_SPACE' })
+  t.same((await readdir(join(bench.inboxPath, 'old'))).sort(), ['taken', 'way-out'])
+  t.same(await readdir(bench.outbox), ['a'])
+})
+
+t.test('a refused offer does not take the folder from under another', async t => {
+  const bench = await new TransferBench(t).start()
+  const content = await bench.file('a', 100)
+  await bench.file('huge', 1)
+
+  await truncate(join(bench.outbox, 'huge'), 2 ** 42)
+  const huge = await bench.send('huge', { directory: 'new/deeper' })
+  const small = await bench.send('a', { directory: 'new/deeper' })
+  await t.rejects(huge.outcome, { code: 'WEIR_NO_SPACE' })
+  t.equal((await small.outcome).path, 'new/deeper/a')
+  t.same(await bench.delivered('new/deeper/a'), content)
+})
+
+t.test('the longest name that a file can have', async t => {
+  const bench = await new TransferBench(t).start()
+  const content = await bench.file('a', 100)
+  const name = `${'ü'.repeat(127)}x`
+  t.equal((await (await bench.send('a', { as: name })).outcome).path, name)
+  t.same(await bench.delivered(name), content)
+})
+
+t.test('names that lead out of the inbox are refused, and nothing is made', async t => {
+  const bench = await new TransferBench(t).start()
+  await bench.file('a', 100)
+  await symlink(bench.outbox, join(bench.inboxPath, 'way-out'))
+  const wrong = [
+    { as: '../a' },
+    { as: '..' },
+    { as: '/etc/a' },
+    { as: 'x/y' },
+    { as: 'x\\y' },
+    { as: 'a\0b' },
+    { as: 'x'.repeat(256) },
+    { as: '.a.weir-partial-0123456789abcdef' },
+    { directory: '..' },
+    { directory: 'x/../../y' },
+    { directory: '/tmp' },
+    { directory: 'way-out' },
+    { directory: 'way-out/deeper' },
+  ]
+  for (const names of wrong) {
+    await t.rejects((await bench.send('a', names)).outcome, { code: 'WEIR_REJECTED' }, JSON.stringify(names))
+  }
+  t.same(await readdir(bench.inboxPath), ['way-out'])
+  t.same(await readdir(bench.outbox), ['a'])
+  await bench.checkReleased(t)
+})
+
+t.test('a temporary name that is a link to elsewhere is not followed', async t => {
+  const bench = await new TransferBench(t).start()
+  await bench.file('a', CHUNK * 3)
+  await bench.file('victim', 10)
+  bench.source.hook = (_f, work) => (work.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM ? 'break' : undefined)
+  await t.rejects(bench.run('send', 'a'), { code: 'WEIR_CONNECTION_LOST' })
+  await bench.passiveOutcome()
+  const [partial] = await readdir(bench.inboxPath)
+  t.match(partial, /^\.a\.weir-partial-[0-9a-f]{16}$/)
+  await unlink(join(bench.inboxPath, partial!))
+  await symlink(join(bench.outbox, 'victim'), join(bench.inboxPath, partial!))
+  bench.source.hook = () => undefined
+  await t.rejects(bench.run('send', 'a'), { code: 'WEIR_TRANSFER_FAILED' })
+  t.equal((await stat(join(bench.outbox, 'victim'))).size, 10)
+})
+
+t.test('sources that cannot be sent', async t => {
+  const folder = t.testdir({ sub: {} })
+  await t.rejects(openSource(join(folder, 'missing')), { code: 'WEIR_NO_FILE', message: /no such file/ })
+  await t.rejects(openSource(join(folder, 'sub')), { code: 'WEIR_NO_FILE', message: /directory/ })
+  await t.rejects(openSource('/dev/null'), { code: 'WEIR_NO_FILE', message: /not a regular file/ })
+})

@@ -1,0 +1,61 @@
+/**
+ * Scenarios in virtual time beside the figures of an independent simulator (bench/reference), within the tolerances
+ * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
+ */
+import t from 'tap'
+import { compare, referenceOf } from '../../bench/compare-ns3.js'
+import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { packageFile } from '../../lib/scenario/package-file.js'
+import { type RunResult, resultJson } from '../../lib/scenario/result.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+function run(name: string, seed = 1): RunResult {
+  return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`)), { seed }).run()
+}
+
+for (const name of ['dumbbell-100g', 'dumbbell-100g-1500ns', 'incast-16']) {
+  t.test(name, async t => {
+    const rows = compare(run(name), referenceOf(name))
+    t.ok(
+      rows.some(row => row.measure === 'peakQueue' && row.reference !== undefined),
+      'the peak queue has a reference',
+    )
+    for (const { measure, weir, reference, rule, ok } of rows) {
+      if (rule !== undefined) t.ok(ok, `${measure}: ${weir} (reference ${reference}): ${rule}`)
+    }
+  })
+}
+
+t.test('incast-16: every byte, nothing sent again', async t => {
+  const result = run('incast-16')
+  t.equal(result.flows.length, 16)
+  for (const flow of result.flows) {
+    t.equal(flow.ackedBytes, 500_000, flow.name)
+    t.equal(flow.retransmittedBytes, 0)
+    t.ok(flow.fctNs !== null && flow.fctNs >= flow.idealFctNs, `${flow.name} is no faster than alone`)
+  }
+  // What left by the receiver's port is what was sent: payloads, and at most 150 bytes of headers a packet.
+  const port = result.ports.find(({ name }) => name === 's1:h16')!
+  const packets = 16 * Math.ceil(500_000 / 1024)
+  t.ok(port.txBytes > 16 * 500_000 && port.txBytes < 16 * 500_000 + packets * 150, `${port.txBytes} bytes`)
+})
+
+t.test('the same seed gives the same bytes', async t => {
+  const once = run('incast-16', 7)
+  const again = run('incast-16', 7)
+  t.not(once, again)
+  t.equal(resultJson({ ...once, wallSeconds: 0 }), resultJson({ ...again, wallSeconds: 0 }))
+})
+
+t.test('a fixed window of one bandwidth-delay product shares the link by halves', async t => {
+  // Two flows of equal windows through one bottleneck: whatever the order of their packets, neither can have more
+  // than its window in flight, so their shares are equal, the link is full, and the queue is one window's excess.
+  const scenario = loadScenario(packageFile('bench', 'scenarios', 'dumbbell-100g.yaml'))
+  scenario.cc = { name: 'fixed-window', options: { window: 104_000 } }
+  scenario.durationNs = 2_000_000
+  const result = new VirtualRun(scenario).run()
+  const port = result.ports.find(({ name }) => name === 's1:s2')!
+  t.ok(port.maxQueueBytes > 90_000 && port.maxQueueBytes < 130_000, `queue ${port.maxQueueBytes}`)
+  t.ok(result.summary!.jainIndex > 0.999, `Jain index ${result.summary!.jainIndex}`)
+  t.ok(result.summary!.bottleneckUtilization! > 0.999)
+})

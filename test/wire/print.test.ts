@@ -1,0 +1,132 @@
+/** What a person reads: one line a frame, checked against fields chosen here. */
+import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import * as aeth from '../../lib/wire/aeth.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import { Opcode } from '../../lib/wire/opcode.js'
+import { parseFrame } from '../../lib/wire/parse.js'
+import * as pfc from '../../lib/wire/pfc.js'
+import { printFrame } from '../../lib/wire/print.js'
+import * as reth from '../../lib/wire/reth.js'
+import * as udp from '../../lib/wire/udp.js'
+import * as vxlan from '../../lib/wire/vxlan.js'
+import { buildRoce, PLAIN, type Shape } from './helpers.js'
+
+function roce(shape: Partial<Shape>, change: (view: DataView, frame: Frame) => void = () => {}): string {
+  const frame = buildRoce({ ...PLAIN, ...shape })
+  parseFrame(frame)
+  change(frame.view, frame)
+  return printFrame(frame)
+}
+
+function link(bytes: number, fill: (view: DataView) => void): Frame {
+  const frame = new Frame(0, Buffer.alloc(bytes))
+  fill(frame.view)
+  frame.length = bytes
+  frame.wireLength = bytes
+  return frame
+}
+
+const HOSTS = 'IP 10.99.0.1.49443 > 10.99.0.2.4791 ect0:'
+
+t.test('transport packets', async t => {
+  t.equal(
+    roce({ opcode: Opcode.RC_RDMA_WRITE_FIRST, payloadBytes: 1024 }, (v, f) => {
+      reth.write(v, f.bth + 12, 0x7f58_0059_6008, 0x12db, 65_536)
+    }),
+    `${HOSTS} RC_RDMA_WRITE_FIRST qp 0x11 psn 1 ack-req, va 0x7f5800596008 rkey 0x12db dmalen 65536, payload 1024`,
+  )
+  const ack = (syndrome: number) =>
+    roce({ opcode: Opcode.RC_ACKNOWLEDGE }, (v, f) => {
+      bth.setAckRequest(v, f.bth, false)
+      aeth.write(v, f.bth + 12, syndrome, 7)
+    })
+  t.equal(ack(0x1f), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, ack msn 7`)
+  t.equal(ack(0x05), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, ack credits 6 msn 7`)
+  t.equal(ack(0x60), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, nak psn-sequence msn 7`)
+  t.equal(ack(0x62), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, nak remote-access msn 7`)
+  t.equal(ack(0x6f), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, nak 15 msn 7`)
+  t.equal(ack(0x2c), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, rnr-nak 640us msn 7`)
+})
+
+t.test('marks, tags, IPv6, INT', async t => {
+  t.match(
+    roce({ family: 6, vlan: true }),
+    /^vlan 42 IP6 102:304:506:708:90a:b0c:d0e:f10\.49443 > f0ef:.*\.4791 ect1: RC_SEND_ONLY qp 0x11 psn 1 ack-req$/,
+  )
+  t.match(
+    roce({}, (v, f) => {
+      ipv4.markCe(v, f.l3)
+      bth.setBecn(v, f.bth, true)
+      bth.setSolicited(v, f.bth, true)
+      bth.setPartitionKey(v, f.bth, 0x8001)
+    }),
+    /4791 ce: RC_SEND_ONLY qp 0x11 psn 1 ack-req solicited becn pkey 0x8001$/,
+  )
+  t.match(
+    roce({ slots: 5, payloadBytes: 4 }, (v, f) => {
+      intShim.stamp(v, f.shim, f.length, 0xab, 1, 1e9, 2, 3, 4)
+    }),
+    /4792 ect0: INT wide hops 1\/5 path 0xab, RC_SEND_ONLY qp 0x11 psn 1 ack-req, payload 4$/,
+  )
+})
+
+t.test('faults are named', async t => {
+  t.match(
+    roce({}, (v, f) => bth.setOpcode(v, f.bth, 0x15)),
+    /: 0x15 qp 0x11 psn 1 ack-req \[malformed: unknown-opcode\]$/,
+  )
+  t.match(
+    roce({ slots: 1 }, (v, f) => v.setUint8(f.shim, 0)),
+    /: UDP, length \d+ \[malformed: bad-shim\]$/,
+  )
+  t.equal(printFrame(link(5, () => {})), '5 bytes [malformed: short-ethernet]')
+})
+
+t.test('other traffic', async t => {
+  const arp = link(60, view => {
+    ethernet.write(view, 0, 0xffff_ffff_ffff, 1, ethernet.TYPE_ARP)
+    view.setUint16(14 + 6, 1)
+    view.setUint32(14 + 14, 0x0a00_0001)
+    view.setUint32(14 + 24, 0x0a00_0002)
+  })
+  t.equal(printFrame(arp), 'ARP who-has 10.0.0.2 tell 10.0.0.1')
+  arp.view.setUint16(20, 2)
+  t.equal(printFrame(arp), 'ARP reply 10.0.0.1')
+  t.equal(printFrame(link(pfc.BYTES, view => pfc.write(view, 0, 1, 0b1000, 0xffff))), 'PFC p3 65535')
+  const unknown = link(60, view => ethernet.write(view, 0, 2, 1, 0x88cc))
+  t.equal(printFrame(unknown), '00:00:00:00:00:01 > 00:00:00:00:00:02 type 0x88cc, length 60')
+  t.equal(
+    roce({}, (v, f) => ipv4.setProtocol(v, f.l3, 6)),
+    'IP 10.99.0.1 > 10.99.0.2 ect0: TCP, length 24',
+  )
+  t.equal(
+    roce({}, (v, f) => udp.setDestinationPort(v, f.l4, 53)),
+    'IP 10.99.0.1.49443 > 10.99.0.2.53 ect0: UDP, length 16',
+  )
+  t.match(
+    roce({}, (v, f) => v.setUint16(f.l3 + 6, 0x2010)),
+    /^IP 10.99.0.1 > 10.99.0.2 ect0 frag 128: UDP, length 24$/,
+  )
+})
+
+t.test('VXLAN shows the frame within, to a bounded depth', async t => {
+  const wrap = (inner: Frame) =>
+    link(50 + inner.length, view => {
+      const frameBytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+      ethernet.write(view, 0, 2, 1, ethernet.TYPE_IPV4)
+      ipv4.write(view, 14, 0, 36 + inner.length, 0, true, 64, 17, 0x7f00_0001, 0x7f00_0001)
+      udp.write(view, 34, 5000, udp.PORT_VXLAN, 16 + inner.length)
+      vxlan.write(view, 42, 77)
+      frameBytes.set(inner.bytes.subarray(0, inner.length), 50)
+    })
+  let frame = buildRoce(PLAIN)
+  const plain = printFrame(frame)
+  frame = wrap(frame)
+  t.equal(printFrame(frame), `IP 127.0.0.1.5000 > 127.0.0.1.4789: VXLAN vni 77 | ${plain}`)
+  for (let i = 0; i < 10; i++) frame = wrap(frame)
+  t.equal(printFrame(frame).split('VXLAN').length - 1, 5)
+})
