@@ -9,6 +9,7 @@ import type { PortOptions } from './core/egress-port.js'
 import { Graph } from './core/graph.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
+import type { PortCaptures } from './port-captures.js'
 
 export interface FabricOptions {
   pool: FramePool
@@ -16,6 +17,8 @@ export interface FabricOptions {
   random: () => number
   /** Time at which the network begins. Default 0. */
   startNs?: Nanos
+  /** Of every switch port. Default: nothing is captured. */
+  captures?: PortCaptures
 }
 
 /**
@@ -47,7 +50,8 @@ export class Fabric {
         }),
     )
     route(scenario, this.switches)
-    for (const sw of this.switches) this.#ids.set(sw.name, this.network.addNode(sw))
+    for (const sw of this.switches)
+      this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
   }
 

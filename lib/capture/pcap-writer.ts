@@ -1,7 +1,7 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
+import { ByteSink } from './byte-sink.js'
 import { LinkType, PACKET_BYTES_MAX } from './captured-packet.js'
 import { FILE_HEADER_BYTES, MAGIC_NANOSECONDS, RECORD_HEADER_BYTES } from './pcap-reader.js'
 
@@ -20,79 +20,56 @@ export interface PcapWriterOptions {
  * is not materialised is written as a packet cut at the snap length. Errors are WEIR_NO_FILE.
  */
 export class PcapWriter {
-  readonly #path: string
-  readonly #fd: number
+  readonly #sink: ByteSink
   readonly #snapBytes: number
   readonly #epochSeconds: number
-  readonly #buffer = Buffer.alloc(BUFFER_BYTES)
-  #used = 0
-  #open = true
 
   /** Creates or replaces the file. */
   constructor(path: string, options: PcapWriterOptions = {}) {
-    const snapBytes = options.snapBytes ?? 65_535
-    if (!Number.isInteger(snapBytes) || snapBytes < 64 || snapBytes > 65_535) {
-      throw new WeirError('WEIR_BAD_ARGUMENT', `pcap writer: snapBytes is 64 to 65535, not ${snapBytes}`)
-    }
-    this.#path = path
-    this.#snapBytes = snapBytes
+    this.#snapBytes = checkSnapBytes(options.snapBytes)
     this.#epochSeconds = options.epochSeconds ?? 0
-    this.#fd = this.#guard(() => openSync(path, 'w'))
+    this.#sink = new ByteSink(path, BUFFER_BYTES)
     this.#writeFileHeader()
   }
 
   /** Appends a frame. Its time must not be before the epoch; seconds are taken modulo 2^32. */
   write(now: Nanos, frame: Frame): void {
-    if (!this.#open) throw new WeirError('WEIR_BAD_STATE', `pcap writer: ${this.#path} is closed`)
     const bytes = Math.min(frame.length, this.#snapBytes)
-    if (this.#used + RECORD_HEADER_BYTES + bytes > BUFFER_BYTES) this.flush()
+    let at = this.#sink.reserve(RECORD_HEADER_BYTES + bytes)
+    const { buffer } = this.#sink
     const seconds = Math.floor(now / SECOND_NS)
-    let at = this.#used
-    at = this.#buffer.writeUInt32LE((this.#epochSeconds + seconds) >>> 0, at)
-    at = this.#buffer.writeUInt32LE(Math.floor(now - seconds * SECOND_NS), at)
-    at = this.#buffer.writeUInt32LE(bytes, at)
-    at = this.#buffer.writeUInt32LE(frame.wireLength, at)
-    frame.bytes.copy(this.#buffer, at, 0, bytes)
-    this.#used = at + bytes
+    at = buffer.writeUInt32LE((this.#epochSeconds + seconds) >>> 0, at)
+    at = buffer.writeUInt32LE(Math.floor(now - seconds * SECOND_NS), at)
+    at = buffer.writeUInt32LE(bytes, at)
+    at = buffer.writeUInt32LE(frame.wireLength, at)
+    frame.bytes.copy(buffer, at, 0, bytes)
   }
 
   /** Hands what is buffered to the operating system. */
   flush(): void {
-    this.#guard(() => {
-      for (let at = 0; at < this.#used; ) at += writeSync(this.#fd, this.#buffer, at, this.#used - at)
-    })
-    this.#used = 0
+    this.#sink.flush()
   }
 
   /** Flushes and closes; may be called again. */
   close(): void {
-    if (!this.#open) return
-    this.#open = false
-    try {
-      this.flush()
-    } finally {
-      closeSync(this.#fd)
-    }
+    this.#sink.close()
   }
 
   #writeFileHeader(): void {
-    const header = this.#buffer
-    header.writeUInt32LE(MAGIC_NANOSECONDS, 0)
-    header.writeUInt16LE(2, 4)
-    header.writeUInt16LE(4, 6)
-    header.writeUInt32LE(0, 8)
-    header.writeUInt32LE(0, 12)
-    header.writeUInt32LE(PACKET_BYTES_MAX, 16)
-    header.writeUInt32LE(LinkType.ETHERNET, 20)
-    this.#used = FILE_HEADER_BYTES
+    const at = this.#sink.reserve(FILE_HEADER_BYTES)
+    const header = this.#sink.buffer
+    header.writeUInt32LE(MAGIC_NANOSECONDS, at)
+    header.writeUInt16LE(2, at + 4)
+    header.writeUInt16LE(4, at + 6)
+    header.writeUInt32LE(0, at + 8)
+    header.writeUInt32LE(0, at + 12)
+    header.writeUInt32LE(PACKET_BYTES_MAX, at + 16)
+    header.writeUInt32LE(LinkType.ETHERNET, at + 20)
   }
+}
 
-  #guard<T>(operation: () => T): T {
-    try {
-      return operation()
-    } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? String(error)
-      throw new WeirError('WEIR_NO_FILE', `cannot write ${this.#path}: ${reason}`, { cause: error })
-    }
-  }
+/** Default: all of a frame. Throws WEIR_BAD_ARGUMENT. */
+export function checkSnapBytes(snapBytes = 65_535): number {
+  if (Number.isInteger(snapBytes) && snapBytes >= 64 && snapBytes <= 65_535) return snapBytes
+  throw new WeirError('WEIR_BAD_ARGUMENT', `capture: snapBytes is 64 to 65535, not ${snapBytes}`)
 }

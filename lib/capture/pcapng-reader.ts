@@ -9,16 +9,16 @@ import { type CapturedPacket, PACKET_BYTES_MAX } from './captured-packet.js'
 import { bad } from './pcap-reader.js'
 
 export const BLOCK_SECTION = 0x0a0d0d0a
-const BLOCK_INTERFACE = 1
+export const BLOCK_INTERFACE = 1
 const BLOCK_SIMPLE_PACKET = 3
-const BLOCK_ENHANCED_PACKET = 6
+export const BLOCK_ENHANCED_PACKET = 6
 
-const BYTE_ORDER_MAGIC = 0x1a2b3c4d
+export const BYTE_ORDER_MAGIC = 0x1a2b3c4d
 const BLOCK_BYTES_MAX = 16 << 20
 const INTERFACES_MAX = 4096
 
-const OPTION_END = 0
-const OPTION_TSRESOL = 9
+export const OPTION_END = 0
+export const OPTION_TSRESOL = 9
 const OPTION_TSOFFSET = 14
 
 interface CaptureInterface {

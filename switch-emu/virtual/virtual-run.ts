@@ -12,6 +12,7 @@ import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Fabric, linksOf } from '../fabric.js'
+import { type CaptureOptions, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
 import { makeResult } from '../report.js'
@@ -30,6 +31,8 @@ const STEPS_A_REPORT = 20_000
 export interface VirtualRunOptions {
   /** Of every random choice; default: the scenario's. */
   seed?: number
+  /** Captures every switch port; their time 0 is that of the network, before the connections are made. */
+  captures?: Omit<CaptureOptions, 'epochNs'>
   /** Called now and then: time of the run, and flows that have ended of all. */
   onProgress?: (timeNs: Nanos, done: number, flows: number) => void
 }
@@ -50,6 +53,7 @@ export class VirtualRun {
   readonly #seed: number
   readonly #options: VirtualRunOptions
   readonly #pool = new FramePool(FRAMES_MAX, HEADER_SLOT_BYTES)
+  readonly #captures: PortCaptures | undefined
   readonly #fabric: Fabric
   readonly #hosts = new Map<string, VirtualHost>()
   readonly #agenda = new Agenda()
@@ -70,13 +74,31 @@ export class VirtualRun {
     this.#options = options
     const random = new Random(this.#seed)
     const marking = random.fork('marking')
-    this.#fabric = new Fabric(scenario, { pool: this.#pool, random: () => marking.next() })
+    this.#captures = options.captures && new PortCaptures(scenario, options.captures)
+    this.#fabric = new Fabric(scenario, {
+      pool: this.#pool,
+      random: () => marking.next(),
+      captures: this.#captures,
+    })
     this.#plan = expandTraffic(scenario, options.seed)
     for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
   }
 
   run(): RunResult {
+    try {
+      return this.#run()
+    } finally {
+      this.#captures?.close()
+    }
+  }
+
+  /** When the traffic began, on the network's clock: zero of the result's times, not of the captures'. */
+  get startNs(): Nanos {
+    return this.#t0
+  }
+
+  #run(): RunResult {
     const began = performance.now()
     this.#connectAll()
     const network = this.#fabric.network

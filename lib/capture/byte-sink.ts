@@ -1,0 +1,59 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { WeirError } from '../errors.js'
+
+/**
+ * A file written from front to back through one buffer of fixed size. What is written at a time is whole: between
+ * `reserve` and the next one the caller fills in what it asked for, so that a process that is killed leaves a file
+ * that ends at the end of a record. Errors are WEIR_NO_FILE.
+ */
+export class ByteSink {
+  readonly buffer: Buffer
+  readonly #path: string
+  readonly #fd: number
+  #used = 0
+  #open = true
+
+  /** Creates or replaces the file. @param bufferBytes the longest record at least */
+  constructor(path: string, bufferBytes: number) {
+    this.#path = path
+    this.#fd = this.#guard(() => openSync(path, 'w'))
+    this.buffer = Buffer.alloc(bufferBytes)
+  }
+
+  /** Index in `buffer` of the next `bytes` bytes, which count as written. Throws WEIR_BAD_STATE after `close`. */
+  reserve(bytes: number): number {
+    if (!this.#open) throw new WeirError('WEIR_BAD_STATE', `capture: ${this.#path} is closed`)
+    if (this.#used + bytes > this.buffer.length) this.flush()
+    const at = this.#used
+    this.#used += bytes
+    return at
+  }
+
+  /** Hands what is buffered to the operating system. */
+  flush(): void {
+    this.#guard(() => {
+      for (let at = 0; at < this.#used; ) at += writeSync(this.#fd, this.buffer, at, this.#used - at)
+    })
+    this.#used = 0
+  }
+
+  /** Flushes and closes; may be called again. */
+  close(): void {
+    if (!this.#open) return
+    this.#open = false
+    try {
+      this.flush()
+    } finally {
+      closeSync(this.#fd)
+    }
+  }
+
+  #guard<T>(operation: () => T): T {
+    try {
+      return operation()
+    } catch (error) {
+      const reason = (error as NodeJS.ErrnoException).code ?? String(error)
+      throw new WeirError('WEIR_NO_FILE', `cannot write ${this.#path}: ${reason}`, { cause: error })
+    }
+  }
+}

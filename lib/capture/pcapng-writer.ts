@@ -1,0 +1,140 @@
+/**
+ * Writer of pcapng (draft-ietf-opsawg-pcapng): one section, one Ethernet interface, and an enhanced packet block for
+ * each frame, with its time in nanoseconds and its direction.
+ */
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import { ByteSink } from './byte-sink.js'
+import { LinkType } from './captured-packet.js'
+import { checkSnapBytes } from './pcap-writer.js'
+import {
+  BLOCK_ENHANCED_PACKET,
+  BLOCK_INTERFACE,
+  BLOCK_SECTION,
+  BYTE_ORDER_MAGIC,
+  OPTION_END,
+  OPTION_TSRESOL,
+} from './pcapng-reader.js'
+
+/** Holds the longest packet's block, and lets a network of hundreds of ports be captured at once. */
+const BUFFER_BYTES = 72 * 1024
+const OPTION_USER_APPLICATION = 4
+const OPTION_INTERFACE_NAME = 2
+const OPTION_INTERFACE_SPEED = 8
+const OPTION_PACKET_FLAGS = 2
+/** Block head, packet head, flags, end of options, block tail. */
+const PACKET_OVERHEAD_BYTES = 8 + 20 + 8 + 4 + 4
+const TWO_32 = 0x1_0000_0000
+
+/** Values of a packet's direction (section 4.3.1, flags word). */
+export const Direction = { RECEIVED: 1, SENT: 2 } as const
+export type Direction = (typeof Direction)[keyof typeof Direction]
+
+export interface PcapngWriterOptions {
+  /** Name of the interface, as Wireshark shows it. */
+  interfaceName: string
+  /** Of the interface, bit/s. */
+  rateBps: number
+  /** Bytes kept of each frame, 64 to 65,535. Default: all. */
+  snapBytes?: number
+  /** Nanoseconds since 1970 that `now` = 0 stands for. Default 0. */
+  epochNs?: bigint
+}
+
+/**
+ * Writes the frames of one port. Memory is one buffer of fixed size; what has left it is a valid file, whenever the
+ * process ends. A frame whose payload is not materialised is written as a packet cut short. Errors are WEIR_NO_FILE.
+ */
+export class PcapngWriter {
+  readonly #sink: ByteSink
+  readonly #snapBytes: number
+  readonly #epochHigh: number
+  readonly #epochLow: number
+
+  /** Creates or replaces the file. */
+  constructor(path: string, options: PcapngWriterOptions) {
+    this.#snapBytes = checkSnapBytes(options.snapBytes)
+    const epochNs = options.epochNs ?? 0n
+    this.#epochHigh = Number(epochNs >> 32n)
+    this.#epochLow = Number(epochNs & 0xffff_ffffn)
+    this.#sink = new ByteSink(path, BUFFER_BYTES)
+    this.#writeHead(options)
+    // The file can be opened from now on, however little comes.
+    this.#sink.flush()
+  }
+
+  /** Appends a frame. Throws WEIR_BAD_STATE after `close`. */
+  write(now: Nanos, frame: Frame, direction: Direction): void {
+    const bytes = Math.min(frame.length, this.#snapBytes)
+    const padded = (bytes + 3) & ~3
+    const total = PACKET_OVERHEAD_BYTES + padded
+    let at = this.#sink.reserve(total)
+    const { buffer } = this.#sink
+    const wholeNs = Math.floor(now)
+    const high = Math.floor(wholeNs / TWO_32)
+    const low = this.#epochLow + (wholeNs - high * TWO_32)
+    at = buffer.writeUInt32LE(BLOCK_ENHANCED_PACKET, at)
+    at = buffer.writeUInt32LE(total, at)
+    at = buffer.writeUInt32LE(0, at)
+    at = buffer.writeUInt32LE((this.#epochHigh + high + (low >= TWO_32 ? 1 : 0)) >>> 0, at)
+    at = buffer.writeUInt32LE(low % TWO_32, at)
+    at = buffer.writeUInt32LE(bytes, at)
+    at = buffer.writeUInt32LE(frame.wireLength, at)
+    frame.bytes.copy(buffer, at, 0, bytes)
+    buffer.fill(0, at + bytes, at + padded)
+    at += padded
+    at = buffer.writeUInt16LE(OPTION_PACKET_FLAGS, at)
+    at = buffer.writeUInt16LE(4, at)
+    at = buffer.writeUInt32LE(direction, at)
+    at = buffer.writeUInt32LE(OPTION_END, at)
+    buffer.writeUInt32LE(total, at)
+  }
+
+  /** Hands what is buffered to the operating system. */
+  flush(): void {
+    this.#sink.flush()
+  }
+
+  /** Flushes and closes; may be called again. */
+  close(): void {
+    this.#sink.close()
+  }
+
+  #writeHead(options: PcapngWriterOptions): void {
+    const section = Buffer.alloc(16)
+    section.writeUInt32LE(BYTE_ORDER_MAGIC, 0)
+    section.writeUInt16LE(1, 4) // version 1.0
+    section.fill(0xff, 8) // of unknown length
+    this.#writeBlock(BLOCK_SECTION, [section, option(OPTION_USER_APPLICATION, Buffer.from('weir'))])
+    const described = Buffer.alloc(8)
+    described.writeUInt16LE(LinkType.ETHERNET, 0)
+    described.writeUInt32LE(this.#snapBytes, 4)
+    const speed = Buffer.alloc(8)
+    speed.writeBigUInt64LE(BigInt(Math.round(options.rateBps)))
+    this.#writeBlock(BLOCK_INTERFACE, [
+      described,
+      option(OPTION_INTERFACE_NAME, Buffer.from(options.interfaceName)),
+      option(OPTION_INTERFACE_SPEED, speed),
+      option(OPTION_TSRESOL, Buffer.from([9])), // 10^-9 s
+    ])
+  }
+
+  #writeBlock(type: number, parts: readonly Buffer[]): void {
+    const body = Buffer.concat([...parts, Buffer.alloc(4)]) // the end of the options
+    const at = this.#sink.reserve(12 + body.length)
+    const { buffer } = this.#sink
+    buffer.writeUInt32LE(type, at)
+    buffer.writeUInt32LE(12 + body.length, at + 4)
+    body.copy(buffer, at + 8)
+    buffer.writeUInt32LE(12 + body.length, at + 8 + body.length)
+  }
+}
+
+/** Code, length, value, and padding to 4 bytes. */
+function option(code: number, value: Buffer): Buffer {
+  const bytes = Buffer.alloc(4 + Math.ceil(value.length / 4) * 4)
+  bytes.writeUInt16LE(code, 0)
+  bytes.writeUInt16LE(value.length, 2)
+  value.copy(bytes, 4)
+  return bytes
+}

@@ -1,0 +1,41 @@
+import { Direction, type PcapngWriter } from '../lib/capture/pcapng-writer.js'
+import type { Frame } from '../lib/frame/frame.js'
+import type { Node } from '../lib/frame/node.js'
+import type { Nanos } from '../lib/time/nanos.js'
+
+/**
+ * Stands around a switch, or any node, and writes every frame that passes one of its ports to that port's capture,
+ * both ways, in the order of their times: a frame that comes in when its last bit has arrived, one that goes out when
+ * its first bit leaves, with the telemetry and marks that it leaves with. A node that is not captured has none of
+ * this around it and pays nothing.
+ */
+export class CaptureTap implements Node {
+  readonly #inner: Node
+  readonly #writers: readonly PcapngWriter[]
+
+  /** @param writers one for every port, by number; they stay the caller's to close */
+  constructor(inner: Node, writers: readonly PcapngWriter[]) {
+    this.#inner = inner
+    this.#writers = writers
+  }
+
+  onFrame(now: Nanos, port: number, frame: Frame): void {
+    // Before the node: it may drop the frame, or count a hop in it.
+    this.#writers[port]!.write(now, frame, Direction.RECEIVED)
+    this.#inner.onFrame(now, port, frame)
+  }
+
+  onTimeout(now: Nanos): void {
+    this.#inner.onTimeout(now)
+  }
+
+  nextTimeout(): Nanos {
+    return this.#inner.nextTimeout()
+  }
+
+  pollTransmit(now: Nanos): Frame | null {
+    const frame = this.#inner.pollTransmit(now)
+    if (frame !== null) this.#writers[frame.port]!.write(now, frame, Direction.SENT)
+    return frame
+  }
+}
