@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { runSwitchProcess } from '../../switch-emu/overlay/switch-process.js'
+import { runOverlaySwitchProcess } from '../../switch-emu/overlay/switch-process.js'
 
 /** `weir internal …`: processes that other commands start. Not for people. */
 export function internalCommand(): Command {
@@ -7,6 +7,6 @@ export function internalCommand(): Command {
     new Command('switch')
       .description('the switches of an overlay lab')
       .argument('<folder>', 'the lab’s; removed in the end')
-      .action((folder: string) => runSwitchProcess(folder)),
+      .action((folder: string) => runOverlaySwitchProcess(folder)),
   )
 }

@@ -7,10 +7,12 @@ import { WeirError } from '../../lib/errors.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { linksOf } from '../fabric.js'
-import { Child } from './child.js'
+import { Child } from '../real-time/child.js'
+import type { SwitchReport } from '../real-time/real-time-fabric.js'
+import { SwitchClient } from '../real-time/switch-client.js'
 import { freePorts } from './free-ports.js'
-import type { HostLink, OverlayReport } from './overlay-switch.js'
-import { SwitchClient } from './switch-client.js'
+import type { OverlayStart } from './overlay-messages.js'
+import type { HostLink } from './overlay-switch.js'
 
 const LOOPBACK = '127.0.0.1'
 /** Bring-ups that are tried when a port that was free is taken meanwhile. */
@@ -39,7 +41,7 @@ export class Lab {
   /** Rejects when a process of the lab ends by itself; never resolves. */
   readonly failed: Promise<never>
   readonly #children: Child[] = []
-  #switch!: SwitchClient
+  #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
   #isDown = false
   readonly #onExit = () => this.#abandon()
@@ -90,7 +92,7 @@ export class Lab {
     return await this.#switch.ask({ type: 'ports' }, 'ports')
   }
 
-  async report(): Promise<OverlayReport> {
+  async report(): Promise<SwitchReport> {
     return (await this.#switch.ask({ type: 'report' }, 'report')).report
   }
 

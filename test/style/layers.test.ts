@@ -15,7 +15,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/traffic', 'lib/transfer', 'lib/client'],
   ['lib/daemon', 'lib/index'],
   ['switch-emu'],
-  ['switch-emu/virtual', 'switch-emu/overlay'],
+  ['switch-emu/real-time'],
+  ['switch-emu/virtual', 'switch-emu/overlay', 'switch-emu/veth'],
   ['bench', 'bin'],
 ]
 const LINES_MAX = 400

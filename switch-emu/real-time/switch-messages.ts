@@ -1,14 +1,13 @@
-import type { Endpoint } from '../../lib/io/vxlan-socket.js'
 import type { PortResult } from '../../lib/scenario/result.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
-import type { HostLink, OverlayReport } from './overlay-switch.js'
+import type { SwitchReport } from './real-time-fabric.js'
 
 /**
- * What the lab and its switch process say to each other over the IPC channel of child_process. The lab asks one
- * question at a time; each is answered by one message.
+ * What a lab and its switch process say to each other over the IPC channel of child_process. The lab asks one
+ * question at a time; each is answered by one message. The first question is `start`, which says what the
+ * process's links are made of: see the messages of the overlay and of veth. The process ends when the channel
+ * closes.
  */
-export type SwitchRequest =
-  | { type: 'start'; scenario: Scenario; local: Endpoint; links: HostLink[] }
+export type SwitchQuestion =
   /** Counting starts anew. */
   | { type: 'begin' }
   /** The ports since `begin`, and what their queues hold now. */
@@ -22,5 +21,5 @@ export type SwitchReply =
   | { type: 'started' }
   | { type: 'begun' }
   | { type: 'ports'; ports: PortResult[]; queueBytes: number[] }
-  | { type: 'report'; report: OverlayReport }
+  | { type: 'report'; report: SwitchReport }
   | { type: 'error'; code: string; message: string }

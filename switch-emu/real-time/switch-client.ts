@@ -1,11 +1,14 @@
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
 import type { Child } from './child.js'
-import type { SwitchReply, SwitchRequest } from './switch-messages.js'
+import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
 
 type ReplyOf<K extends SwitchReply['type']> = Extract<SwitchReply, { type: K }>
 
-/** The lab's end of the channel to the switch process: one question at a time. */
-export class SwitchClient {
+/**
+ * The lab's end of the channel to the switch process: one question at a time. `Start` is the first of them,
+ * which each kind of switch process has of its own.
+ */
+export class SwitchClient<Start extends { type: 'start' }> {
   readonly #child: Child
   #waiting: { resolve: (reply: SwitchReply) => void; reject: (error: WeirError) => void } | null = null
   #turn: Promise<unknown> = Promise.resolve()
@@ -28,7 +31,7 @@ export class SwitchClient {
   }
 
   /** Asks, and resolves with the answer of that type. Throws what the switch process reports. */
-  async ask<K extends SwitchReply['type']>(request: SwitchRequest, answer: K): Promise<ReplyOf<K>> {
+  async ask<K extends SwitchReply['type']>(request: Start | SwitchQuestion, answer: K): Promise<ReplyOf<K>> {
     const asked = this.#turn.then(() => this.#ask(request))
     this.#turn = asked.catch(() => {})
     const reply = await asked
@@ -37,7 +40,7 @@ export class SwitchClient {
     throw new WeirError('WEIR_PROTOCOL', `the switch process answered ${reply.type} to ${request.type}`)
   }
 
-  #ask(request: SwitchRequest): Promise<SwitchReply> {
+  #ask(request: Start | SwitchQuestion): Promise<SwitchReply> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
       if (this.#child.running && this.#child.process.connected) this.#child.process.send(request)

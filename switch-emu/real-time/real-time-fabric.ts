@@ -1,0 +1,183 @@
+import { WeirError } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import type { PortResult, Series } from '../../lib/scenario/result.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import { Random } from '../../lib/sim/random.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { Fabric, linksOf, type NodeLink } from '../fabric.js'
+import type { PortCaptures } from '../port-captures.js'
+import { portResults } from '../port-results.js'
+import { PortSampler } from '../port-sampler.js'
+import { Attachment } from './attachment.js'
+
+export interface RealTimeFabricOptions {
+  scenario: Scenario
+  pool: FramePool
+  /** The host that each link leads to; every host of the scenario has one. */
+  hosts: readonly string[]
+  startNs: Nanos
+  /** Of every switch port; the caller closes them. Default: nothing is captured. */
+  captures?: PortCaptures
+  /** Takes a frame that has arrived at the host of that link, and owns it. */
+  deliver: (link: number, frame: Frame) => void
+}
+
+/** The ports, and what the queue of each holds. */
+export interface Ports {
+  ports: PortResult[]
+  queueBytes: number[]
+}
+
+/** What happened since `begin`. */
+export interface SwitchReport {
+  nowNs: Nanos
+  ports: PortResult[]
+  series: Record<string, Series>
+  /** Events of the emulated network. */
+  events: number
+  /** Frames lost between the processes, not by the emulated network: 0 unless the machine is overloaded. */
+  lostFrames: number
+}
+
+/**
+ * The network of a scenario between real hosts, whatever carries their frames: virtual time caught up to the
+ * real clock. The driver may wake late, but departures, queues and stamps fall on the exact timeline. It holds
+ * no clock and no socket.
+ */
+export class RealTimeFabric {
+  readonly #scenario: Scenario
+  readonly #fabric: Fabric
+  readonly #attachments: Attachment[] = []
+  readonly #ids: number[] = []
+  /** By link: 1 if frames have come in that the network has not taken. */
+  readonly #dirty: Uint8Array
+  #anyDirty = false
+  #sampler: PortSampler
+  #eventsBefore = 0
+  /** The shortest delay of a host's link: what happens in the network reaches no host before. */
+  readonly #lookaheadNs: Nanos
+
+  /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT when the hosts' links are not one for each. */
+  constructor(options: RealTimeFabricOptions) {
+    const { scenario, pool, hosts, startNs, captures } = options
+    const random = new Random(scenario.seed).fork('marking')
+    this.#scenario = scenario
+    this.#fabric = new Fabric(withoutHostDelays(scenario), {
+      pool,
+      random: () => random.next(),
+      startNs,
+      captures,
+    })
+    this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))
+    this.#dirty = new Uint8Array(hosts.length)
+    for (const [link, host] of hosts.entries()) {
+      const { rateBps, delayNs } = hostLink(scenario, host)
+      const deliver = (frame: Frame) => options.deliver(link, frame)
+      const attachment = new Attachment({ pool, rateBps, delayNs, deliver })
+      this.#attachments.push(attachment)
+      this.#ids.push(this.#fabric.attach(host, attachment))
+    }
+    for (const { name } of scenario.hosts) {
+      if (!hosts.includes(name)) {
+        throw new WeirError('WEIR_BAD_ARGUMENT', `switch: host ${name} has no link; give it one`)
+      }
+    }
+    this.#sampler = new PortSampler(scenario, this.#fabric.switches, startNs)
+    this.#fabric.resetWindow(startNs)
+  }
+
+  /** A frame has come from the host of that link at `now`. Call `runUntil` after the last one. */
+  inject(now: Nanos, link: number, frame: Frame): void {
+    this.#attachments[link]!.inject(now, frame)
+    this.#dirty[link] = 1
+    this.#anyDirty = true
+  }
+
+  /** Catches up to `now`, and delivers what has arrived at the hosts by then. */
+  runUntil(now: Nanos): void {
+    this.#takeInjected()
+    const { network } = this.#fabric
+    const sampler = this.#sampler
+    for (let at = sampler.nextTimeout(); at <= now; at = sampler.nextTimeout()) {
+      network.runUntil(at)
+      sampler.sample(at)
+    }
+    network.runUntil(now)
+    for (const attachment of this.#attachments) attachment.deliverUntil(now)
+  }
+
+  /** Until when nothing can arrive at a host, or NEVER. */
+  nextDeadline(): Nanos {
+    // Only what leaves the process needs it awake: the rest, samples too, is caught up with, exactly, later.
+    let deadline = this.#fabric.network.nextEventNs() + this.#lookaheadNs
+    for (const attachment of this.#attachments) deadline = Math.min(deadline, attachment.nextDelivery())
+    return deadline
+  }
+
+  /** Starts a new window: what `report` says counts from here. */
+  begin(now: Nanos): void {
+    this.runUntil(now)
+    this.#fabric.resetWindow(now)
+    this.#sampler = new PortSampler(this.#scenario, this.#fabric.switches, now)
+    this.#eventsBefore = this.#fabric.network.events
+  }
+
+  /** @param portDrops frames that the ports to the hosts have dropped */
+  report(now: Nanos, portDrops: number): SwitchReport {
+    this.runUntil(now)
+    return {
+      nowNs: now,
+      ports: portResults(this.#scenario, this.#fabric.switches, now),
+      series: this.#sampler.series(),
+      events: this.#fabric.network.events - this.#eventsBefore,
+      lostFrames: portDrops + this.#attachments.reduce((sum, { drops }) => sum + drops, 0),
+    }
+  }
+
+  /** What the ports did so far, and what the queue of each holds now, in the same order. */
+  ports(now: Nanos): Ports {
+    this.runUntil(now)
+    const { switches } = this.#fabric
+    return {
+      ports: portResults(this.#scenario, switches, now),
+      queueBytes: switches.flatMap(sw => sw.ports.map(port => port.queueBytes)),
+    }
+  }
+
+  /** Gives back the frames at the hosts' ends. */
+  close(): void {
+    for (const attachment of this.#attachments) attachment.close()
+  }
+
+  /**
+   * Lets the network have what came in. It does not run while frames come in, so its time is before their
+   * arrival, and everything happens in the order of its times.
+   */
+  #takeInjected(): void {
+    if (!this.#anyDirty) return
+    this.#anyDirty = false
+    for (let link = 0; link < this.#dirty.length; link++) {
+      if (this.#dirty[link] === 0) continue
+      this.#dirty[link] = 0
+      this.#fabric.network.kick(this.#ids[link]!)
+    }
+  }
+}
+
+/** The one link of a host. */
+function hostLink(scenario: Scenario, host: string): NodeLink {
+  const [link, ...others] = linksOf(scenario, host)
+  const toSwitch = scenario.switches.some(({ name }) => name === link?.peer.node)
+  if (link !== undefined && toSwitch && others.length === 0) return link
+  throw new WeirError('WEIR_BAD_SCENARIO', `switch: host ${host} needs exactly one link, to a switch`)
+}
+
+/** The attachments keep the delays of the hosts' links. */
+function withoutHostDelays(scenario: Scenario): Scenario {
+  const hosts = new Set(scenario.hosts.map(host => host.name))
+  const links = scenario.links.map(link =>
+    hosts.has(link.a.node) || hosts.has(link.b.node) ? { ...link, delayNs: 0 } : link,
+  )
+  return { ...scenario, links }
+}

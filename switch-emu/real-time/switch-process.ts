@@ -1,0 +1,89 @@
+import { rmSync } from 'node:fs'
+import { WeirError } from '../../lib/errors.js'
+import type { Ports, SwitchReport } from './real-time-fabric.js'
+import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
+
+/** The switches of a scenario while they run, whatever their links are made of. */
+export interface RunningSwitch {
+  /** Starts a new window: what `report` says counts from here. */
+  begin(): void | Promise<void>
+  /** What the ports did so far, and what the queue of each holds now. */
+  ports(): Ports | Promise<Ports>
+  report(): SwitchReport | Promise<SwitchReport>
+  close(): Promise<void>
+}
+
+/**
+ * The body of a switch process: it does what its parent asks over the IPC channel, and ends when that channel
+ * closes, so that it never outlives its lab. Resolves after that.
+ *
+ * @param folder the lab's, which is removed in the end
+ * @param open brings the switches up; `fail` is for a defect that stops them later
+ */
+export async function runSwitchProcess<Start extends { type: 'start' }>(
+  folder: string,
+  open: (start: Start, fail: (error: unknown) => void) => Promise<RunningSwitch>,
+): Promise<void> {
+  if (process.send === undefined) {
+    throw new WeirError('WEIR_BAD_STATE', 'the switch process is started by a lab, not by hand')
+  }
+  const reply = (message: SwitchReply) => {
+    if (process.connected) process.send?.(message)
+  }
+  const disconnected = new Promise<void>(resolve => {
+    process.once('disconnect', resolve)
+    // The lab may have gone while this process came up.
+    if (!process.connected) resolve()
+  })
+  let running: RunningSwitch | null = null
+  let turn = Promise.resolve()
+  process.on('message', (request: Start | SwitchQuestion) => {
+    turn = turn.then(async () => {
+      try {
+        if (isStart(request)) {
+          running = await open(request, fail)
+          reply({ type: 'started' })
+        } else {
+          reply(await answer(running, request))
+        }
+      } catch (error) {
+        reply(asReply(error))
+      }
+    })
+  })
+  reply({ type: 'up' })
+  await disconnected
+  await turn
+  await (running as RunningSwitch | null)?.close()
+  // The lab removes its folder itself, unless it was killed.
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function isStart<Start extends { type: 'start' }>(request: Start | SwitchQuestion): request is Start {
+  return request.type === 'start'
+}
+
+async function answer(running: RunningSwitch | null, request: SwitchQuestion): Promise<SwitchReply> {
+  if (running === null)
+    throw new WeirError('WEIR_BAD_STATE', `switch process: ${request.type} came before start`)
+  switch (request.type) {
+    case 'begin':
+      await running.begin()
+      return { type: 'begun' }
+    case 'ports':
+      return { type: 'ports', ...(await running.ports()) }
+    case 'report':
+      return { type: 'report', report: await running.report() }
+  }
+}
+
+function asReply(error: unknown): SwitchReply {
+  const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
+  return { type: 'error', code, message: error instanceof Error ? error.message : String(error) }
+}
+
+/** A round threw: a defect. The lab sees the process end and says so. */
+function fail(error: unknown): void {
+  process.stderr.write(`weir switch: ${error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  process.exit(1)
+}
