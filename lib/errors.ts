@@ -19,6 +19,7 @@ export const ERROR_CODES = {
   WEIR_DIGEST_MISMATCH: 'the bytes that arrived are not those that were sent',
   WEIR_DAEMON_UNREACHABLE: 'no daemon answers on the control socket',
   WEIR_PROTOCOL: 'a control or transfer message is malformed or came out of turn',
+  WEIR_UNSUPPORTED: 'this machine lacks what the request needs, or forbids it',
   WEIR_INTERNAL: 'a defect in Weir itself',
 } as const
 

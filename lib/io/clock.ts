@@ -5,3 +5,8 @@ import type { Nanos } from '../time/nanos.js'
 export function monotonicNs(): Nanos {
   return Math.round(performance.now() * 1e6)
 }
+
+/** The time of day, in nanoseconds since 1970, at which `monotonicNs` was 0. A later change of the clock does not count. */
+export function clockEpochNs(): bigint {
+  return BigInt(Math.round(performance.timeOrigin * 1e3)) * 1000n
+}

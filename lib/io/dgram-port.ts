@@ -39,6 +39,7 @@ export class DgramPort implements Port {
   readonly mtu: number
   readonly counters = new PortCounters()
   readonly address: string
+  readonly waiter = null
   readonly #pool: FramePool
   readonly #ring: FrameRing
   readonly #rocePort: number
@@ -148,6 +149,9 @@ export class DgramPort implements Port {
       this.#pool.give(frame)
     }
   }
+
+  /** Every frame has been sent at once. */
+  flush(): void {}
 
   onReadable(callback: () => void): void {
     this.#readable = callback

@@ -1,6 +1,7 @@
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { Port, PortCounters } from './port.js'
+import type { Waiter } from './waiter.js'
 
 /** What may happen to each frame that is sent: independent probabilities, 0 to 1. */
 export interface PortFaults {
@@ -42,6 +43,10 @@ export class FaultPort implements Port {
     return this.#inner.receiveBudgetBytes
   }
 
+  get waiter(): Waiter | null {
+    return this.#inner.waiter
+  }
+
   get counters(): PortCounters {
     return this.#inner.counters
   }
@@ -72,6 +77,10 @@ export class FaultPort implements Port {
       this.#release()
     }
     if (copy !== null) this.#inner.transmit(copy)
+  }
+
+  flush(): void {
+    this.#inner.flush()
   }
 
   onReadable(callback: () => void): void {

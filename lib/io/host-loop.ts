@@ -33,6 +33,7 @@ export class HostLoop implements Driven {
       clock: options.clock,
       busyPoll: options.busyPoll,
       spinNs: options.spinNs,
+      waiter: options.port.waiter,
       onError: options.onError ?? throwLater,
     })
     this.#port.onReadable(() => this.#loop.wake())
@@ -73,10 +74,11 @@ export class HostLoop implements Driven {
     let sent = 0
     while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
-      if (frame === null) return received === BATCH_FRAMES
+      if (frame === null) break
       this.#port.transmit(frame)
       sent++
     }
+    this.#port.flush()
     return sent === BATCH_FRAMES || received === BATCH_FRAMES
   }
 

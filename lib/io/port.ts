@@ -1,4 +1,5 @@
 import type { Frame } from '../frame/frame.js'
+import type { Waiter } from './waiter.js'
 
 /**
  * Where frames enter and leave the process. A port is polled: the driver takes frames until `receive` returns
@@ -17,12 +18,16 @@ export interface Port {
   /** Payload bytes in 4 KiB datagrams that can wait unread before the kernel drops: a bound on bytes in flight. */
   readonly receiveBudgetBytes: number
   readonly counters: PortCounters
+  /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
+  readonly waiter: Waiter | null
   /** The next frame that arrived, or null. The caller owns it. */
   receive(): Frame | null
   /** False while as many frames as the port allows are on their way out. */
   canTransmit(): boolean
   /** Sends a frame and owns it from here on. Called when `canTransmit` is false, it drops and counts it. */
   transmit(frame: Frame): void
+  /** No more frames follow for now: sends those that the port has kept back to send them together. */
+  flush(): void
   /** `callback` is called when `receive` has something to give after it had nothing. */
   onReadable(callback: () => void): void
   /** `callback` is called when `canTransmit` turns true after it was false. */

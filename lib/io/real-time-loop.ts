@@ -1,5 +1,6 @@
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { monotonicNs } from './clock.js'
+import type { Waiter } from './waiter.js'
 
 /** What a RealTimeLoop drives. */
 export interface Driven {
@@ -19,6 +20,8 @@ export interface RealTimeLoopOptions {
    * packets' worth. Default 0.
    */
   spinNs?: Nanos
+  /** Sees what comes in, when the event loop does not. Default null. */
+  waiter?: Waiter | null
   /** Called once if a round throws: a defect. The loop has stopped. */
   onError: (error: unknown) => void
 }
@@ -43,6 +46,7 @@ export class RealTimeLoop {
   readonly #busyPoll: boolean
   readonly #spinNs: Nanos
   readonly #onError: (error: unknown) => void
+  readonly #waiter: Waiter | null
   readonly #nap = new Int32Array(new SharedArrayBuffer(4))
   #running = false
   #woken = false
@@ -60,6 +64,7 @@ export class RealTimeLoop {
     this.#clock = options.clock ?? monotonicNs
     this.#busyPoll = options.busyPoll ?? false
     this.#spinNs = options.spinNs ?? 0
+    this.#waiter = options.waiter ?? null
     this.#onError = options.onError
   }
 
@@ -91,12 +96,14 @@ export class RealTimeLoop {
 
   readonly #onImmediate = (): void => {
     this.#immediate = null
-    const deadline = this.#woken ? 0 : this.#driven.nextDeadline()
+    if (!this.#woken && this.#waiter?.wait(0)) this.#woken = true
+    let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
     let now = this.#clock()
-    if (this.#woken) this.#spinUntil = now + this.#spinNs
     if (deadline - now < TIMER_LEAST_NS && deadline > now && !this.#spins(now)) {
       now = this.#napUntil(deadline, now)
+      if (this.#woken) deadline = 0
     }
+    if (this.#woken) this.#spinUntil = now + this.#spinNs
     try {
       if (deadline <= now) this.#runRound(now)
     } catch (error) {
@@ -125,6 +132,7 @@ export class RealTimeLoop {
     const isFar = deadline - now >= TIMER_LEAST_NS
     if (isFar && deadline !== NEVER && !this.#busyPoll) this.#arm(deadline)
     if (!isFar || this.#spins(now)) this.#schedule()
+    else this.#waiter?.arm(this.#onArrival)
   }
 
   #spins(now: Nanos): boolean {
@@ -133,8 +141,10 @@ export class RealTimeLoop {
 
   /** Sleeps a little of the time to the deadline; the next turn of the event loop then looks at the sockets. */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
-    // The thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.
-    Atomics.wait(this.#nap, 0, 0, Math.min(deadline - now, NAP_MOST_NS) / 1e6)
+    const ns = Math.min(deadline - now, NAP_MOST_NS)
+    // Without a waiter the thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.
+    if (this.#waiter === null) Atomics.wait(this.#nap, 0, 0, ns / 1e6)
+    else if (this.#waiter.wait(ns)) this.#woken = true
     return this.#clock()
   }
 
@@ -153,6 +163,8 @@ export class RealTimeLoop {
     this.#timer = null
     this.#timerNs = NEVER
   }
+
+  readonly #onArrival = (): void => this.wake()
 
   readonly #onTimer = (): void => {
     this.#timer = null

@@ -22,6 +22,7 @@ export interface VxlanPortOptions {
 export class VxlanPort implements Port {
   readonly fixedSourcePort = 0
   readonly #ring: FrameRing
+  readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket
   #readable = () => {}
@@ -75,6 +76,9 @@ export class VxlanPort implements Port {
   transmit(frame: Frame): void {
     this.#vxlan.transmit(0, frame)
   }
+
+  /** Every frame has been sent at once. */
+  flush(): void {}
 
   onReadable(callback: () => void): void {
     this.#readable = callback

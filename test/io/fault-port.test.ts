@@ -13,6 +13,7 @@ class NotingPort implements Port {
   readonly fixedSourcePort = 7
   readonly receiveBudgetBytes = 9
   readonly counters = new PortCounters()
+  readonly waiter = null
   readonly sent: number[] = []
   readonly #pool: FramePool
   constructor(pool: FramePool) {
@@ -28,6 +29,7 @@ class NotingPort implements Port {
     this.sent.push(frame.view.getUint32(0))
     this.#pool.give(frame)
   }
+  flush(): void {}
   onReadable(): void {}
   onWritable(): void {}
   async close(): Promise<void> {}

@@ -1,0 +1,123 @@
+import { WeirError } from '../../errors.js'
+import { type Nanos, SECOND } from '../../time/nanos.js'
+import type { Waiter } from '../waiter.js'
+import { type Libc, loadLibc, type Pointer } from './libc.js'
+
+/** `struct pollfd`: descriptor, events asked for, events that happened. */
+const POLLFD_BYTES = 8
+const POLLIN = 1
+const PR_SET_TIMERSLACK = 29
+/**
+ * An armed wait looks up so often, for a process that exits waits for the threads that wait: bounds how long. Idle, that
+ * is 4 system calls a second.
+ */
+const ARMED_MS = 250
+
+/**
+ * Waits for file descriptors by ppoll: on this thread for a short while, or on one of libuv's threads for as long
+ * as nothing happens. The thread's timers are made exact (Linux rounds them up by 50 us otherwise).
+ */
+export class FdWaiter implements Waiter {
+  readonly #libc: Libc = loadLibc()
+  readonly #count: number
+  readonly #fds: PollSet
+  readonly #armedFds: PollSet
+  readonly #timeout = new Timespec(this.#libc)
+  readonly #armedTimeout = new Timespec(this.#libc)
+  readonly #wakeFd: number
+  #callback: (() => void) | null = null
+  #isArmed = false
+  #closed = false
+  #onIdle = () => {}
+
+  /** Throws WEIR_UNSUPPORTED where the calls cannot be made. */
+  constructor(fds: readonly number[]) {
+    this.#wakeFd = this.#libc.eventfd(0, 0)
+    if (this.#wakeFd < 0) {
+      throw new WeirError('WEIR_FULL', `eventfd: error ${this.#libc.errno()}; raise the limit of open files`)
+    }
+    this.#count = fds.length
+    this.#fds = new PollSet(this.#libc, fds)
+    this.#armedFds = new PollSet(this.#libc, [...fds, this.#wakeFd])
+    this.#armedTimeout.set(ARMED_MS * 1e6)
+    this.#libc.prctl(PR_SET_TIMERSLACK, 1)
+  }
+
+  wait(ns: Nanos): boolean {
+    this.#timeout.set(ns)
+    return this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) > 0
+  }
+
+  arm(callback: () => void): void {
+    this.#callback = callback
+    if (!this.#isArmed && !this.#closed) this.#waitElsewhere()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#callback = null
+    if (this.#isArmed) {
+      const idle = new Promise<void>(resolve => {
+        this.#onIdle = resolve
+      })
+      this.#libc.eventfdWrite(this.#wakeFd, 1)
+      await idle
+    }
+    this.#libc.close(this.#wakeFd)
+  }
+
+  #waitElsewhere(): void {
+    this.#isArmed = true
+    const { pointer } = this.#armedFds
+    this.#libc.ppollAsync(pointer, this.#count + 1, this.#armedTimeout.pointer, this.#onWaited)
+  }
+
+  readonly #onWaited = (ready: number): void => {
+    this.#isArmed = false
+    if (this.#closed) {
+      this.#onIdle()
+    } else if (ready === 0) {
+      if (this.#callback !== null) this.#waitElsewhere()
+    } else {
+      const callback = this.#callback
+      this.#callback = null
+      callback?.()
+    }
+  }
+}
+
+/** Descriptors to be waited for until they have something to read, where the kernel sees them. */
+class PollSet {
+  readonly pointer: Pointer
+  readonly #bytes: Uint8Array
+
+  constructor(libc: Libc, fds: readonly number[]) {
+    this.#bytes = new Uint8Array(new SharedArrayBuffer(fds.length * POLLFD_BYTES))
+    const view = new DataView(this.#bytes.buffer)
+    for (const [i, fd] of fds.entries()) {
+      view.setInt32(i * POLLFD_BYTES, fd, true)
+      view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true)
+    }
+    this.pointer = libc.address(this.#bytes)
+  }
+}
+
+/** `struct timespec`, where the kernel sees it. */
+class Timespec {
+  readonly pointer: Pointer
+  readonly #view: DataView
+
+  constructor(libc: Libc) {
+    const bytes = new Uint8Array(new SharedArrayBuffer(16))
+    this.#view = new DataView(bytes.buffer)
+    this.pointer = libc.address(bytes)
+  }
+
+  /** @param ns 0 or more; negative counts as 0 */
+  set(ns: Nanos): void {
+    const seconds = ns > 0 ? Math.floor(ns / SECOND) : 0
+    this.#view.setInt32(0, seconds, true)
+    this.#view.setInt32(8, ns > 0 ? ns - seconds * SECOND : 0, true)
+  }
+}
