@@ -1,0 +1,101 @@
+import { type Nanos, NEVER } from './nanos.js'
+
+/** Priorities of a link, 0 to 7 (IEEE 802.1Q). */
+const PRIORITIES = 8
+
+/**
+ * Until when a peer has told one transmitter to hold each of the eight priorities (the priority-based flow control
+ * of IEEE 802.1Q, clause 36). It knows nothing of frames or queues, and no timer of its own: whoever asks says the time.
+ *
+ * A pause holds from its arrival up to, not including, its end. A new one replaces the old, shorter or longer; a time of
+ * 0 ends it.
+ */
+export class PauseClock {
+  /** Bit p: priority p was paused when last looked at; its pause may have run out since. */
+  #mask = 0
+  readonly #untilNs = new Float64Array(PRIORITIES).fill(-1)
+  readonly #sinceNs = new Float64Array(PRIORITIES)
+  /** Time of pauses that have ended. */
+  readonly #endedNs = new Float64Array(PRIORITIES + 1)
+  /** From where on the pause that holds now has not been added to `#endedNs`; the last entry is for the port. */
+  readonly #countedNs = new Float64Array(PRIORITIES + 1)
+
+  /** True if any priority may be paused: `pausedMask` knows exactly. */
+  get any(): boolean {
+    return this.#mask !== 0
+  }
+
+  /** The peer pauses `priority` for `forNs` from `now` on; 0 resumes it. */
+  pause(now: Nanos, priority: number, forNs: Nanos): void {
+    this.#expire(now)
+    const bit = 1 << priority
+    if (forNs > 0) {
+      if ((this.#mask & bit) === 0) {
+        // A pause that takes over at the very end of another leaves no gap.
+        if (this.#untilNs[priority]! < now) this.#sinceNs[priority] = now
+        this.#countedNs[priority] = now
+        if (this.#mask === 0) this.#countedNs[PRIORITIES] = now
+        this.#mask |= bit
+      }
+      this.#untilNs[priority] = now + forNs
+    } else if ((this.#mask & bit) !== 0) {
+      this.#end(priority, now)
+      if (this.#mask === 0) this.#count(PRIORITIES, now)
+      // Whatever comes next is another pause, even at this instant.
+      this.#untilNs[priority] = -1
+    }
+  }
+
+  /** Bit p: priority p must not begin a frame at `now`. Times must not go back by more than callers can stand. */
+  pausedMask(now: Nanos): number {
+    if (this.#mask !== 0) this.#expire(now)
+    return this.#mask
+  }
+
+  /** When the first of the priorities in `mask` that are paused may go on, or NEVER if none is. */
+  firstExpiry(mask: number): Nanos {
+    let first = NEVER
+    for (let held = this.#mask & mask; held !== 0; held &= held - 1) {
+      first = Math.min(first, this.#untilNs[31 - Math.clz32(held & -held)]!)
+    }
+    return first
+  }
+
+  /** Since when `priority` has been paused without a gap, or NEVER if it is not. */
+  sinceNs(now: Nanos, priority: number): Nanos {
+    return (this.pausedMask(now) >>> priority) & 1 ? this.#sinceNs[priority]! : NEVER
+  }
+
+  /** Time for which `priority` has been paused, up to `now`. */
+  totalNs(now: Nanos, priority: number): Nanos {
+    const holds = (this.pausedMask(now) >>> priority) & 1
+    return this.#endedNs[priority]! + (holds ? now - this.#countedNs[priority]! : 0)
+  }
+
+  /** Time for which at least one priority has been paused, up to `now`. */
+  anyTotalNs(now: Nanos): Nanos {
+    const holds = this.pausedMask(now) !== 0
+    return this.#endedNs[PRIORITIES]! + (holds ? now - this.#countedNs[PRIORITIES]! : 0)
+  }
+
+  #expire(now: Nanos): void {
+    let lastNs = -1
+    for (let left = this.#mask; left !== 0; left &= left - 1) {
+      const priority = 31 - Math.clz32(left & -left)
+      const untilNs = this.#untilNs[priority]!
+      if (untilNs > now) continue
+      this.#end(priority, untilNs)
+      lastNs = Math.max(lastNs, untilNs)
+    }
+    if (lastNs >= 0 && this.#mask === 0) this.#count(PRIORITIES, lastNs)
+  }
+
+  #end(priority: number, atNs: Nanos): void {
+    this.#mask &= ~(1 << priority)
+    this.#count(priority, atNs)
+  }
+
+  #count(column: number, untilNs: Nanos): void {
+    this.#endedNs[column]! += untilNs - this.#countedNs[column]!
+  }
+}

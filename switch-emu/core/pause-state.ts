@@ -1,0 +1,112 @@
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { PauseClock } from '../../lib/time/pause-clock.js'
+import * as pfc from '../../lib/wire/pfc.js'
+import { PRIORITIES } from './shared-buffer.js'
+
+/** What a port does about the pauses that its peer sends for one priority. */
+export const PauseAction = {
+  /** It holds the queue while the pause lasts (802.1Qbb). */
+  OBEY: 0,
+  /** It goes on sending: pauses are noted and have no effect. */
+  FORWARD: 1,
+  /** As FORWARD, and whatever is for this queue is dropped. */
+  DROP: 2,
+} as const
+export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
+
+/**
+ * The pauses that one port has received: which of its egress priorities must wait, and until when. A pause lasts its
+ * quanta times 512 bit times of the port's rate (802.1Q, clause 36), rounded up to a whole nanosecond, from the
+ * arrival of its last bit; the frame that is being sent is finished.
+ *
+ * A watchdog sees here what the peer has said (`sinceNs`, `lastPauseNs`), whether or not it is obeyed, and decides by
+ * `Switch.setPauseAction` whether it is.
+ */
+export class PauseState {
+  readonly #quantumNs: number
+  /** What the peer said, obeyed or not. */
+  readonly #told = new PauseClock()
+  readonly #lastNs = new Float64Array(PRIORITIES).fill(-1)
+  readonly #received = new Float64Array(PRIORITIES)
+  readonly #actions = new Uint8Array(PRIORITIES)
+  /** Bit p: pauses of priority p have an effect, unless a watchdog says otherwise. */
+  readonly #lossless: number
+  #obeyed: number
+
+  /**
+   * @param rateBps of the port, bit/s; @param lossless bit p: PFC is on for priority p. Pauses of other priorities are
+   * noted only.
+   */
+  constructor(rateBps: number, lossless: number) {
+    this.#quantumNs = (pfc.QUANTUM_BITS * 1e9) / rateBps
+    this.#lossless = lossless
+    this.#obeyed = lossless
+  }
+
+  /** A PFC frame says `quanta`, 0 to 65535, for `priority`; 0 resumes. */
+  onPause(now: Nanos, priority: number, quanta: number): void {
+    this.#told.pause(now, priority, Math.ceil(quanta * this.#quantumNs))
+    if (quanta === 0) return
+    this.#received[priority]! += 1
+    this.#lastNs[priority] = now
+  }
+
+  /** Bit p: the queue of priority p must not begin a frame at `now`. */
+  heldMask(now: Nanos): number {
+    return this.#told.any ? this.#told.pausedMask(now) & this.#obeyed : 0
+  }
+
+  /** When the first of the queues in `mask` that are held may go on, or NEVER if none is held. */
+  firstExpiry(mask: number): Nanos {
+    return this.#told.firstExpiry(mask & this.#obeyed)
+  }
+
+  /** True if the peer has paused `priority`, whether or not that is obeyed. */
+  isPaused(now: Nanos, priority: number): boolean {
+    return this.#told.sinceNs(now, priority) !== NEVER
+  }
+
+  /** Since when the peer has paused `priority` without a gap, obeyed or not; NEVER if it is not paused. */
+  sinceNs(now: Nanos, priority: number): Nanos {
+    return this.#told.sinceNs(now, priority)
+  }
+
+  /** When the peer last sent a pause, not a resume, for `priority`; -1 if it never did. */
+  lastPauseNs(priority: number): Nanos {
+    return this.#lastNs[priority]!
+  }
+
+  /** Pauses, without resumes, that have been received for `priority`. */
+  pausesReceived(priority: number): number {
+    return this.#received[priority]!
+  }
+
+  /** Time for which the peer has had `priority` paused, up to `now`. */
+  pausedNs(now: Nanos, priority: number): Nanos {
+    return this.#told.totalNs(now, priority)
+  }
+
+  /** Time for which the peer has had at least one priority paused, up to `now`. */
+  anyPausedNs(now: Nanos): Nanos {
+    return this.#told.anyTotalNs(now)
+  }
+
+  action(priority: number): PauseAction {
+    return this.#actions[priority] as PauseAction
+  }
+
+  /** For `Switch.setPauseAction`, which also sees to the queue. */
+  setAction(priority: number, action: PauseAction): void {
+    this.#actions[priority] = action
+    const bit = 1 << priority
+    if (action === PauseAction.OBEY) this.#obeyed |= bit & this.#lossless
+    else this.#obeyed &= ~bit
+  }
+
+  /** Bit p: what is for the queue of priority p is dropped. */
+  get dropMask(): number {
+    let mask = 0
+    for (let p = 0; p < PRIORITIES; p++) if (this.#actions[p] === PauseAction.DROP) mask |= 1 << p
+    return mask
+  }
+}
