@@ -11,11 +11,15 @@ import { linksOf } from './fabric.js'
 /** Open files at a time: what systems allow a process by default. */
 const PORTS_MAX = 900
 
-export interface CaptureOptions {
+/** Where captures go, and how much of each frame. */
+export interface CapturePlace {
   /** Folder of the captures; made if it is not there. */
   folder: string
   /** Bytes kept of each frame, 64 to 65,535. Default: all. */
   snapBytes?: number
+}
+
+export interface CaptureOptions extends CapturePlace {
   /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
   epochNs?: bigint
 }

@@ -12,7 +12,7 @@ import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Fabric, linksOf } from '../fabric.js'
-import { type CaptureOptions, PortCaptures } from '../port-captures.js'
+import { type CapturePlace, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
 import { makeResult } from '../report.js'
@@ -32,7 +32,7 @@ export interface VirtualRunOptions {
   /** Of every random choice; default: the scenario's. */
   seed?: number
   /** Captures every switch port; their time 0 is that of the network, before the connections are made. */
-  captures?: Omit<CaptureOptions, 'epochNs'>
+  captures?: CapturePlace
   /** Called now and then: time of the run, and flows that have ended of all. */
   onProgress?: (timeNs: Nanos, done: number, flows: number) => void
 }
