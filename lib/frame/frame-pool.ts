@@ -9,25 +9,41 @@ export const HEADER_SLOT_BYTES = 512
 /**
  * A fixed number of frames, made lazily and reused for ever. Who takes a frame owns it until it hands it on
  * or gives it back; running out is back-pressure (`take` returns null), never growth.
+ *
+ * All slots lie in one piece of memory, of which the system provides what has been touched. A port may have room of its own behind them:
+ * `arena.copyWithin` from there to a slot is the one way to copy that makes no object.
  */
 export class FramePool {
   readonly capacity: number
   readonly slotBytes: number
+  /** The memory of all slots, slot n from n * slotBytes on, and then of the room for ports. */
+  readonly arena: Uint8Array
+  readonly #roomBytes: number
+  #roomUsed = 0
   #made = 0
   readonly #frames: Frame[] = []
   readonly #free: Int32Array
   #freeCount = 0
 
-  /** @param capacity number of slots, 1 to 1,048,576; @param slotBytes size of each, 256 to 65,536 */
-  constructor(capacity: number, slotBytes: number = SLOT_BYTES) {
+  /**
+   * @param capacity number of slots, 1 to 1,048,576
+   * @param slotBytes size of each, 256 to 65,536
+   * @param roomBytes for `reserve`, 0 to 64 MiB
+   */
+  constructor(capacity: number, slotBytes: number = SLOT_BYTES, roomBytes = 0) {
     if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1 << 20) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: capacity is 1 to ${1 << 20}, not ${capacity}`)
     }
     if (!Number.isInteger(slotBytes) || slotBytes < 256 || slotBytes > 65_536) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: a slot has 256 to 65536 bytes, not ${slotBytes}`)
     }
+    if (!Number.isInteger(roomBytes) || roomBytes < 0 || roomBytes > 1 << 26) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: room is 0 to ${1 << 26} bytes, not ${roomBytes}`)
+    }
     this.capacity = capacity
     this.slotBytes = slotBytes
+    this.arena = new Uint8Array(capacity * slotBytes + roomBytes)
+    this.#roomBytes = roomBytes
     this.#free = new Int32Array(capacity)
   }
 
@@ -59,8 +75,23 @@ export class FramePool {
     return this.#made - this.#freeCount
   }
 
+  /** The offset in `arena` of `bytes` of the room, for good. Throws WEIR_FULL if so much is not left. */
+  reserve(bytes: number): number {
+    if (bytes > this.#roomBytes - this.#roomUsed) {
+      throw new WeirError(
+        'WEIR_FULL',
+        `frame pool: ${bytes} bytes of room are asked for; make the pool with more`,
+      )
+    }
+    const at = this.capacity * this.slotBytes + this.#roomUsed
+    this.#roomUsed += bytes
+    return at
+  }
+
   #make(): Frame {
-    const frame = new Frame(this.#made++, Buffer.alloc(this.slotBytes))
+    const slot = this.#made++
+    const bytes = Buffer.from(this.arena.buffer, slot * this.slotBytes, this.slotBytes)
+    const frame = new Frame(slot, bytes)
     frame.taken = true
     this.#frames.push(frame)
     return frame

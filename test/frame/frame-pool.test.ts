@@ -68,3 +68,22 @@ t.test('a copy has the bytes, lengths and offsets of its original, and bytes of 
   from.bytes[0] = 9
   t.equal(to.bytes[0], 1)
 })
+
+t.test('slots and reserved room lie in one memory and do not overlap', async t => {
+  const pool = new FramePool(3, 256, 100)
+  const frames = [pool.take()!, pool.take()!, pool.take()!]
+  const first = pool.reserve(60)
+  const second = pool.reserve(40)
+  const spans = [
+    ...frames.map(({ bytes }) => [bytes.byteOffset, bytes.byteOffset + bytes.length] as const),
+    [first, first + 60] as const,
+    [second, second + 40] as const,
+  ].sort((a, b) => a[0] - b[0])
+  for (const [i, [start]] of spans.entries()) t.ok(i === 0 || spans[i - 1]![1] <= start, `span ${i}`)
+  t.equal(spans.at(-1)![1], pool.arena.length)
+  t.throws(() => pool.reserve(1), { code: 'WEIR_FULL' })
+  pool.arena.fill(7, first, first + 4)
+  pool.arena.copyWithin(frames[2]!.bytes.byteOffset, first, first + 4)
+  t.same([...frames[2]!.bytes.subarray(0, 5)], [7, 7, 7, 7, 0])
+  t.throws(() => new FramePool(1, 256, -1), { code: 'WEIR_BAD_ARGUMENT' })
+})
