@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import cliProgress from 'cli-progress'
 import { Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
@@ -5,12 +6,15 @@ import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { printTables, type RunResult, resultJson, writeResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatDuration } from '../../lib/units/units.js'
+import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 interface RunOptions {
   on: 'virtual' | 'overlay'
   seed?: number
   json?: string
+  pcap?: string
+  snaplen?: number
 }
 
 /** `weir run SCENARIO`: one scenario, in virtual time or in real time, one report. */
@@ -25,13 +29,19 @@ export function runCommand(): Command {
     )
     .option('--seed <number>', 'seed of every random choice; default: that of the scenario', parseSeed)
     .option('--json <file>', 'write the result there; - is standard output')
+    .option('--pcap <dir>', 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2')
+    .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)', parseSnaplen)
     .action(async (file: string, options: RunOptions) => {
+      if (options.snaplen !== undefined && options.pcap === undefined) {
+        throw new WeirError('WEIR_BAD_ARGUMENT', '--snaplen is about captures: give --pcap DIR too')
+      }
       const result = await run(loadScenario(file), options)
       if (options.json === '-') {
         process.stdout.write(resultJson(result))
         return
       }
       process.stdout.write(`${printTables(result)}\n`)
+      if (options.pcap !== undefined) process.stdout.write(`captures: ${options.pcap}\n`)
       if (options.json === undefined) return
       writeResult(options.json, result)
       process.stdout.write(`JSON: ${options.json}\n`)
@@ -39,12 +49,17 @@ export function runCommand(): Command {
 }
 
 async function run(scenario: Scenario, options: RunOptions): Promise<RunResult> {
-  if (options.on === 'virtual') return runVirtual(scenario, options.seed)
+  const captures = capturesOf(options)
+  if (options.on === 'virtual') return runVirtual(scenario, options.seed, captures)
   const { runOverlay } = await import('../../switch-emu/overlay/run-overlay.js')
-  return runOverlay(scenario, { seed: options.seed })
+  return runOverlay(scenario, { seed: options.seed, captures })
 }
 
-function runVirtual(scenario: Scenario, seed: number | undefined): RunResult {
+function runVirtual(
+  scenario: Scenario,
+  seed: number | undefined,
+  captures: CapturePlace | undefined,
+): RunResult {
   const bar = new cliProgress.SingleBar(
     {
       format: '{bar} {value}/{total} flows  at {at}',
@@ -62,10 +77,21 @@ function runVirtual(scenario: Scenario, seed: number | undefined): RunResult {
     bar.update(done, { at: formatDuration(timeNs) })
   }
   try {
-    return new VirtualRun(scenario, { seed, ...(shown && { onProgress }) }).run()
+    return new VirtualRun(scenario, { seed, captures, ...(shown && { onProgress }) }).run()
   } finally {
     if (started) bar.stop()
   }
+}
+
+function capturesOf({ pcap, snaplen }: RunOptions): CapturePlace | undefined {
+  // The switches may be another process, in another folder.
+  return pcap === undefined ? undefined : { folder: resolve(pcap), snapBytes: snaplen }
+}
+
+function parseSnaplen(text: string): number {
+  const bytes = Number(text)
+  if (Number.isInteger(bytes) && bytes >= 64 && bytes <= 65_535) return bytes
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--snaplen is a whole number from 64 to 65535, not ${text}`)
 }
 
 function parseSeed(text: string): number {

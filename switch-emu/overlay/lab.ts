@@ -7,6 +7,7 @@ import { WeirError } from '../../lib/errors.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { linksOf } from '../fabric.js'
+import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
 import type { SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
@@ -30,6 +31,11 @@ export interface LabHost {
   client: DaemonClient
 }
 
+export interface LabOptions {
+  /** Captures every switch port. */
+  captures?: CapturePlace
+}
+
 /**
  * A scenario's network as processes on this machine: one for all switches, one daemon for each host, joined by
  * VXLAN on loopback. What it needs on disk is in one private temporary folder.
@@ -41,15 +47,16 @@ export class Lab {
   /** Rejects when a process of the lab ends by itself; never resolves. */
   readonly failed: Promise<never>
   readonly #children: Child[] = []
+  readonly #options: LabOptions
   #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
   #isDown = false
   readonly #onExit = () => this.#abandon()
 
   /** Brings everything up, and takes everything down again if that fails. */
-  static async up(scenario: Scenario, signal?: AbortSignal): Promise<Lab> {
+  static async up(scenario: Scenario, options: LabOptions = {}, signal?: AbortSignal): Promise<Lab> {
     for (let left = TRIES; ; left--) {
-      const lab = new Lab(scenario)
+      const lab = new Lab(scenario, options)
       try {
         await Promise.race([lab.#start(), lab.failed, aborted(signal)])
         return lab
@@ -61,8 +68,9 @@ export class Lab {
     }
   }
 
-  private constructor(scenario: Scenario) {
+  private constructor(scenario: Scenario, options: LabOptions) {
     this.scenario = scenario
+    this.#options = options
     this.folder = mkdtempSync(join(tmpdir(), 'weir-lab-'))
     this.failed = new Promise((_, reject) => {
       this.#fail = reject
@@ -123,7 +131,8 @@ export class Lab {
     )
     for (const link of links) this.#spawnDaemon(link, hub.port)
     await this.#switch.up()
-    await this.#switch.ask({ type: 'start', scenario: this.scenario, local: hub, links }, 'started')
+    const { captures } = this.#options
+    await this.#switch.ask({ type: 'start', scenario: this.scenario, local: hub, links, captures }, 'started')
     await Promise.all(hosts.map(({ name, address }) => this.#awaitDaemon(name, address)))
   }
 
@@ -194,10 +203,11 @@ export class Lab {
 export async function withLab<T>(
   scenario: Scenario,
   work: (lab: Lab, signal: AbortSignal) => Promise<T>,
+  options: LabOptions = {},
 ): Promise<T> {
   const interrupt = new Interrupt()
   try {
-    const lab = await Lab.up(scenario, interrupt.signal)
+    const lab = await Lab.up(scenario, options, interrupt.signal)
     try {
       return await Promise.race([work(lab, interrupt.signal), lab.failed, interrupt.happened])
     } finally {

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../lib/io/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { CapturePlace } from '../port-captures.js'
 import type { HostLink } from './overlay-switch.js'
 
 /** The first message to the switch process of an overlay: what the switches are, and where their hosts are. */
@@ -8,4 +9,5 @@ export interface OverlayStart {
   scenario: Scenario
   local: Endpoint
   links: HostLink[]
+  captures?: CapturePlace
 }

@@ -1,11 +1,12 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { monotonicNs } from '../../lib/io/clock.js'
+import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
 import type { PortCounters } from '../../lib/io/port.js'
 import { type Driven, RealTimeLoop } from '../../lib/io/real-time-loop.js'
 import { type Endpoint, VxlanSocket } from '../../lib/io/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import type { Nanos } from '../../lib/time/nanos.js'
+import { type CapturePlace, PortCaptures } from '../port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { RunningSwitch } from '../real-time/switch-process.js'
 
@@ -21,6 +22,8 @@ export interface OverlaySwitchOptions {
   local: Endpoint
   /** One for every host of the scenario. */
   links: HostLink[]
+  /** Captures every switch port, with the time of day. */
+  captures?: CapturePlace
   /** Frames in all queues and on all links at most. Default 16,384: 75 MB when all have been used at once. */
   poolFrames?: number
   /** Called once if a round throws: a defect. */
@@ -32,6 +35,7 @@ const IN_FLIGHT_MAX = 4096
 
 /** All switches of a scenario in one process, whose hosts are at the other ends of VXLAN links. */
 export class OverlaySwitch implements Driven, RunningSwitch {
+  readonly #captures: PortCaptures | undefined
   readonly #fabric: RealTimeFabric
   readonly #pool: FramePool
   readonly #loop: RealTimeLoop
@@ -53,11 +57,14 @@ export class OverlaySwitch implements Driven, RunningSwitch {
 
   private constructor(options: OverlaySwitchOptions) {
     this.#pool = new FramePool(options.poolFrames ?? 16_384)
+    const { scenario, captures } = options
+    this.#captures = captures && new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     this.#fabric = new RealTimeFabric({
-      scenario: options.scenario,
+      scenario,
       pool: this.#pool,
       hosts: options.links.map(({ host }) => host),
       startNs: monotonicNs(),
+      captures: this.#captures,
       deliver: (link, frame) => this.#vxlan.transmit(link, frame),
     })
     this.#loop = new RealTimeLoop(this, { onError: options.onError })
@@ -89,6 +96,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     this.#loop.close()
     await this.#vxlan.close()
     this.#fabric.close()
+    this.#captures?.close()
   }
 
   round(now: Nanos): boolean {

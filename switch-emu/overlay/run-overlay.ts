@@ -5,6 +5,7 @@ import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
+import type { CapturePlace } from '../port-captures.js'
 import { type FlowOutcome, makeResult } from '../report.js'
 import { FlowSeries } from './flow-series.js'
 import { type Lab, withLab } from './lab.js'
@@ -12,6 +13,8 @@ import { type Lab, withLab } from './lab.js'
 export interface OverlayRunOptions {
   /** Of the workloads and of marking; default: the scenario's. */
   seed?: number
+  /** Captures every switch port, with the time of day. */
+  captures?: CapturePlace
   /** Called now and then: time since the traffic's start, flows that have ended, flows in all. */
   onProgress?: (timeNs: Nanos, done: number, flows: number) => void
 }
@@ -39,7 +42,7 @@ export async function runOverlay(scenario: Scenario, options: OverlayRunOptions 
     )
   }
   const began = performance.now()
-  return await withLab({ ...scenario, seed }, async (lab, signal) => {
+  const work = async (lab: Lab, signal: AbortSignal) => {
     const run = new OverlayRun(lab, flows, signal, options.onProgress ?? (() => {}))
     const { durationNs, outcomes } = await run.traffic()
     const { ports, series, events } = await lab.report()
@@ -54,7 +57,8 @@ export async function runOverlay(scenario: Scenario, options: OverlayRunOptions 
       events,
       wallSeconds: (performance.now() - began) / 1000,
     })
-  })
+  }
+  return await withLab({ ...scenario, seed }, work, { captures: options.captures })
 }
 
 function checkSupported(scenario: Scenario): void {

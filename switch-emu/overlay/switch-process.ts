@@ -4,7 +4,7 @@ import { OverlaySwitch } from './overlay-switch.js'
 
 /** The body of the switch process of an overlay. `folder` is the lab's, which is removed in the end. */
 export function runOverlaySwitchProcess(folder: string): Promise<void> {
-  return runSwitchProcess<OverlayStart>(folder, ({ scenario, local, links }, fail) =>
-    OverlaySwitch.open({ scenario, local, links, onError: fail }),
+  return runSwitchProcess<OverlayStart>(folder, ({ scenario, local, links, captures }, fail) =>
+    OverlaySwitch.open({ scenario, local, links, captures, onError: fail }),
   )
 }
