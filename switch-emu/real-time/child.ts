@@ -24,10 +24,20 @@ export class Child {
   #stopping = false
   #gone = false
 
-  /** @param onUnexpectedExit called once if the process ends before `stop` */
-  constructor(name: string, args: string[], ipc: boolean, onUnexpectedExit: (error: WeirError) => void) {
+  /**
+   * @param onUnexpectedExit called once if the process ends before `stop`
+   * @param within a command line that runs another one: to be somewhere else
+   */
+  constructor(
+    name: string,
+    args: string[],
+    ipc: boolean,
+    onUnexpectedExit: (error: WeirError) => void,
+    within: readonly string[] = [],
+  ) {
     this.name = name
-    this.process = spawn(process.execPath, [WEIR, ...args], {
+    const [program, ...words] = [...within, process.execPath, WEIR, ...args]
+    this.process = spawn(program!, words, {
       stdio: ['pipe', 'ignore', 'pipe', ...(ipc ? ['ipc' as const] : [])],
       // An interrupt from the terminal is for the lab alone: it ends the children in order.
       detached: true,
@@ -63,6 +73,15 @@ export class Child {
     const timer = setTimeout(() => this.kill(), GRACE_MS)
     await this.exited
     clearTimeout(timer)
+  }
+
+  /** Lets go of a process that is to stay when this one ends. */
+  release(): void {
+    this.#stopping = true
+    if (this.process.connected) this.process.disconnect()
+    this.process.stdin!.destroy()
+    this.process.stderr!.destroy()
+    this.process.unref()
   }
 
   /** Ends the process at once. */

@@ -27,6 +27,8 @@ export interface Libc {
   /** Adds to an eventfd's count. */
   eventfdWrite(fd: number, value: number): number
   prctl(option: number, value: number): number
+  /** Of those that take a pointer. */
+  ioctl(fd: number, request: number, argument: Uint8Array): number
   close(fd: number): number
   /** Why the last call failed, as a positive number (EAGAIN is 11). */
   errno(): number
@@ -88,6 +90,7 @@ function bindCalls(koffi: typeof import('koffi'), library: import('koffi').Libra
     eventfd: call('int eventfd(uint32_t, int)'),
     eventfdWrite: call('int eventfd_write(int, uint64_t)'),
     prctl: call('int prctl(int, uint64_t)'),
+    ioctl: call('int ioctl(int, uint64_t, void*)'),
     close: call('int close(int)'),
     errno: () => koffi.errno(),
     address: view => Number(koffi.address(view)),
