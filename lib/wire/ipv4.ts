@@ -198,6 +198,12 @@ export function setEcn(view: DataView, at: number, codepoint: number): void {
   replaceWord(view, at, at + VERSION_IHL, old, (old & 0xfffc) | codepoint)
 }
 
+/** Sets the DSCP, 0 to 63, and mends the checksum in place. */
+export function setDscp(view: DataView, at: number, codepoint: number): void {
+  const old = view.getUint16(at + VERSION_IHL)
+  replaceWord(view, at, at + VERSION_IHL, old, (old & 0xff03) | (codepoint << 2))
+}
+
 /** Marks Congestion Experienced. */
 export function markCe(view: DataView, at: number): void {
   setEcn(view, at, ECN_CE)

@@ -130,6 +130,11 @@ export function setEcn(view: DataView, at: number, codepoint: number): void {
   view.setUint8(at + 1, (view.getUint8(at + 1) & 0xcf) | (codepoint << 4))
 }
 
+/** Sets the DSCP, 0 to 63. */
+export function setDscp(view: DataView, at: number, codepoint: number): void {
+  setTrafficClass(view, at, (codepoint << 2) | ecn(view, at))
+}
+
 /** Marks Congestion Experienced. */
 export function markCe(view: DataView, at: number): void {
   setEcn(view, at, 3)

@@ -14,6 +14,13 @@ export function dscp(frame: Frame): number {
   return ipv4.version(view, l3) === 4 ? ipv4.dscp(view, l3) : ipv6.dscp(view, l3)
 }
 
+/** Sets the DSCP, 0 to 63; the checksum stays right. */
+export function setDscp(frame: Frame, codepoint: number): void {
+  const { view, l3 } = frame
+  if (ipv4.version(view, l3) === 4) ipv4.setDscp(view, l3, codepoint)
+  else ipv6.setDscp(view, l3, codepoint)
+}
+
 /** Marks Congestion Experienced; the checksum stays right. */
 export function markCe(frame: Frame): void {
   const { view, l3 } = frame

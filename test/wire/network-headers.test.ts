@@ -141,6 +141,7 @@ t.test('TTL and ECN change with an incremental checksum that is the computed one
     from: fc.integer({ min: 0, max: 0xffff_ffff }),
     to: fc.integer({ min: 0, max: 0xffff_ffff }),
     ecn: fc.integer({ min: 0, max: 3 }),
+    dscp: fc.integer({ min: 0, max: 63 }),
   })
   property(t, 'valid before, valid after', headers, h => {
     const { view } = blank(20)
@@ -149,6 +150,8 @@ t.test('TTL and ECN change with an incremental checksum that is the computed one
     if (ipv4.ttl(view, 0) !== h.ttl - 1 || !ipv4.verifyChecksum(view, 0)) throw new Error('ttl')
     ipv4.setEcn(view, 0, h.ecn)
     if (ipv4.tos(view, 0) !== (h.tos & 0xfc) + h.ecn || !ipv4.verifyChecksum(view, 0)) throw new Error('ecn')
+    ipv4.setDscp(view, 0, h.dscp)
+    if (ipv4.tos(view, 0) !== h.dscp * 4 + h.ecn || !ipv4.verifyChecksum(view, 0)) throw new Error('dscp')
     ipv4.markCe(view, 0)
     if (ipv4.ecn(view, 0) !== 3 || !ipv4.verifyChecksum(view, 0)) throw new Error('ce')
   })
@@ -184,6 +187,8 @@ t.test('IPv6', async t => {
   t.equal(Buffer.from(copy).toString('hex'), to.toString('hex'))
   ipv6.markCe(view, 0)
   t.equal(ipv6.trafficClass(view, 0), 0xbb)
+  ipv6.setDscp(view, 0, 0x0a)
+  t.equal(ipv6.trafficClass(view, 0), 0x2b, 'DSCP 10, CE')
   ipv6.setTrafficClass(view, 0, 0x12)
   ipv6.setFlowLabel(view, 0, 0x54321)
   ipv6.setPayloadLength(view, 0, 1)

@@ -1,0 +1,86 @@
+/**
+ * Prevention of PFC deadlocks: packets on high-risk paths change their priority, so that no cycle of queues waits
+ * for itself.
+ *
+ * Ports that could pass pauses round in a circle are put into one **port group**: the two ring ports of a switch in a
+ * ring, the uplinks of a leaf in a Clos network. A packet that comes in by a port of a group and goes out by one
+ * of the same group (the same port counts too) is **high-risk**: traffic in a loop, or hook traffic that comes down to
+ * a leaf and goes up again. If its priority is `from`, its DSCP is rewritten and it is queued with the priority
+ * `to`; every switch after this one sees the new DSCP.
+ *
+ * What the packet occupies of the ingress accounting stays with the priority that it came in with, because that is
+ * the only one by which the sender of the link can be paused: so each queue of `from` may wait for one of `to`, but
+ * none of `to` for one of `from`, and the cycle is open.
+ *
+ * It acts on IP packets only: they carry a DSCP. Source: white paper on lossless networks, "PFC deadlock prevention".
+ */
+import { WeirError } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import { PORTS_MAX } from './forwarding.js'
+import { setDscp } from './ip-header.js'
+import { PRIORITIES } from './shared-buffer.js'
+
+/** Groups that one switch can have: a port's memberships are bits of a number. */
+export const PORT_GROUPS_MAX = 31
+
+export interface DeadlockPreventionOptions {
+  /** Port groups, each of one or more port numbers; a port may be in several. */
+  groups: readonly (readonly number[])[]
+  /** Priority of the packets that are looked at, 0 to 7. */
+  from: number
+  /** Priority that high-risk ones get, 0 to 7, not `from`. */
+  to: number
+  /** DSCP that they get, 0 to 63: one that this switch and those after it map to `to`. */
+  dscp: number
+}
+
+export class DeadlockPrevention {
+  readonly #from: number
+  readonly #to: number
+  readonly #dscp: number
+  /** By port: bit g = member of group g. */
+  readonly #groupsOf = new Int32Array(PORTS_MAX)
+  #movedFrames = 0
+
+  constructor(options: DeadlockPreventionOptions) {
+    const { groups, from, to, dscp } = options
+    const bad = (what: string) => new WeirError('WEIR_BAD_ARGUMENT', `deadlock prevention: ${what}`)
+    for (const priority of [from, to]) {
+      if (!isBelow(priority, PRIORITIES)) throw bad(`priorities are 0 to ${PRIORITIES - 1}, not ${priority}`)
+    }
+    if (from === to) throw bad(`packets of priority ${from} must move to another one`)
+    if (!isBelow(dscp, 64)) throw bad(`a DSCP is 0 to 63, not ${dscp}`)
+    if (groups.length > PORT_GROUPS_MAX) throw bad(`at most ${PORT_GROUPS_MAX} groups, not ${groups.length}`)
+    this.#from = from
+    this.#to = to
+    this.#dscp = dscp
+    for (const [g, ports] of groups.entries()) {
+      for (const port of ports) {
+        if (!isBelow(port, PORTS_MAX)) throw bad(`ports are 0 to ${PORTS_MAX - 1}, not ${port}`)
+        this.#groupsOf[port]! |= 1 << g
+      }
+    }
+  }
+
+  /** Frames that have been moved to another priority, since the window began. */
+  get movedFrames(): number {
+    return this.#movedFrames
+  }
+
+  resetWindow(): void {
+    this.#movedFrames = 0
+  }
+
+  /** The egress priority of a packet that came with `priority`; rewrites its DSCP if that changes. */
+  priority(frame: Frame, ingress: number, egress: number, priority: number): number {
+    if (priority !== this.#from) return priority
+    if ((this.#groupsOf[ingress]! & this.#groupsOf[egress]!) === 0) return priority
+    setDscp(frame, this.#dscp)
+    this.#movedFrames++
+    return this.#to
+  }
+}
+
+function isBelow(value: number, bound: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value < bound
+}
