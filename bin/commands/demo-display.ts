@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
-import { type FilesView, type FileTransfer, flowName } from '../../switch-emu/overlay/send-files.js'
+import { type FilesView, type FileTransfer, flowName } from '../../switch-emu/real-time/send-files.js'
 
 /** Shows how transfers stand. */
 export interface DemoDisplay {

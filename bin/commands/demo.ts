@@ -8,7 +8,8 @@ import { packageFile } from '../../lib/scenario/package-file.js'
 import { printTables, type RunResult, writeResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
-import { type FileTransfer, sendFiles } from '../../switch-emu/overlay/send-files.js'
+import { OverlayLab } from '../../switch-emu/overlay/lab.js'
+import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-files.js'
 import { demoDisplay } from './demo-display.js'
 
 /** The second sender joins this much later. */
@@ -52,7 +53,7 @@ async function demo(path: string): Promise<RunResult> {
     queueBytesFull: scenario.switches[0]!.ecn?.kminBytes ?? 100_000,
   })
   try {
-    return await sendFiles(scenario, transfers, { onView: view => display.show(view) })
+    return await sendFiles(OverlayLab.up, scenario, transfers, { onView: view => display.show(view) })
   } finally {
     display.close()
   }

@@ -1,14 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
-import { WeirError } from '../../lib/errors.js'
+import type { WeirError } from '../../lib/errors.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
-import { linksOf } from '../fabric.js'
-import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
+import { daemonArguments } from '../real-time/daemon-arguments.js'
+import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
 import type { SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import { freePorts } from './free-ports.js'
@@ -18,45 +16,28 @@ import type { HostLink } from './overlay-switch.js'
 const LOOPBACK = '127.0.0.1'
 /** Bring-ups that are tried when a port that was free is taken meanwhile. */
 const TRIES = 3
-/** A daemon that does not answer after this time will not. */
-const DAEMON_UP_MS = 30_000
-const RETRY_MS = 50
-
-export interface LabHost {
-  name: string
-  /** Its address within the lab. */
-  address: string
-  /** Folder that receives files. */
-  inbox: string
-  client: DaemonClient
-}
-
-export interface LabOptions {
-  /** Captures every switch port. */
-  captures?: CapturePlace
-}
 
 /**
  * A scenario's network as processes on this machine: one for all switches, one daemon for each host, joined by
  * VXLAN on loopback. What it needs on disk is in one private temporary folder.
  */
-export class Lab {
+export class OverlayLab implements Lab {
+  readonly on = 'overlay'
   readonly scenario: Scenario
   readonly folder: string
-  readonly hosts = new Map<string, LabHost>()
   /** Rejects when a process of the lab ends by itself; never resolves. */
   readonly failed: Promise<never>
+  readonly #hosts = new LabHosts()
   readonly #children: Child[] = []
   readonly #options: LabOptions
   #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
-  #isDown = false
   readonly #onExit = () => this.#abandon()
 
   /** Brings everything up, and takes everything down again if that fails. */
-  static async up(scenario: Scenario, options: LabOptions = {}, signal?: AbortSignal): Promise<Lab> {
+  static async up(scenario: Scenario, options: LabOptions = {}, signal?: AbortSignal): Promise<OverlayLab> {
     for (let left = TRIES; ; left--) {
-      const lab = new Lab(scenario, options)
+      const lab = new OverlayLab(scenario, options)
       try {
         await Promise.race([lab.#start(), lab.failed, aborted(signal)])
         return lab
@@ -80,14 +61,7 @@ export class Lab {
   }
 
   host(name: string): LabHost {
-    const host = this.hosts.get(name)
-    if (host === undefined) {
-      throw new WeirError(
-        'WEIR_BAD_ARGUMENT',
-        `lab: there is no host ${name}; there are ${[...this.hosts.keys()].join(', ')}`,
-      )
-    }
-    return host
+    return this.#hosts.get(name)
   }
 
   /** Ports and series count from here. */
@@ -106,9 +80,7 @@ export class Lab {
 
   /** Ends every process and removes the folder. Harmless when called again. */
   async down(): Promise<void> {
-    this.#isDown = true
-    for (const host of this.hosts.values()) host.client.close()
-    this.hosts.clear()
+    this.#hosts.close()
     // The daemons first: the switch still carries their goodbyes.
     const [sw, ...daemons] = this.#children
     await Promise.all(daemons.map(child => child.stop()))
@@ -133,7 +105,9 @@ export class Lab {
     await this.#switch.up()
     const { captures } = this.#options
     await this.#switch.ask({ type: 'start', scenario: this.scenario, local: hub, links, captures }, 'started')
-    await Promise.all(hosts.map(({ name, address }) => this.#awaitDaemon(name, address)))
+    const connect = ({ name, address }: { name: string; address: string }) =>
+      this.#hosts.connect({ name, address, inbox: this.#inbox(name) }, this.#socket(name))
+    await Promise.all(hosts.map(connect))
   }
 
   #spawn(name: string, args: string[], ipc: boolean): Child {
@@ -143,42 +117,11 @@ export class Lab {
   }
 
   #spawnDaemon({ host, vni, peer }: HostLink, hubPort: number): void {
-    const { hosts, cc, transport, int, baseRttNs } = this.scenario
     const inbox = this.#inbox(host)
     mkdirSync(inbox, { mode: 0o700 })
-    const options = {
-      address: hosts.find(({ name }) => name === host)!.address,
-      socket: this.#socket(host),
-      inbox,
-      overlay: `vni=${vni},local=${peer.address}:${peer.port},peer=${LOOPBACK}:${hubPort}`,
-      'line-rate': `${linksOf(this.scenario, host)[0]!.rateBps}bps`,
-      cc: cc.name,
-      mtu: String(transport.pathMtu),
-      'ack-every': String(transport.ackEvery),
-      'retry-count': String(transport.retryCount),
-      int: `${int.format}:${int.hops}`,
-      'log-level': 'warn',
-      ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),
-      ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
-    }
-    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
-    for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
-    this.#spawn(`the daemon of ${host}`, ['daemon', '--until-stdin-ends', ...args], false)
-  }
-
-  async #awaitDaemon(name: string, address: string): Promise<void> {
-    const deadline = performance.now() + DAEMON_UP_MS
-    while (!this.#isDown) {
-      try {
-        const client = await connectDaemon(this.#socket(name))
-        this.hosts.set(name, { name, address, inbox: this.#inbox(name), client })
-        await client.status()
-        return
-      } catch (error) {
-        if (performance.now() > deadline) throw error
-        await sleep(RETRY_MS)
-      }
-    }
+    const link = `vni=${vni},local=${peer.address}:${peer.port},peer=${LOOPBACK}:${hubPort}`
+    const args = daemonArguments(this.scenario, host, { socket: this.#socket(host), inbox, overlay: link })
+    this.#spawn(`the daemon of ${host}`, args, false)
   }
 
   #socket(host: string): string {
@@ -193,70 +136,5 @@ export class Lab {
   #abandon(): void {
     for (const child of this.#children) child.kill()
     rmSync(this.folder, { recursive: true, force: true })
-  }
-}
-
-/**
- * Brings a lab up, does `work` with it and takes it down again, whatever happens: an error, Ctrl-C, SIGTERM, a
- * process of the lab that dies. `signal` of `work` is aborted as soon as the lab is to end.
- */
-export async function withLab<T>(
-  scenario: Scenario,
-  work: (lab: Lab, signal: AbortSignal) => Promise<T>,
-  options: LabOptions = {},
-): Promise<T> {
-  const interrupt = new Interrupt()
-  try {
-    const lab = await Lab.up(scenario, options, interrupt.signal)
-    try {
-      return await Promise.race([work(lab, interrupt.signal), lab.failed, interrupt.happened])
-    } finally {
-      interrupt.abort()
-      await lab.down()
-    }
-  } finally {
-    interrupt.close()
-  }
-}
-
-/** Rejects when the signal is aborted; never resolves. */
-function aborted(signal: AbortSignal | undefined): Promise<never> {
-  return new Promise((_, reject) => {
-    const cancel = () => reject(new WeirError('WEIR_CANCELLED', 'stopped while the lab was coming up'))
-    if (signal?.aborted) cancel()
-    else signal?.addEventListener('abort', cancel, { once: true })
-  })
-}
-
-/** SIGINT and SIGTERM as a promise that rejects, while it is open. */
-class Interrupt {
-  readonly happened: Promise<never>
-  readonly #abort = new AbortController()
-  readonly #listeners = new Map<NodeJS.Signals, () => void>()
-
-  constructor() {
-    this.happened = new Promise((_, reject) => {
-      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-        const listener = () => {
-          reject(new WeirError('WEIR_CANCELLED', `stopped by ${name}`, { cause: name }))
-          this.abort()
-        }
-        this.#listeners.set(name, listener)
-        process.on(name, listener)
-      }
-    })
-    this.happened.catch(() => {})
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  abort(): void {
-    this.#abort.abort()
-  }
-
-  close(): void {
-    for (const [name, listener] of this.#listeners) process.removeListener(name, listener)
   }
 }

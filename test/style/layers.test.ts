@@ -17,6 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu'],
   ['switch-emu/real-time'],
   ['switch-emu/virtual', 'switch-emu/overlay', 'switch-emu/veth'],
+  ['switch-emu/lab'],
   ['bench', 'bin'],
 ]
 const LINES_MAX = 400

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { WeirError } from '../../../lib/errors.js'
 import { parseScenario } from '../../../lib/scenario/load-scenario.js'
-import { type Lab, withLab } from '../../../switch-emu/overlay/lab.js'
+import { OverlayLab } from '../../../switch-emu/overlay/lab.js'
 import { runOverlay } from '../../../switch-emu/overlay/run-overlay.js'
-import { sendFiles } from '../../../switch-emu/overlay/send-files.js'
+import { withLab } from '../../../switch-emu/real-time/lab.js'
+import { sendFiles } from '../../../switch-emu/real-time/send-files.js'
 
 const SCENARIO = parseScenario(
   `
@@ -36,12 +37,17 @@ t.test('files cross the lab whole, and nothing is left of it', async t => {
   const path = join(folder, 'data')
   writeFileSync(path, randomBytes(300_000))
   let views = 0
-  const result = await sendFiles(SCENARIO, [{ from: 'h1', to: 'h2', path, name: 'copy', startMs: 0 }], {
-    onView: view => {
-      views++
-      t.equal(view.ports.length, view.queueBytes.length)
+  const result = await sendFiles(
+    OverlayLab.up,
+    SCENARIO,
+    [{ from: 'h1', to: 'h2', path, name: 'copy', startMs: 0 }],
+    {
+      onView: view => {
+        views++
+        t.equal(view.ports.length, view.queueBytes.length)
+      },
     },
-  })
+  )
   t.match(result, {
     scenario: 'lab',
     on: 'overlay',
@@ -71,9 +77,9 @@ t.test('the traffic of a scenario gives the report of a run', async t => {
 })
 
 t.test('the lab goes, whole, when the work in it fails', async t => {
-  let lab: Lab | undefined
+  let lab: OverlayLab | undefined
   await t.rejects(
-    withLab(SCENARIO, async up => {
+    withLab(OverlayLab.up, SCENARIO, async up => {
       lab = up
       t.equal(processesOf(up.folder).length, 3)
       throw new Error('enough')
@@ -86,7 +92,7 @@ t.test('the lab goes, whole, when the work in it fails', async t => {
 
 t.test('a process that dies ends the lab, with its name', async t => {
   let folder = ''
-  const failure = withLab(SCENARIO, async lab => {
+  const failure = withLab(OverlayLab.up, SCENARIO, async lab => {
     folder = lab.folder
     const { pid } = await lab.host('h2').client.status()
     process.kill(pid, 'SIGKILL')
@@ -104,7 +110,9 @@ t.test('a process that dies ends the lab, with its name', async t => {
 
 t.test('a flow that cannot be is refused before anything is started', async t => {
   await t.rejects(
-    sendFiles(SCENARIO, [{ from: 'h1', to: 'h2', path: '/nowhere/at/all', name: 'x', startMs: 0 }]),
+    sendFiles(OverlayLab.up, SCENARIO, [
+      { from: 'h1', to: 'h2', path: '/nowhere/at/all', name: 'x', startMs: 0 },
+    ]),
     { code: 'WEIR_NO_FILE', message: /nowhere/ },
   )
 })
@@ -113,7 +121,7 @@ t.test('what arrived is what was sent: read from the inbox', async t => {
   const path = join(t.testdir({}), 'small')
   const bytes = randomBytes(5000)
   writeFileSync(path, bytes)
-  await withLab(SCENARIO, async lab => {
+  await withLab(OverlayLab.up, SCENARIO, async lab => {
     await lab.host('h2').client.send(path, lab.host('h1').address, { name: 'back' })
     const arrived = readFileSync(join(lab.host('h1').inbox, 'back'))
     const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex')

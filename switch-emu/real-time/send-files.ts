@@ -10,7 +10,7 @@ import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { type FlowOutcome, makeResult } from '../report.js'
 import { FlowSeries } from './flow-series.js'
-import { type Lab, withLab } from './lab.js'
+import { type BringUp, type Lab, withLab } from './lab.js'
 
 /** A file that one host sends to another. */
 export interface FileTransfer {
@@ -50,18 +50,19 @@ const FLOW_PRIORITY = 3
  * file is read again and compared with its source.
  */
 export async function sendFiles(
+  up: BringUp,
   scenario: Scenario,
   transfers: readonly FileTransfer[],
   options: SendFilesOptions = {},
 ): Promise<RunResult> {
   const began = performance.now()
   const sizes = await Promise.all(transfers.map(({ path }) => sizeOf(path)))
-  return await withLab(scenario, async (lab, signal) => {
+  return await withLab(up, scenario, async (lab, signal) => {
     options.onUp?.()
     const sending = new Sending(lab, transfers, sizes, signal)
     const run = await sending.run(options)
     return makeResult(scenario, {
-      on: 'overlay',
+      on: lab.on,
       seed: scenario.seed,
       ...run,
       wallSeconds: (performance.now() - began) / 1000,

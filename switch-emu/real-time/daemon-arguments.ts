@@ -1,0 +1,26 @@
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import { linksOf } from '../fabric.js'
+
+/** Options of `weir daemon` that say where it is; names as on its command line. */
+export type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
+
+/** The command line of the daemon that is a host of a scenario. It ends when its standard input does. */
+export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {
+  const { hosts, cc, transport, int, baseRttNs } = scenario
+  const options = {
+    address: hosts.find(({ name }) => name === host)!.address,
+    ...place,
+    'line-rate': `${linksOf(scenario, host)[0]!.rateBps}bps`,
+    cc: cc.name,
+    mtu: String(transport.pathMtu),
+    'ack-every': String(transport.ackEvery),
+    'retry-count': String(transport.retryCount),
+    int: `${int.format}:${int.hops}`,
+    'log-level': 'warn',
+    ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),
+    ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
+  }
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+  for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
+  return ['daemon', '--until-stdin-ends', ...args]
+}

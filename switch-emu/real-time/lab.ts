@@ -1,0 +1,152 @@
+/** A scenario's network on this machine in real time, whatever carries its frames; and how it lives only as long as its work. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { CapturePlace } from '../port-captures.js'
+import type { Ports, SwitchReport } from './real-time-fabric.js'
+
+/** A daemon that does not answer after this time will not. */
+const DAEMON_UP_MS = 30_000
+const RETRY_MS = 50
+
+export interface LabHost {
+  name: string
+  /** Its address within the lab. */
+  address: string
+  /** Folder that receives files. */
+  inbox: string
+  client: DaemonClient
+}
+
+export interface LabOptions {
+  /** Captures every switch port. */
+  captures?: CapturePlace
+}
+
+/** A network that is up: a process for the switches, a daemon for each host. */
+export interface Lab {
+  /** What carries the frames. */
+  readonly on: RunResult['on']
+  readonly scenario: Scenario
+  /** Rejects when a process of the lab ends by itself; never resolves. */
+  readonly failed: Promise<never>
+  /** Throws WEIR_BAD_ARGUMENT for a name that is no host's. */
+  host(name: string): LabHost
+  /** Ports and series count from here. */
+  begin(): Promise<void>
+  /** The ports so far, and what the queue of each holds now. */
+  ports(): Promise<Ports>
+  report(): Promise<SwitchReport>
+  /** Ends every process and removes what was on disk. Harmless when called again. */
+  down(): Promise<void>
+}
+
+/** Brings a lab up, or takes everything down again and throws. */
+export type BringUp<L extends Lab = Lab> = (
+  scenario: Scenario,
+  options: LabOptions,
+  signal: AbortSignal,
+) => Promise<L>
+
+/** The hosts of a lab, once their daemons answer. */
+export class LabHosts {
+  readonly #hosts = new Map<string, LabHost>()
+  #closed = false
+
+  /** Waits until the daemon on that socket answers. */
+  async connect(host: Omit<LabHost, 'client'>, socket: string): Promise<void> {
+    const deadline = performance.now() + DAEMON_UP_MS
+    while (!this.#closed) {
+      try {
+        const client = await connectDaemon(socket)
+        this.#hosts.set(host.name, { ...host, client })
+        await client.status()
+        return
+      } catch (error) {
+        if (performance.now() > deadline) throw error
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+
+  get(name: string): LabHost {
+    const host = this.#hosts.get(name)
+    if (host !== undefined) return host
+    const names = [...this.#hosts.keys()].join(', ')
+    throw new WeirError('WEIR_BAD_ARGUMENT', `lab: there is no host ${name}; there are ${names}`)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const { client } of this.#hosts.values()) client.close()
+    this.#hosts.clear()
+  }
+}
+
+/**
+ * Brings a lab up, does `work` with it and takes it down again, whatever happens: an error, Ctrl-C, SIGTERM, a
+ * process of the lab that dies. `signal` of `work` is aborted as soon as the lab is to end.
+ */
+export async function withLab<L extends Lab, T>(
+  up: BringUp<L>,
+  scenario: Scenario,
+  work: (lab: L, signal: AbortSignal) => Promise<T>,
+  options: LabOptions = {},
+): Promise<T> {
+  const interrupt = new Interrupt()
+  try {
+    const lab = await up(scenario, options, interrupt.signal)
+    try {
+      return await Promise.race([work(lab, interrupt.signal), lab.failed, interrupt.happened])
+    } finally {
+      interrupt.abort()
+      await lab.down()
+    }
+  } finally {
+    interrupt.close()
+  }
+}
+
+/** Rejects when the signal is aborted; never resolves. */
+export function aborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    const cancel = () => reject(new WeirError('WEIR_CANCELLED', 'stopped while the lab was coming up'))
+    if (signal?.aborted) cancel()
+    else signal?.addEventListener('abort', cancel, { once: true })
+  })
+}
+
+/** SIGINT and SIGTERM as a promise that rejects, while it is open. */
+class Interrupt {
+  readonly happened: Promise<never>
+  readonly #abort = new AbortController()
+  readonly #listeners = new Map<NodeJS.Signals, () => void>()
+
+  constructor() {
+    this.happened = new Promise((_, reject) => {
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+        const listener = () => {
+          reject(new WeirError('WEIR_CANCELLED', `stopped by ${name}`, { cause: name }))
+          this.abort()
+        }
+        this.#listeners.set(name, listener)
+        process.on(name, listener)
+      }
+    })
+    this.happened.catch(() => {})
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  abort(): void {
+    this.#abort.abort()
+  }
+
+  close(): void {
+    for (const [name, listener] of this.#listeners) process.removeListener(name, listener)
+  }
+}

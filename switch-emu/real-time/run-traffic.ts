@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
+import type { CapturePlace } from '../port-captures.js'
+import { type FlowOutcome, makeResult } from '../report.js'
+import { FlowSeries } from './flow-series.js'
+import { type BringUp, type Lab, withLab } from './lab.js'
+
+export interface RealTimeOptions {
+  /** Of the workloads and of marking; default: the scenario's. */
+  seed?: number
+  /** Captures every switch port, with the time of day. */
+  captures?: CapturePlace
+  /** Called now and then: time since the traffic's start, flows that have ended, flows in all. */
+  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+}
+
+/** Flows of one run: each is a connection of a daemon and a request of this process. */
+const FLOWS_MAX = 256
+/** From the requests to the traffic's start: connections are made and base RTTs measured on an idle network. */
+const SETUP_MS = 1000
+const SETUP_MS_A_FLOW = 50
+/** A sample of every flow's series at this interval. */
+const PROGRESS_EVERY_MS = 500
+
+/**
+ * Runs a scenario in real time: a process for the switches, one for each host. The report is that of a virtual
+ * run; times are those of the machine's clock.
+ *
+ * @param up brings the network up
+ */
+export async function runTraffic(
+  up: BringUp,
+  scenario: Scenario,
+  options: RealTimeOptions = {},
+): Promise<RunResult> {
+  checkSupported(scenario)
+  const seed = options.seed ?? scenario.seed
+  const flows = expandTraffic(scenario, options.seed)
+  if (flows.length > FLOWS_MAX) {
+    throw new WeirError(
+      'WEIR_BAD_SCENARIO',
+      `${scenario.file}: ${flows.length} flows are too many for real time, which takes ${FLOWS_MAX}; use --on virtual`,
+    )
+  }
+  const began = performance.now()
+  const work = async (lab: Lab, signal: AbortSignal) => {
+    const run = new TrafficRun(lab, flows, signal, options.onProgress ?? (() => {}))
+    const { durationNs, outcomes } = await run.traffic()
+    const { ports, series, events } = await lab.report()
+    return makeResult(scenario, {
+      on: lab.on,
+      seed,
+      durationNs,
+      flows,
+      outcomes,
+      ports,
+      series: { ...series, ...run.series.all() },
+      events,
+      wallSeconds: (performance.now() - began) / 1000,
+    })
+  }
+  return await withLab(up, { ...scenario, seed }, work, { captures: options.captures })
+}
+
+function checkSupported(scenario: Scenario): void {
+  if (scenario.switches.every(sw => sw.pfc === undefined)) return
+  throw new WeirError(
+    'WEIR_BAD_SCENARIO',
+    `${scenario.file}: this version of the switch has no PFC: leave out \`pfc\`, or the run would not be what the file says`,
+  )
+}
+
+class TrafficRun {
+  readonly series: FlowSeries
+  readonly #lab: Lab
+  readonly #flows: readonly Flow[]
+  readonly #signal: AbortSignal
+  readonly #onProgress: NonNullable<RealTimeOptions['onProgress']>
+  /** The traffic's start on the wall clock, which all daemons share. */
+  readonly #startUnixMs: number
+  #done = 0
+
+  constructor(
+    lab: Lab,
+    flows: readonly Flow[],
+    signal: AbortSignal,
+    onProgress: NonNullable<RealTimeOptions['onProgress']>,
+  ) {
+    this.#lab = lab
+    this.#flows = flows
+    this.#signal = signal
+    this.#onProgress = onProgress
+    this.series = new FlowSeries(lab.scenario.watch.flows ? flows.map(flow => flow.name) : [])
+    this.#startUnixMs = Date.now() + SETUP_MS + SETUP_MS_A_FLOW * flows.length
+  }
+
+  /** Runs all flows, until the last one has ended or the scenario's time is up. */
+  async traffic(): Promise<{ durationNs: Nanos; outcomes: FlowOutcome[] }> {
+    const { durationNs } = this.#lab.scenario
+    const stop = new AbortController()
+    const signal = AbortSignal.any([stop.signal, this.#signal])
+    const outcomes = this.#flows.map((flow, i) => this.#run(flow, i, signal))
+    // A flow that fails before the others are awaited is reported by them.
+    for (const outcome of outcomes) outcome.catch(() => {})
+    await sleep(this.#startUnixMs - Date.now(), undefined, { signal: this.#signal })
+    await this.#lab.begin()
+    const ticker = setInterval(() => this.#tick(), PROGRESS_EVERY_MS)
+    const alarm =
+      durationNs === undefined ? undefined : setTimeout(() => stop.abort(), durationNs / MILLISECOND)
+    try {
+      const ended = await Promise.all(outcomes)
+      return { durationNs: durationNs ?? lastEnd(this.#flows, ended), outcomes: ended }
+    } finally {
+      clearInterval(ticker)
+      clearTimeout(alarm)
+    }
+  }
+
+  async #run(flow: Flow, index: number, signal: AbortSignal): Promise<FlowOutcome> {
+    const cc = flow.cc ?? this.#lab.scenario.cc
+    let last: Progress | null = null
+    try {
+      const reply = await this.#lab.host(flow.from).client.traffic(
+        {
+          name: flow.name,
+          host: this.#lab.host(flow.to).address,
+          bytes: flow.bytes,
+          startUnixMs: this.#startUnixMs + flow.startNs / MILLISECOND,
+          congestionControl: cc.name,
+          options: numbersOf(cc.options),
+        },
+        {
+          signal,
+          onProgress: progress => {
+            last = progress
+            this.series.sample(index, this.#nowNs(), progress)
+          },
+        },
+      )
+      return finished(reply)
+    } catch (error) {
+      if (signal.aborted && !this.#signal.aborted) return unfinished(last)
+      if (error instanceof WeirError) {
+        throw new WeirError(error.code, `flow ${flow.name} (${flow.from} to ${flow.to}): ${error.message}`)
+      }
+      throw error
+    } finally {
+      this.#done++
+    }
+  }
+
+  #nowNs(): Nanos {
+    return Math.round((Date.now() - this.#startUnixMs) * MILLISECOND)
+  }
+
+  #tick(): void {
+    this.#onProgress(this.#nowNs(), this.#done, this.#flows.length)
+  }
+}
+
+function finished(reply: TrafficReply): FlowOutcome {
+  return {
+    fctNs: Math.round(reply.fctNs),
+    ackedBytes: reply.bytes,
+    retransmittedBytes: reply.retransmittedBytes,
+    timeouts: reply.timeouts,
+  }
+}
+
+/** The scenario's time was up before the flow ended. */
+function unfinished(last: Progress | null): FlowOutcome {
+  return {
+    fctNs: null,
+    ackedBytes: last?.bytes ?? 0,
+    retransmittedBytes: last?.retransmittedBytes ?? 0,
+    timeouts: last?.timeouts ?? 0,
+  }
+}
+
+function lastEnd(flows: readonly Flow[], outcomes: readonly FlowOutcome[]): Nanos {
+  return Math.max(0, ...flows.map((flow, i) => flow.startNs + (outcomes[i]!.fctNs ?? 0)))
+}
+
+/** Options travel as numbers; true is 1. */
+function numbersOf(options: Record<string, number | string | boolean>): Record<string, number> {
+  const numbers: Record<string, number> = {}
+  for (const [name, value] of Object.entries(options)) {
+    const number = Number(value)
+    if (!Number.isFinite(number)) {
+      throw new WeirError('WEIR_BAD_SCENARIO', `cc option ${name}: real time takes numbers, not "${value}"`)
+    }
+    numbers[name] = number
+  }
+  return numbers
+}
