@@ -35,31 +35,34 @@ export function runCommand(): Command {
       if (options.snaplen !== undefined && options.pcap === undefined) {
         throw new WeirError('WEIR_BAD_ARGUMENT', '--snaplen is about captures: give --pcap DIR too')
       }
-      const result = await run(loadScenario(file), options)
+      const { result, captureClock } = await run(loadScenario(file), options)
       if (options.json === '-') {
         process.stdout.write(resultJson(result))
         return
       }
       process.stdout.write(`${printTables(result)}\n`)
-      if (options.pcap !== undefined) process.stdout.write(`captures: ${options.pcap}\n`)
+      if (options.pcap !== undefined) process.stdout.write(`captures: ${options.pcap} (${captureClock})\n`)
       if (options.json === undefined) return
       writeResult(options.json, result)
       process.stdout.write(`JSON: ${options.json}\n`)
     })
 }
 
-async function run(scenario: Scenario, options: RunOptions): Promise<RunResult> {
+interface Ran {
+  result: RunResult
+  /** What the times in the captures are. */
+  captureClock: string
+}
+
+async function run(scenario: Scenario, options: RunOptions): Promise<Ran> {
   const captures = capturesOf(options)
   if (options.on === 'virtual') return runVirtual(scenario, options.seed, captures)
   const { runOverlay } = await import('../../switch-emu/overlay/run-overlay.js')
-  return runOverlay(scenario, { seed: options.seed, captures })
+  const result = await runOverlay(scenario, { seed: options.seed, captures })
+  return { result, captureClock: 'in time of day' }
 }
 
-function runVirtual(
-  scenario: Scenario,
-  seed: number | undefined,
-  captures: CapturePlace | undefined,
-): RunResult {
+function runVirtual(scenario: Scenario, seed: number | undefined, captures: CapturePlace | undefined): Ran {
   const bar = new cliProgress.SingleBar(
     {
       format: '{bar} {value}/{total} flows  at {at}',
@@ -77,7 +80,9 @@ function runVirtual(
     bar.update(done, { at: formatDuration(timeNs) })
   }
   try {
-    return new VirtualRun(scenario, { seed, captures, ...(shown && { onProgress }) }).run()
+    const run = new VirtualRun(scenario, { seed, captures, ...(shown && { onProgress }) })
+    const result = run.run()
+    return { result, captureClock: `from 1970 on; the traffic begins at ${formatDuration(run.startNs)}` }
   } finally {
     if (started) bar.stop()
   }

@@ -1,0 +1,186 @@
+-- Wireshark and tshark: what Weir adds to RoCEv2.
+--
+--   tshark -X lua_script:switch-emu/wireshark/weir.lua -r s1--s2.pcapng
+--
+-- or copy this file into the folder "Personal Lua Plugins" (Wireshark: Help, About, Folders).
+--
+-- 1. The INT shim between UDP and BTH, in packets to UDP port 4792: its flags, and a record of every switch passed.
+--    What follows it goes to Wireshark's own dissector of RoCEv2. For other ports: Decode As, "udp.port", "weir".
+-- 2. Names of the vendor opcodes, 0xc0 to 0xff, which Wireshark calls unknown.
+--
+-- The shim's layout is that of lib/wire/int-shim.ts, the units of compact records those of lib/wire/int-units.ts.
+
+local UDP_PORT_ROCE = 4791
+local UDP_PORT_INT = 4792
+local SHIM_BYTES = 8
+local SLOTS_MAX = 16
+local WIDE, COMPACT = 0, 1
+local SLOT_BYTES = { [WIDE] = 24, [COMPACT] = 8 }
+
+-- Of compact records, by speed code: bit/s, ns, bytes, bytes.
+local RATE_BPS = { 10e6, 50e6, 100e6, 200e6, 500e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 800e9 }
+local TIME_UNIT = { 256, 256, 128, 128, 64, 32, 16, 8, 4, 4, 2, 2, 1, 1, 1, 1 }
+local TX_UNIT = { 8, 32, 32, 64, 128, 128, 128, 128, 128, 256, 256, 256, 512, 1024, 2048, 4096 }
+local QUEUE_UNIT = { 16, 16, 16, 16, 32, 32, 32, 64, 64, 64, 64, 64, 80, 160, 320, 640 }
+
+local weir = Proto("weir", "Weir in-band telemetry")
+
+local f = {
+  version = ProtoField.uint8("weir.int.version", "Version", base.DEC, nil, 0xf0),
+  format = ProtoField.uint8("weir.int.format", "Format", base.DEC, { [WIDE] = "wide", [COMPACT] = "compact" }, 0x0f),
+  flags = ProtoField.uint8("weir.int.flags", "Flags", base.HEX),
+  echo = ProtoField.bool("weir.int.flags.echo", "Echo (not to be stamped)", 8, nil, 0x80),
+  reverse = ProtoField.bool("weir.int.flags.reverse", "Reverse (stamp the port that it came in by)", 8, nil, 0x40),
+  subscribed = ProtoField.bool("weir.int.flags.subscribed", "Subscribed (a switch may answer)", 8, nil, 0x20),
+  overflow = ProtoField.bool("weir.int.flags.overflow", "Overflow (more hops than slots)", 8, nil, 0x10),
+  ratio_only = ProtoField.bool("weir.int.flags.ratio_only", "Ratio only (anonymised)", 8, nil, 0x08),
+  hops = ProtoField.uint8("weir.int.hops", "Hops passed"),
+  slots = ProtoField.uint8("weir.int.slots", "Slots"),
+  path_id = ProtoField.uint16("weir.int.path_id", "Path id (XOR of the switch ids)", base.HEX),
+  flows = ProtoField.uint16("weir.int.flows", "Concurrent flows at the receiver (0: unknown)"),
+  hop = ProtoField.none("weir.hop", "Hop"),
+  switch_id = ProtoField.uint16("weir.hop.switch_id", "Switch id"),
+  port = ProtoField.uint16("weir.hop.port", "Egress port"),
+  rate = ProtoField.uint64("weir.hop.rate", "Rate of the link (bit/s)"),
+  time = ProtoField.uint64("weir.hop.time", "Departure (ns)"),
+  tx_bytes = ProtoField.uint64("weir.hop.tx_bytes", "Bytes sent before (B)"),
+  queue = ProtoField.uint64("weir.hop.queue", "Queue left behind (B)"),
+  unused = ProtoField.bytes("weir.int.unused_slots", "Slots without a record"),
+}
+weir.fields = f
+
+local e_malformed = ProtoExpert.new("weir.malformed", "Malformed INT shim", expert.group.MALFORMED, expert.severity.ERROR)
+local e_cut = ProtoExpert.new("weir.cut", "The rest of the packet, payload or ICRC, was not captured: its bytes are shown as 0",
+  expert.group.UNDECODED, expert.severity.NOTE)
+weir.experts = { e_malformed, e_cut }
+
+-- Bits, counted from the first one of the range, as a number that is exact to 2^53.
+local function bits(range, first, count)
+  if count <= 32 then return range:bitfield(first, count) end
+  return range:bitfield(first, count - 32) * 4294967296 + range:bitfield(first + count - 32, 32)
+end
+
+-- A record whose values are not, or not alone, whole bytes: shown at the bytes that hold them.
+local function add(tree, field, range, value)
+  tree:add(field, range, UInt64.new(value % 4294967296, math.floor(value / 4294967296)))
+end
+
+local function rate_text(bps)
+  if bps >= 1e9 then return string.format("%g Gbit/s", bps / 1e9) end
+  return string.format("%g Mbit/s", bps / 1e6)
+end
+
+local function wide_hop(slot, tree)
+  local rate = bits(slot(4, 4), 0, 32) * 1000
+  local time, tx, queue = bits(slot(8, 6), 0, 48), bits(slot(14, 6), 0, 48), bits(slot(20, 4), 0, 32)
+  tree:add(f.switch_id, slot(0, 2))
+  tree:add(f.port, slot(2, 2))
+  add(tree, f.rate, slot(4, 4), rate)
+  add(tree, f.time, slot(8, 6), time)
+  add(tree, f.tx_bytes, slot(14, 6), tx)
+  add(tree, f.queue, slot(20, 4), queue)
+  tree:append_text(string.format(": switch %d port %d, %s, sent %.0f B, queue %.0f B, at %.0f ns",
+    slot(0, 2):uint(), slot(2, 2):uint(), rate_text(rate), tx, queue, time))
+end
+
+-- 4 bits of speed, 24 of time, 20 of bytes sent, 16 of queue.
+local function compact_hop(slot, tree)
+  local code = bits(slot, 0, 4) + 1
+  local time, tx, queue = bits(slot, 4, 24) * TIME_UNIT[code], bits(slot, 28, 20) * TX_UNIT[code], bits(slot, 48, 16) * QUEUE_UNIT[code]
+  add(tree, f.rate, slot(0, 1), RATE_BPS[code])
+  add(tree, f.time, slot(0, 4), time)
+  add(tree, f.tx_bytes, slot(3, 3), tx)
+  add(tree, f.queue, slot(6, 2), queue)
+  tree:append_text(string.format(": %s, sent %.0f B, queue %.0f B, at %.0f ns", rate_text(RATE_BPS[code]), tx, queue, time))
+end
+
+local function add_head(tvb, tree)
+  tree:add(f.version, tvb(0, 1))
+  tree:add(f.format, tvb(0, 1))
+  local flags = tree:add(f.flags, tvb(1, 1))
+  for _, flag in ipairs({ f.echo, f.reverse, f.subscribed, f.overflow, f.ratio_only }) do flags:add(flag, tvb(1, 1)) end
+  tree:add(f.hops, tvb(2, 1))
+  tree:add(f.slots, tvb(3, 1))
+  tree:add(f.path_id, tvb(4, 2))
+  tree:add(f.flows, tvb(6, 2))
+end
+
+-- Bytes of the shim, or nil and what is wrong with it: the rules of `check` in int-shim.ts.
+local function shim_length(tvb)
+  if tvb:captured_len() < SHIM_BYTES then return nil, "shorter than 8 bytes" end
+  local slot_bytes = SLOT_BYTES[tvb(0, 1):bitfield(4, 4)]
+  if tvb(0, 1):bitfield(0, 4) ~= 1 or slot_bytes == nil then return nil, "version or format unknown" end
+  local hops, slots = tvb(2, 1):uint(), tvb(3, 1):uint()
+  if slots > SLOTS_MAX then return nil, "more than 16 slots" end
+  if (hops > slots) ~= (tvb(1, 1):bitfield(3, 1) == 1) then return nil, "the hop count contradicts the overflow flag" end
+  local length = SHIM_BYTES + slots * slot_bytes
+  if length > tvb:captured_len() then return nil, "slots beyond the end" end
+  return length
+end
+
+-- What follows the shim, with the length that it had on the wire: the dissector behind finds the ICRC by it.
+local function rest_of(tvb, at, shim_tree)
+  local missing = tvb:reported_len() - tvb:captured_len()
+  if missing <= 0 then return tvb(at):tvb() end
+  shim_tree:add_proto_expert_info(e_cut)
+  local bytes = at < tvb:captured_len() and tvb(at):bytes() or ByteArray.new()
+  bytes:set_size(bytes:len() + missing)
+  return bytes:tvb("RoCEv2 behind the shim")
+end
+
+local rroce = DissectorTable.get("udp.port"):get_dissector(UDP_PORT_ROCE)
+
+function weir.dissector(tvb, pinfo, root)
+  local length, fault = shim_length(tvb)
+  pinfo.cols.protocol = "Weir"
+  if length == nil then
+    root:add(weir, tvb()):add_proto_expert_info(e_malformed, "Malformed INT shim: " .. fault)
+    return tvb:captured_len()
+  end
+  local tree = root:add(weir, tvb(0, length))
+  add_head(tvb, tree)
+  local format, hops, slots = tvb(0, 1):bitfield(4, 4), tvb(2, 1):uint(), tvb(3, 1):uint()
+  local size, records = SLOT_BYTES[format], math.min(hops, slots)
+  for i = 0, records - 1 do
+    local slot = tvb(SHIM_BYTES + i * size, size)
+    local hop = tree:add(f.hop, slot)
+    hop:set_text(string.format("Hop %d", i + 1))
+    if format == COMPACT then compact_hop(slot, hop) else wide_hop(slot, hop) end
+  end
+  if records < slots then tree:add(f.unused, tvb(SHIM_BYTES + records * size, (slots - records) * size)) end
+  local echo = tvb(1, 1):bitfield(0, 1) == 1
+  tree:append_text(string.format(", %s, %d hop%s of %d%s", format == COMPACT and "compact" or "wide", hops,
+    hops == 1 and "" or "s", slots, echo and ", echo" or ""))
+  if rroce ~= nil and tvb:reported_len() > length then rroce:call(rest_of(tvb, length, tree), pinfo, root) end
+  pinfo.cols.info:append(string.format(" [INT %d%s]", hops, echo and " echo" or ""))
+  return tvb:captured_len()
+end
+
+DissectorTable.get("udp.port"):add(UDP_PORT_INT, weir)
+
+-- Vendor opcodes, after Wireshark's dissector has read the BTH.
+
+local VENDOR = { [0xc0] = "PROBE", [0xc1] = "NOTIFY", [0xc2] = "RATE", [0xc3] = "SACK" }
+
+local vendor = Proto("weir_vendor", "Weir vendor packet")
+local v_opcode = ProtoField.uint8("weir.opcode", "Opcode", base.HEX, VENDOR)
+local v_sequence = ProtoField.uint32("weir.sequence", "Sequence")
+vendor.fields = { v_opcode, v_sequence }
+
+local bth_opcode = Field.new("infiniband.bth.opcode")
+local bth_psn = Field.new("infiniband.bth.psn")
+local bth_qp = Field.new("infiniband.bth.destqp")
+
+function vendor.dissector(_, pinfo, root)
+  local opcode = bth_opcode()
+  if opcode == nil or opcode.value < 0xc0 then return end
+  local name = VENDOR[opcode.value] or string.format("vendor opcode 0x%02x", opcode.value)
+  local psn, qp = bth_psn(), bth_qp()
+  local tree = root:add(vendor)
+  tree:append_text(": " .. name)
+  tree:add(v_opcode, opcode.range, opcode.value)
+  if psn ~= nil then tree:add(v_sequence, psn.range, psn.value) end
+  pinfo.cols.info = string.format("%s QP=0x%06x sequence %d", name, qp and qp.value or 0, psn and psn.value or 0)
+end
+
+register_postdissector(vendor)

@@ -1,0 +1,129 @@
+/** What a run writes with --pcap. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CapturedPacket, CaptureReader } from '../../lib/capture/capture-reader.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { captureFile, PortCaptures } from '../../switch-emu/port-captures.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+const SCENARIO = parseScenario(
+  `
+name: captured
+link: {rate: 1Gbps, delay: 10us}
+hosts: [h1, h2, h3]
+switches: {s1: {ecn: {kmin: 5KB, kmax: 20KB, pmax: 0.5}}, s2: {}}
+links: [h1--s1, h2--s1, {ends: s1--s2, delay: 25us}, {ends: s1--s2, delay: 25us}, s2--h3]
+transport: {pathMtu: 1024}
+traffic:
+  - {name: a, from: h1, to: h3, size: 100KB}
+  - {name: b, from: h2, to: h3, size: 50KB}
+`,
+  'captured.yaml',
+)
+
+interface Captured {
+  timeNs: number
+  sent: boolean
+  wireBytes: number
+  bytes: string
+}
+
+/** Packets of a file of PcapngWriter: direction is the last option of each block, which the reader does not tell. */
+function packetsOf(path: string): Captured[] {
+  const reader = CaptureReader.open(path)
+  const packet = new CapturedPacket()
+  const packets: Captured[] = []
+  while (reader.next(packet)) {
+    const end = packet.at + ((packet.capturedBytes + 3) & ~3)
+    packets.push({
+      timeNs: packet.seconds * 1e9 + packet.nanos,
+      sent: packet.buffer.readUInt32LE(end + 4) === 2,
+      wireBytes: packet.wireBytes,
+      bytes: packet.buffer.toString('hex', packet.at, packet.at + packet.capturedBytes),
+    })
+  }
+  reader.close()
+  return packets
+}
+
+t.test('a file a port, both directions, in the order of time', async t => {
+  const folder = join(t.testdir({}), 'made', 'here')
+  const result = new VirtualRun(SCENARIO, { captures: { folder } }).run()
+  const ports = ['s1--h1', 's1--h2', 's1--s2.0', 's1--s2.1', 's2--h3', 's2--s1.0', 's2--s1.1']
+  t.same(
+    readdirSync(folder).sort(),
+    ports.map(port => `${port}.pcapng`),
+  )
+  for (const port of ports) {
+    const packets = packetsOf(join(folder, `${port}.pcapng`))
+    const inOrder = packets.every((packet, i) => i === 0 || packets[i - 1]!.timeNs <= packet.timeNs)
+    t.ok(inOrder, `${port}: ${packets.length} packets`)
+    const name = port.replace('--', ':').replace('.', '#')
+    const counted = result.ports.find(port => port.name === name)!
+    // Results count from the traffic's start on, captures from the network's.
+    const sent = packets.filter(({ sent }) => sent).reduce((sum, { wireBytes }) => sum + wireBytes, 0)
+    t.ok(sent > counted.txBytes, `${port}: ${sent} bytes sent, ${counted.txBytes} of them in the run`)
+  }
+})
+
+t.test('what one end of a link sends the other receives, serialisation and delay later', async t => {
+  const folder = t.testdir({})
+  new VirtualRun(SCENARIO, { captures: { folder } }).run()
+  let compared = 0
+  for (const link of [0, 1]) {
+    const near = packetsOf(join(folder, `s1--s2.${link}.pcapng`))
+    const far = packetsOf(join(folder, `s2--s1.${link}.pcapng`))
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      const sent = from.filter(({ sent }) => sent)
+      const arrivals = sent.map(packet => ({
+        ...packet,
+        sent: false,
+        timeNs: packet.timeNs + packet.wireBytes * 8 + 25_000,
+      }))
+      t.same(
+        to.filter(({ sent }) => !sent),
+        arrivals.slice(0, to.filter(({ sent }) => !sent).length),
+      )
+      compared += sent.length
+    }
+  }
+  t.ok(compared > 300, `${compared} packets`)
+})
+
+t.test('capturing changes nothing in the run', async t => {
+  const folder = t.testdir({})
+  const bare = new VirtualRun(SCENARIO).run()
+  const captured = new VirtualRun(SCENARIO, { captures: { folder, snapBytes: 64 } }).run()
+  t.same({ ...captured, wallSeconds: 0 }, { ...bare, wallSeconds: 0 })
+  const cut = packetsOf(join(folder, 's2--h3.pcapng'))
+  t.ok(cut.every(({ bytes }) => bytes.length <= 2 * 64))
+  t.ok(cut.some(({ wireBytes }) => wireBytes > 1024))
+})
+
+t.test('names of ports and of files are one to one', async t => {
+  t.equal(captureFile('s1:s2'), 's1--s2.pcapng')
+  t.equal(captureFile('s1:s2#1'), 's1--s2.1.pcapng')
+  // Names may hold single hyphens, and neither double ones nor dots.
+  t.not(captureFile('a-b:c'), captureFile('a:b-c'))
+})
+
+t.test('what cannot be written is said', async t => {
+  const folder = t.testdir({ file: '' })
+  t.throws(() => new PortCaptures(SCENARIO, { folder: join(folder, 'file', 'x') }), { code: 'WEIR_NO_FILE' })
+  mkdirSync(join(folder, 's1--h2.pcapng'))
+  t.throws(() => new PortCaptures(SCENARIO, { folder }), { code: 'WEIR_NO_FILE', message: /s1--h2/ })
+  const wide = { ...SCENARIO, links: Array.from({ length: 901 }, (_, i) => link(i)) }
+  t.throws(() => new PortCaptures(wide, { folder }), { code: 'WEIR_BAD_ARGUMENT', message: /901/ })
+  writeFileSync(join(folder, 'old.pcapng'), 'x')
+  new VirtualRun(SCENARIO, { captures: { folder: join(folder, 'again') } }).run()
+  t.equal(readFileSync(join(folder, 'old.pcapng'), 'utf8'), 'x', 'other files stay')
+})
+
+function link(i: number) {
+  const ends = { a: { node: 's1', port: i }, b: { node: 'h1', port: i } }
+  return { ...ends, rateBps: 1e9, delayNs: 0 }
+}
