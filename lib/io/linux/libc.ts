@@ -27,6 +27,22 @@ export interface Libc {
   /** Adds to an eventfd's count. */
   eventfdWrite(fd: number, value: number): number
   prctl(option: number, value: number): number
+  /** Fails with 2^64 - 1. `offset` is a multiple of the page size. */
+  mmap(
+    address: Pointer,
+    bytes: number,
+    protection: number,
+    flags: number,
+    fd: number,
+    offset: number,
+  ): Pointer
+  munmap(address: Pointer, bytes: number): number
+  /** Copies bytes between memories that do not overlap. In JavaScript, a long copy makes an object. */
+  memcpy(to: Pointer, from: Pointer, bytes: number): void
+  /** Moves the calling thread into a namespace. */
+  setns(fd: number, type: number): number
+  /** Index of the network interface of that name in the calling thread's namespace, 0 if there is none. */
+  ifNameToIndex(name: string): number
   /** Of those that take a pointer. */
   ioctl(fd: number, request: number, argument: Uint8Array): number
   close(fd: number): number
@@ -34,6 +50,8 @@ export interface Libc {
   errno(): number
   /** Where the first byte of a view lies. The memory must stay referenced for as long as the address is used. */
   address(view: Uint8Array): Pointer
+  /** The memory at an address, which must stay mapped for as long as the buffer is used. */
+  memory(pointer: Pointer, bytes: number): ArrayBuffer
 }
 
 let loaded: Libc | WeirError | null = null
@@ -90,10 +108,16 @@ function bindCalls(koffi: typeof import('koffi'), library: import('koffi').Libra
     eventfd: call('int eventfd(uint32_t, int)'),
     eventfdWrite: call('int eventfd_write(int, uint64_t)'),
     prctl: call('int prctl(int, uint64_t)'),
+    mmap: call('uint64_t mmap(uint64_t, uint64_t, int, int, int, int64_t)'),
+    munmap: call('int munmap(uint64_t, uint64_t)'),
+    memcpy: library.func('memcpy', 'void', ['uint64_t', 'uint64_t', 'uint64_t']) as Libc['memcpy'],
+    setns: call('int setns(int, int)'),
+    ifNameToIndex: call('uint32_t if_nametoindex(const char*)'),
     ioctl: call('int ioctl(int, uint64_t, void*)'),
     close: call('int close(int)'),
     errno: () => koffi.errno(),
     address: view => Number(koffi.address(view)),
+    memory: (pointer, bytes) => koffi.view(pointer, bytes),
   }
 }
 
