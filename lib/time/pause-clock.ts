@@ -46,10 +46,20 @@ export class PauseClock {
     }
   }
 
-  /** Bit p: priority p must not begin a frame at `now`. Times must not go back by more than callers can stand. */
+  /** Bit p: priority p must not begin a frame at `now`. */
   pausedMask(now: Nanos): number {
     if (this.#mask !== 0) this.#expire(now)
     return this.#mask
+  }
+
+  /** The same for a time to come, as far as is known now. */
+  pausedMaskAt(laterNs: Nanos): number {
+    let mask = this.#mask
+    for (let left = mask; left !== 0; left &= left - 1) {
+      const bit = left & -left
+      if (this.#untilNs[31 - Math.clz32(bit)]! <= laterNs) mask &= ~bit
+    }
+    return mask
   }
 
   /** When the first of the priorities in `mask` that are paused may go on, or NEVER if none is. */

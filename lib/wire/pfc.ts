@@ -12,6 +12,8 @@ export const BYTES = 60
 export const DESTINATION: MacAddress = 0x0180_c200_0001
 export const OPCODE = 0x0101
 export const QUANTUM_BITS = 512
+/** PAUSE of IEEE 802.3x (802.3 annex 31B), which stops a link for all priorities. */
+export const PAUSE_OPCODE = 0x0001
 
 const CONTROL_OPCODE = 14
 const ENABLE_VECTOR = 16
@@ -24,6 +26,15 @@ export function isPfc(view: DataView, at: number, end: number): boolean {
     end - at >= ENABLE_VECTOR &&
     view.getUint16(at + 12) === ethernet.TYPE_MAC_CONTROL &&
     view.getUint16(at + CONTROL_OPCODE) === OPCODE
+  )
+}
+
+/** True if the frame is MAC control of the older kind, for the whole link. */
+export function isGlobalPause(view: DataView, at: number, end: number): boolean {
+  return (
+    end - at >= ENABLE_VECTOR &&
+    view.getUint16(at + 12) === ethernet.TYPE_MAC_CONTROL &&
+    view.getUint16(at + CONTROL_OPCODE) === PAUSE_OPCODE
   )
 }
 

@@ -8,6 +8,12 @@ export const DropReason = {
   QUEUE_FULL: 5,
   BUFFER_FULL: 6,
   WRED: 7,
+  /** A lossless priority had used up its headroom. */
+  HEADROOM_FULL: 8,
+  /** A watchdog drops what is for the queue. */
+  PFC_WATCHDOG: 9,
+  /** A PFC frame that is none: too short, or sent to another address. */
+  BAD_PFC: 10,
 } as const
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]
 
@@ -21,6 +27,9 @@ export const DROP_REASON_NAMES = [
   'queueFull',
   'bufferFull',
   'wred',
+  'headroomFull',
+  'pfcWatchdog',
+  'badPfc',
 ] as const
 
 const RX_FRAMES = 0
@@ -29,7 +38,8 @@ const TX_FRAMES = 2
 const TX_BYTES = 3
 const ECN_MARKS = 4
 const DROPPED_BYTES = 5
-const DROPS = 6
+const GLOBAL_PAUSES = 6
+const DROPS = 7
 const COLUMNS = DROPS + DROP_REASON_NAMES.length
 
 /**
@@ -53,6 +63,11 @@ export class PortCounters {
 
   onMarked(): void {
     this.#now[ECN_MARKS]! += 1
+  }
+
+  /** A PAUSE frame of 802.3x, which stops all priorities: counted, and not obeyed. */
+  onGlobalPause(): void {
+    this.#now[GLOBAL_PAUSES]! += 1
   }
 
   onDropped(reason: DropReason, bytes: number): void {
@@ -85,6 +100,7 @@ export class PortCounters {
       txFrames: this.#inWindow(TX_FRAMES),
       txBytes: this.#inWindow(TX_BYTES),
       ecnMarks: this.#inWindow(ECN_MARKS),
+      globalPauses: this.#inWindow(GLOBAL_PAUSES),
       drops: dropped,
       droppedBytes: this.#inWindow(DROPPED_BYTES),
       dropsByReason: drops,
@@ -103,6 +119,8 @@ export interface WindowCounts {
   txBytes: number
   /** Frames that this port marked CE. */
   ecnMarks: number
+  /** PAUSE frames of 802.3x that came in. */
+  globalPauses: number
   /** All drops of the port. */
   drops: number
   droppedBytes: number

@@ -1,7 +1,10 @@
 import type { Frame } from '../../lib/frame/frame.js'
-import type { Nanos } from '../../lib/time/nanos.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { DropReason, PortCounters } from './counters.js'
 import { EgressQueue } from './egress-queue.js'
+import { PauseState } from './pause-state.js'
+import type { PfcSender } from './pfc-sender.js'
 import { QueueGauge } from './queue-gauge.js'
 import { Scheduler } from './scheduler.js'
 import { Serializer } from './serializer.js'
@@ -11,15 +14,29 @@ import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 export interface PortOptions {
   /** Rate of the link, bit/s. */
   rateBps: number
-  /** Bytes that may wait in each of the port's queues; the whole buffer of the switch when absent. */
+  /**
+   * Bytes that may wait in each of the port's lossy queues; the whole buffer of the switch when absent. Lossless ones are
+   * bounded where frames come in.
+   */
   queueBytesMax?: number
-  /** Marking of each queue; none when absent. */
-  ecn?: EcnOptions
+  /** Marking of queues: of all, or of the priorities that each entry names. None when absent. */
+  ecn?: EcnOptions | readonly EcnOptions[]
   /** DWRR weights of priorities 0 to 7, 0 = strict; all strict when absent. */
   weights?: readonly number[]
 }
 
-/** The way out of one port: eight queues, the scheduler between them, marking, and the line. */
+/** What a port shares with its switch. */
+export interface PortContext {
+  bufferBytes: number
+  pool: FramePool
+  random: () => number
+  /** Bit p: priority p is lossless. */
+  losslessMask: number
+  /** Null without PFC. */
+  pfcSender: PfcSender | null
+}
+
+/** The way out of one port: eight queues, what holds them, the scheduler between them, marking, and the line. */
 export class EgressPort {
   readonly index: number
   readonly rateBps: number
@@ -27,26 +44,36 @@ export class EgressPort {
   readonly gauge = new QueueGauge()
   readonly serializer: Serializer
   readonly queues: readonly EgressQueue[]
+  /** What the peer has said about which queues may send. */
+  readonly pause: PauseState
+  /** Tells the peer what it may send; null without PFC. */
+  readonly pfcSender: PfcSender | null
   readonly #scheduler: Scheduler
-  readonly #wred: Wred | null
+  /** By priority; null: its queue is not marked. */
+  readonly #wreds: readonly (Wred | null)[]
   /** Bit p: the queue of priority p holds frames. */
   #waiting = 0
   #sentPriority = 0
 
-  constructor(
-    index: number,
-    options: PortOptions,
-    bufferBytes: number,
-    framesMax: number,
-    random: () => number,
-  ) {
+  constructor(index: number, options: PortOptions, context: PortContext) {
+    const { bufferBytes, pool, random, losslessMask, pfcSender } = context
+    const { rateBps, queueBytesMax = bufferBytes, ecn = [], weights } = options
     this.index = index
-    this.rateBps = options.rateBps
-    this.serializer = new Serializer(options.rateBps)
-    const bytesMax = options.queueBytesMax ?? bufferBytes
-    this.queues = Array.from({ length: PRIORITIES }, () => new EgressQueue(bytesMax, framesMax))
-    this.#scheduler = new Scheduler(options.weights)
-    this.#wred = options.ecn === undefined ? null : new Wred(options.ecn, random)
+    this.rateBps = rateBps
+    this.serializer = new Serializer(rateBps)
+    this.pause = new PauseState(rateBps, losslessMask)
+    this.pfcSender = pfcSender
+    this.#scheduler = new Scheduler(weights)
+    const lossless = (p: number) => ((losslessMask >>> p) & 1) === 1
+    this.queues = Array.from(
+      { length: PRIORITIES },
+      (_, p) => new EgressQueue(lossless(p) ? bufferBytes : queueBytesMax, pool.capacity),
+    )
+    const markings = Array.isArray(ecn) ? (ecn as readonly EcnOptions[]) : [ecn as EcnOptions]
+    this.#wreds = this.queues.map((_, p) => {
+      const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
+      return marking === undefined ? null : new Wred(marking, random, !lossless(p))
+    })
   }
 
   /** Bytes that wait in all queues of the port; not the frame that is being sent. */
@@ -54,23 +81,33 @@ export class EgressPort {
     return this.gauge.bytes
   }
 
-  /** True if a frame waits. */
-  get waiting(): boolean {
-    return this.#waiting !== 0
-  }
-
   /** Priority of the frame that `transmit` returned last. */
   get sentPriority(): number {
     return this.#sentPriority
   }
 
+  /** When the port may begin its next frame, `now` or later, or NEVER if that takes an event. */
+  nextStartNs(now: Nanos): Nanos {
+    const freeNs = Math.max(now, this.serializer.endNs)
+    const waiting = this.#waiting
+    let at = NEVER
+    if (waiting !== 0) {
+      const free = (waiting & ~this.pause.heldMaskAt(freeNs)) !== 0
+      at = free ? freeNs : this.pause.firstExpiry(waiting)
+    }
+    if (this.pfcSender !== null) at = Math.min(at, Math.max(freeNs, this.pfcSender.dueNs))
+    return at
+  }
+
   /** Queues a frame, unless there is a reason to drop it: then the caller still owns it. */
   enqueue(now: Nanos, frame: Frame, priority: number): DropReason {
+    if (((this.pause.dropMask >>> priority) & 1) === 1) return DropReason.PFC_WATCHDOG
     const queue = this.queues[priority]!
     const bytes = frame.wireLength
     if (!queue.hasRoom(bytes)) return DropReason.QUEUE_FULL
-    if (this.#wred !== null) {
-      const verdict = this.#wred.onEnqueue(frame, queue.bytes)
+    const wred = this.#wreds[priority]!
+    if (wred !== null) {
+      const verdict = wred.onEnqueue(frame, queue.bytes)
       if (verdict === WredVerdict.DROP) return DropReason.WRED
       if (verdict === WredVerdict.MARKED) this.counters.onMarked()
     }
@@ -81,12 +118,29 @@ export class EgressPort {
     return DropReason.NONE
   }
 
+  /** True if at `dueNs`, which `nextStartNs` said, a PFC frame goes first. */
+  isPfcDue(dueNs: Nanos): boolean {
+    return this.pfcSender !== null && this.pfcSender.dueNs <= dueNs
+  }
+
+  /** Starts the PFC frame that is due; null when the pool is empty. */
+  transmitPfc(dueNs: Nanos): Frame | null {
+    const frame = this.pfcSender!.transmit(Math.max(dueNs, this.serializer.endNs))
+    if (frame === null) return null
+    this.serializer.transmit(dueNs, frame.wireLength)
+    frame.departNs = this.serializer.endNs
+    this.counters.onTransmitted(frame.wireLength)
+    return frame
+  }
+
   /**
-   * Starts the next frame, at the time at which both the line was free and the frame there, which may be
-   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A frame must be waiting.
+   * Starts the next frame, at the time at which the line was free, the frame there and its queue not held, which may be
+   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send.
+   *
+   * @param dueNs what `nextStartNs` said
    */
-  transmit(): Frame {
-    const priority = this.#scheduler.pick(this.#waiting, this.queues)
+  transmit(dueNs: Nanos): Frame {
+    const priority = this.#scheduler.pick(this.#waiting & ~this.pause.heldMask(dueNs), this.queues)
     const queue = this.queues[priority]!
     const frame = queue.shift()
     const bytes = frame.wireLength
@@ -94,11 +148,24 @@ export class EgressPort {
     if (empty) this.#waiting &= ~(1 << priority)
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
-    const startNs = this.serializer.transmit(frame.enqueuedNs, bytes)
+    const startNs = this.serializer.transmit(Math.max(dueNs, frame.enqueuedNs), bytes)
     frame.departNs = this.serializer.endNs
     this.gauge.change(startNs, -bytes)
     this.counters.onTransmitted(bytes)
-    if (this.#wred?.onDequeue(frame, queue.bytes) === true) this.counters.onMarked()
+    if (this.#wreds[priority]?.onDequeue(frame, queue.bytes) === true) this.counters.onMarked()
+    return frame
+  }
+
+  /** Takes the first frame out of a queue without sending it; null when the queue is empty. */
+  takeOut(now: Nanos, priority: number): Frame | null {
+    const queue = this.queues[priority]!
+    if (queue.count === 0) return null
+    const frame = queue.shift()
+    this.gauge.change(now, -frame.wireLength)
+    if (queue.count === 0) {
+      this.#waiting &= ~(1 << priority)
+      this.#scheduler.onSent(priority, 0, true)
+    }
     return frame
   }
 }

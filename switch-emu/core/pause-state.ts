@@ -29,6 +29,7 @@ export class PauseState {
   readonly #lastNs = new Float64Array(PRIORITIES).fill(-1)
   readonly #received = new Float64Array(PRIORITIES)
   readonly #actions = new Uint8Array(PRIORITIES)
+  #dropMask = 0
   /** Bit p: pauses of priority p have an effect, unless a watchdog says otherwise. */
   readonly #lossless: number
   #obeyed: number
@@ -54,6 +55,11 @@ export class PauseState {
   /** Bit p: the queue of priority p must not begin a frame at `now`. */
   heldMask(now: Nanos): number {
     return this.#told.any ? this.#told.pausedMask(now) & this.#obeyed : 0
+  }
+
+  /** The same for a time to come, as far as is known now. */
+  heldMaskAt(laterNs: Nanos): number {
+    return this.#told.any ? this.#told.pausedMaskAt(laterNs) & this.#obeyed : 0
   }
 
   /** When the first of the queues in `mask` that are held may go on, or NEVER if none is held. */
@@ -91,6 +97,11 @@ export class PauseState {
     return this.#told.anyTotalNs(now)
   }
 
+  /** Bit p: what is for the queue of priority p is dropped. */
+  get dropMask(): number {
+    return this.#dropMask
+  }
+
   action(priority: number): PauseAction {
     return this.#actions[priority] as PauseAction
   }
@@ -101,12 +112,7 @@ export class PauseState {
     const bit = 1 << priority
     if (action === PauseAction.OBEY) this.#obeyed |= bit & this.#lossless
     else this.#obeyed &= ~bit
-  }
-
-  /** Bit p: what is for the queue of priority p is dropped. */
-  get dropMask(): number {
-    let mask = 0
-    for (let p = 0; p < PRIORITIES; p++) if (this.#actions[p] === PauseAction.DROP) mask |= 1 << p
-    return mask
+    if (action === PauseAction.DROP) this.#dropMask |= bit
+    else this.#dropMask &= ~bit
   }
 }

@@ -3,16 +3,25 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
-import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import * as pfc from '../../lib/wire/pfc.js'
 import { Classifier, type ClassifierOptions } from './classifier.js'
-import { DropReason, type WindowCounts } from './counters.js'
+import { DropReason } from './counters.js'
 import { EgressPort, type PortOptions } from './egress-port.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding.js'
+import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
 import { IntStamper } from './int-stamper.js'
 import { countHop } from './ip-header.js'
-import { SharedBuffer } from './shared-buffer.js'
+import { PauseAction } from './pause-state.js'
+import { PfcSender } from './pfc-sender.js'
+import { type PortReport, PortReporter } from './port-report.js'
+import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
+
+/** Source of PFC frames: locally administered; then the switch's id, and the port. */
+const MAC_BASE = 0x02_57_53_00_00_00
 
 export interface SwitchOptions {
   /** u16, different for every switch of a network: INT names the switch by it. */
@@ -27,26 +36,17 @@ export interface SwitchOptions {
   random: () => number
   /** Priorities by DSCP and PCP; everything has priority 0 when absent. */
   classifier?: ClassifierOptions
-}
-
-/** What one port did in a window of time. */
-export interface PortReport extends WindowCounts {
-  switch: string
-  port: number
-  rateBps: number
-  windowNs: Nanos
-  busyNs: Nanos
-  /** Busy part of the window, 0 to 1. */
-  utilization: number
-  maxQueueBytes: number
-  /** Weighted by time. */
-  meanQueueBytes: number
+  /** Priority flow control; without it every priority is lossy and pauses are not obeyed. */
+  pfc?: PfcOptions
 }
 
 /**
  * An output-queued, shared-memory IP switch. A frame that arrives is parsed, routed and admitted to the
  * queue of its egress port at once; `pollTransmit` hands it out when its serialisation starts. Sizes are
  * those on the wire.
+ *
+ * With PFC on, a frame of a lossless priority that finds its ingress port's share of the memory used up goes to that
+ * port's headroom, and the peer is paused; and the port holds what its own peers pause.
  */
 export class Switch implements Node {
   readonly id: number
@@ -60,8 +60,9 @@ export class Switch implements Node {
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #stamper: IntStamper
-  #windowNs: Nanos = 0
-  readonly #busyAtWindowNs: Float64Array
+  readonly #reporters: readonly PortReporter[]
+  /** Memory by port and priority that frames came in by; null without PFC. */
+  readonly accounting: IngressAccounting | null
 
   constructor(options: SwitchOptions) {
     const { id, name, ports } = options
@@ -74,26 +75,38 @@ export class Switch implements Node {
     this.id = id
     this.name = name
     this.buffer = new SharedBuffer(options.bufferBytes, ports.length)
-    this.ports = ports.map(
-      (port, index) =>
-        new EgressPort(index, port, options.bufferBytes, options.pool.capacity, options.random),
-    )
+    this.accounting =
+      options.pfc === undefined ? null : new IngressAccounting(options.pfc, options.bufferBytes, ports.length)
+    this.ports = ports.map((port, index) => this.#makePort(index, port, options))
     this.#pool = options.pool
     this.#classifier = new Classifier(options.classifier)
     for (const _ of ports) this.#schedule.add()
     this.#stamper = new IntStamper(id)
-    this.#busyAtWindowNs = new Float64Array(ports.length)
+    this.#reporters = this.ports.map(port => new PortReporter(name, port, this.accounting))
+  }
+
+  #makePort(index: number, port: PortOptions, options: SwitchOptions): EgressPort {
+    const { id, bufferBytes, pool, random, pfc } = options
+    const pfcSender =
+      pfc === undefined ? null : new PfcSender(pool, MAC_BASE + id * 256 + index, port.rateBps, pfc.quanta)
+    const losslessMask = this.accounting?.losslessMask ?? 0
+    return new EgressPort(index, port, { bufferBytes, pool, random, losslessMask, pfcSender })
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
     this.ports[port]!.counters.onReceived(frame.wireLength)
+    if (frame.l3 < 0 && isMacControl(frame)) {
+      this.#control(now, port, frame)
+      return
+    }
     const egress = this.#route(frame)
     if (egress < 0) {
       this.#drop(frame, port, -egress as DropReason)
       return
     }
     const reason = this.#admit(now, port, egress, frame)
-    if (reason !== DropReason.NONE) this.#drop(frame, egress, reason)
+    if (reason === DropReason.NONE) return
+    this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
   }
 
   /** Nothing waits for a time but frames, and they leave by `pollTransmit`. */
@@ -106,15 +119,23 @@ export class Switch implements Node {
 
   pollTransmit(now: Nanos): Frame | null {
     const schedule = this.#schedule
-    if (schedule.firstTime() > now) return null
-    const port = this.ports[schedule.first()]!
-    const frame = port.transmit()
-    const bytes = frame.wireLength
-    schedule.set(port.index, port.waiting ? frame.departNs : NEVER)
+    for (;;) {
+      const dueNs = schedule.firstTime()
+      if (dueNs > now) return null
+      const port = this.ports[schedule.first()]!
+      const frame = port.isPfcDue(dueNs) ? port.transmitPfc(dueNs) : this.#transmit(now, dueNs, port)
+      schedule.set(port.index, port.nextStartNs(dueNs))
+      if (frame === null) continue
+      frame.port = port.index
+      return frame
+    }
+  }
+
+  #transmit(now: Nanos, dueNs: Nanos, port: EgressPort): Frame {
+    const frame = port.transmit(dueNs)
     const ingress = frame.port
-    this.buffer.remove(ingress, port.sentPriority, port.index, bytes)
+    this.#release(now, ingress, port.sentPriority, port.index, frame.wireLength)
     if (frame.shim >= 0) this.#stamper.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
-    frame.port = port.index
     return frame
   }
 
@@ -125,32 +146,31 @@ export class Switch implements Node {
     return frames
   }
 
+  /**
+   * What a port does from now on about its peer's pauses of one priority; for a watchdog. With DROP, what waits in the
+   * queue is dropped too. What the peer has said is in `ports[port].pause`, what waits in `ports[port].queues`.
+   */
+  setPauseAction(now: Nanos, port: number, priority: number, action: PauseAction): void {
+    const egress = this.ports[port]!
+    egress.pause.setAction(priority, action)
+    if (action === PauseAction.DROP) {
+      for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
+        this.#release(now, frame.port, priority, port, frame.wireLength)
+        this.#drop(frame, port, DropReason.PFC_WATCHDOG)
+      }
+    }
+    this.#schedule.set(port, egress.nextStartNs(now))
+  }
+
   /** Starts a new window for all reports. */
   resetWindow(now: Nanos): void {
-    this.#windowNs = now
-    for (const port of this.ports) {
-      port.counters.resetWindow()
-      port.gauge.resetWindow(now)
-      this.#busyAtWindowNs[port.index] = port.serializer.busyNs(now)
-    }
+    this.accounting?.resetWindow()
+    for (const reporter of this.#reporters) reporter.resetWindow(now)
   }
 
   /** What a port did from the start of the window until `now`. */
   report(now: Nanos, port: number): PortReport {
-    const { counters, gauge, serializer, rateBps } = this.ports[port]!
-    const windowNs = now - this.#windowNs
-    const busyNs = serializer.busyNs(now) - this.#busyAtWindowNs[port]!
-    return {
-      switch: this.name,
-      port,
-      rateBps,
-      windowNs,
-      busyNs,
-      utilization: windowNs > 0 ? busyNs / windowNs : 0,
-      maxQueueBytes: gauge.peakBytes(now),
-      meanQueueBytes: gauge.meanBytes(now),
-      ...counters.window(),
-    }
+    return this.#reporters[port]!.report(now)
   }
 
   /** The egress port, or minus the reason why there is none. */
@@ -166,15 +186,79 @@ export class Switch implements Node {
     const bytes = frame.wireLength
     const priority = this.#classifier.priority(frame)
     if (!this.buffer.check(ingress, priority, egress, bytes)) return DropReason.BUFFER_FULL
+    if (this.accounting !== null) {
+      const refused = this.#account(now, this.accounting, ingress, priority, bytes)
+      if (refused !== DropReason.NONE) return refused
+    }
     const port = this.ports[egress]!
     const reason = port.enqueue(now, frame, priority)
-    if (reason !== DropReason.NONE) return reason
+    if (reason !== DropReason.NONE) {
+      if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
+      return reason
+    }
     // While it waits, `frame.port` says where the frame came from.
     frame.port = ingress
     this.buffer.update(ingress, priority, egress, bytes)
-    if (this.#schedule.timeOf(egress) === NEVER)
-      this.#schedule.set(egress, Math.max(now, port.serializer.endNs))
+    const freeNs = Math.max(now, port.serializer.endNs)
+    if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
     return DropReason.NONE
+  }
+
+  /** A frame that was admitted leaves its queue. */
+  #release(now: Nanos, ingress: number, priority: number, egress: number, bytes: number): void {
+    this.buffer.remove(ingress, priority, egress, bytes)
+    if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
+  }
+
+  #account(
+    now: Nanos,
+    accounting: IngressAccounting,
+    ingress: number,
+    priority: number,
+    bytes: number,
+  ): DropReason {
+    const reason = accounting.admit(ingress, priority, bytes)
+    this.#tellPeer(now, ingress, accounting.xoffMask(ingress))
+    return reason
+  }
+
+  #unaccount(
+    now: Nanos,
+    accounting: IngressAccounting,
+    ingress: number,
+    priority: number,
+    bytes: number,
+  ): void {
+    accounting.release(ingress, priority, bytes)
+    this.#tellPeer(now, ingress, accounting.xoffMask(ingress))
+  }
+
+  /** Has the peer of a port hold the priorities of `mask`, and no others. */
+  #tellPeer(now: Nanos, index: number, mask: number): void {
+    const port = this.ports[index]!
+    if (port.pfcSender!.want(now, mask)) this.#schedule.set(index, port.nextStartNs(now))
+  }
+
+  /** A MAC control frame: for the port itself, never forwarded. */
+  #control(now: Nanos, index: number, frame: Frame): void {
+    const { view, length } = frame
+    const port = this.ports[index]!
+    if (pfc.isPfc(view, 0, length)) {
+      if (pfc.check(view, 0, length) !== WireError.OK) {
+        this.#drop(frame, index, DropReason.BAD_PFC)
+        return
+      }
+      for (let p = 0; p < PRIORITIES; p++) {
+        if (pfc.isEnabled(view, 0, p)) port.pause.onPause(now, p, pfc.quanta(view, 0, p))
+      }
+      this.#schedule.set(index, port.nextStartNs(now))
+    } else if (pfc.isGlobalPause(view, 0, length)) {
+      port.counters.onGlobalPause()
+    } else {
+      this.#drop(frame, index, DropReason.NOT_IP)
+      return
+    }
+    this.#pool.give(frame)
   }
 
   #drop(frame: Frame, port: number, reason: DropReason): void {
@@ -194,4 +278,8 @@ function parse(frame: Frame): DropReason {
   if (ipv4.version(view, l3) === 4 && !ipv4.verifyChecksum(view, l3)) return DropReason.MALFORMED
   // A fault above IP is for the receiver to find.
   return DropReason.NONE
+}
+
+function isMacControl({ view, length }: Frame): boolean {
+  return length >= ethernet.BYTES && ethernet.etherType(view, 0) === ethernet.TYPE_MAC_CONTROL
 }

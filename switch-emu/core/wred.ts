@@ -15,6 +15,8 @@ export interface EcnOptions {
    * (Fast ECN).
    */
   at?: 'enqueue' | 'dequeue'
+  /** Priorities whose queues are marked. Default: all. */
+  priorities?: readonly number[]
 }
 
 export const WredVerdict = { PASS: 0, MARKED: 1, DROP: 2 } as const
@@ -25,16 +27,18 @@ export type WredVerdict = (typeof WredVerdict)[keyof typeof WredVerdict]
  * section 3.1; RFC 3168, section 5): nothing happens up to Kmin, everything above Kmax, and between them
  * the probability rises in a straight line from 0 to Pmax. Frames whose transport understands ECN are
  * marked CE, others dropped with the same probability, always as they enter: a frame that has waited is not
- * dropped any more.
+ * dropped any more. In a lossless queue nothing is dropped.
  */
 export class Wred {
   readonly #kminBytes: number
   readonly #kmaxBytes: number
   readonly #pmax: number
   readonly #atDequeue: boolean
+  readonly #mayDrop: boolean
   readonly #random: () => number
 
-  constructor(options: EcnOptions, random: () => number) {
+  /** @param mayDrop false for the queue of a lossless priority */
+  constructor(options: EcnOptions, random: () => number, mayDrop = true) {
     const { kminBytes, kmaxBytes, pmax } = options
     if (!(kminBytes >= 0 && kmaxBytes >= kminBytes && pmax >= 0 && pmax <= 1)) {
       throw new WeirError(
@@ -46,6 +50,7 @@ export class Wred {
     this.#kmaxBytes = kmaxBytes
     this.#pmax = pmax
     this.#atDequeue = options.at === 'dequeue'
+    this.#mayDrop = mayDrop
     this.#random = random
   }
 
@@ -61,7 +66,9 @@ export class Wred {
     if (queueBytes <= this.#kminBytes) return WredVerdict.PASS
     const codepoint = ecn(frame)
     if (codepoint === ECN_CE) return WredVerdict.PASS
-    if (codepoint === ECN_NOT_ECT) return this.#hits(queueBytes) ? WredVerdict.DROP : WredVerdict.PASS
+    if (codepoint === ECN_NOT_ECT) {
+      return this.#mayDrop && this.#hits(queueBytes) ? WredVerdict.DROP : WredVerdict.PASS
+    }
     if (this.#atDequeue || !this.#hits(queueBytes)) return WredVerdict.PASS
     markCe(frame)
     return WredVerdict.MARKED

@@ -141,7 +141,11 @@ t.test('IPv6 is forwarded by the same rules', async t => {
     pool.give(frame)
   })
   t.same(out, [1, 1])
-  t.match(node.report(1, 0).dropsByReason, { ttlExpired: 1, noRoute: 1 })
+  t.match(node.report(1, 0).dropsByReason, { ttlExpired: 1, noRoute: 1
+    headroomFull: 0,
+    pfcWatchdog: 0,
+    badPfc: 0,
+  })
   t.equal(pool.inUse, 0)
 })
 
