@@ -10,9 +10,11 @@ import { basename } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
+import { resolveDeadlockPrevention } from './deadlock-prevention.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveNetwork } from './resolve-network.js'
+import { resolveRoutes } from './resolve-routes.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
 import { resolveWatch } from './resolve-watch.js'
 import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
@@ -92,20 +94,26 @@ function resolveScenario(
     links: given.links,
   })
   const topology = problems.count === before ? new Topology(network) : null
+  const names = network.switches.map(({ name }) => name)
+  const hostNames = network.hosts.map(({ name }) => name)
+  const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
+  const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, names)
   const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
-  const switchNames = new Set(network.switches.map(s => s.name))
+  const switchNames = new Set(names)
   const { flows, workloads } = resolveTraffic(
     { problems, file, hosts: network.hosts, switchNames, topology, catalogue },
     given.traffic,
   )
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
-  const watch = resolveWatch(problems, given.watch, topology, [...switchNames])
+  const watch = resolveWatch(problems, given.watch, topology, names)
   if (shape === null || cc === null) return null
   return {
     name: shape.name ?? basename(file).replace(/\.ya?ml$/, ''),
     file,
     ...network,
+    ...(routes.length > 0 && { routes }),
+    ...(prevention && { deadlockPrevention: prevention }),
     cc,
     transport,
     int,

@@ -13,6 +13,7 @@ import {
   pfcSchema,
   switchSchema,
 } from './schema.js'
+import { resolveWatchdog } from './watchdog.js'
 
 export const DEFAULT_RATE_BPS = 1e9
 export const DEFAULT_DELAY_NS = 10_000
@@ -172,6 +173,7 @@ function resolvePfc(problems: Problems, path: Path, value: unknown): PfcSettings
   if (value === undefined) return undefined
   const at = [...path, 'pfc']
   const shape = checkShape(problems, at, pfcSchema, value, 'pfc')
+  const watchdog = resolveWatchdog(problems, [...at, 'watchdog'], shape?.watchdog)
   if (shape?.xoff === undefined) return undefined
   const xonBytes = shape.xon ?? Math.floor(shape.xoff * 0.8)
   if (xonBytes >= shape.xoff) problems.at([...at, 'xon'], 'xon must be below xoff')
@@ -180,6 +182,7 @@ function resolvePfc(problems: Problems, path: Path, value: unknown): PfcSettings
     xonBytes,
     ...(shape.headroom !== undefined && { headroomBytes: shape.headroom }),
     priorities: [...new Set(shape.priorities ?? DEFAULT_PFC_PRIORITIES)].sort(),
+    ...(watchdog && { watchdog }),
   }
 }
 

@@ -13,6 +13,9 @@ export interface Scenario {
   hosts: Host[]
   switches: Switch[]
   links: Link[]
+  /** Static routes, which override the shortest paths; absent: none. */
+  routes?: StaticRoute[]
+  deadlockPrevention?: DeadlockPreventionSettings
   /** The controller of every flow that does not name its own. */
   cc: CcChoice
   transport: TransportSettings
@@ -66,6 +69,50 @@ export interface PfcSettings {
   headroomBytes?: number
   /** Priorities that are lossless, 0 to 7. Default 3 alone, where flows are by default. */
   priorities: number[]
+  /** Absent: nothing is detected. */
+  watchdog?: WatchdogSettings
+}
+
+/** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc-watchdog.ts`. */
+export interface WatchdogSettings {
+  /** A queue that is paused for so long without a gap is deadlocked. Default 200 ms. */
+  detectionTimeNs: Nanos
+  /** For so long it does not obey pauses then. Default 200 ms. */
+  restorationTimeNs: Nanos
+  /** What happens to its frames meanwhile; alert: nothing is done. Default drop. */
+  action: 'drop' | 'forward' | 'alert'
+  /** So many deadlocks of one queue within the window turn PFC off for it; absent: never. */
+  limit?: { deadlocks: number; windowNs: Nanos }
+}
+
+/** Another priority for packets on high-risk paths: `switch-emu/core/deadlock-prevention.ts`. */
+export interface DeadlockPreventionSettings {
+  groups: PortGroup[]
+  /** Priority of the packets that are looked at. Default 3. */
+  from: number
+  /** Priority that they move to when they come in and go out by ports of one group. */
+  to: number
+  /** DSCP that they get; absent: the lowest one of priority `to`. */
+  dscp?: number
+}
+
+/** Ports of one switch. */
+export interface PortGroup {
+  switch: string
+  ports: number[]
+}
+
+/** How a switch sends to a host, whatever the shortest path is. */
+export interface StaticRoute {
+  switch: string
+  /** The host. */
+  to: string
+  /** Egress ports: several are parallel links, among which the flow hash chooses. */
+  ports: number[]
+  /** From the start of the traffic; absent: the route is there from the very beginning. */
+  startNs?: Nanos
+  /** Absent: to the end of the run. */
+  endNs?: Nanos
 }
 
 /** One end of a link: a node and its port. Ports count per node from 0, in the file's order of links. */

@@ -20,6 +20,8 @@ export const scenarioSchema = z.object({
   hosts: z.unknown(),
   switches: part,
   links: z.unknown(),
+  routes: part,
+  deadlockPrevention: part,
   cc: part,
   transport: part,
   int: part,
@@ -50,6 +52,7 @@ export const pfcSchema = z.object({
   xon: f.bytes.optional(),
   headroom: f.bytes.optional(),
   priorities: z.array(f.whole(0, 7)).min(1).optional(),
+  watchdog: part,
 })
 
 export const linkSchema = z.object({

@@ -1,48 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { WeirError } from '../../lib/errors.js'
-import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
-
-function problemsOf(text: string): string[] {
-  try {
-    parseScenario(text, 'x.yaml')
-  } catch (error) {
-    if (!(error instanceof WeirError) || error.code !== 'WEIR_BAD_SCENARIO') throw error
-    return error.message.split('\n')
-  }
-  return []
-}
+import t from 'tap'
+import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { checkProblems, problemsOf } from './problems-at.js'
 
 const NET = 'hosts: [h1, h2, h3]\nswitches: {s1: {}}\nlinks: [h1--s1, h2--s1, h3--s1]\n' // Lines 1 to 3.
 
-/**
- * A file in which each `¦` stands before the place that a problem is to be reported at (they are taken out before
- * parsing), and for each problem in turn what its message must hold.
- */
-type Case = [marked: string, ...expected: (string | RegExp)[][]]
-
-function check(t: Test, base: string, cases: Case[]): void {
-  for (const [marked, ...expected] of cases) {
-    const places: string[] = []
-    let text = ''
-    for (const char of base + marked) {
-      const lines = text.split('\n')
-      if (char === '¦') places.push(`${lines.length}:${lines.at(-1)!.length + 1}`)
-      else text += char
-    }
-    const found = problemsOf(text)
-    t.equal(found.length, expected.length, `${JSON.stringify(marked)}: ${found.join(' | ')}`)
-    for (const [i, essentials] of expected.entries()) {
-      const line = found[i] ?? ''
-      t.ok(line.startsWith(`x.yaml:${places[i]}: `), `${line} is at ${places[i]}`)
-      for (const essential of essentials) t.match(line, essential)
-    }
-  }
-}
-
 t.test('top level', async t => {
-  check(t, NET, [
+  checkProblems(t, NET, [
     ['¦trafic: []', ["unknown key 'trafic'", /traffic/, "did you mean 'traffic'"]],
     ['seed: ¦-1', ['seed: a whole number from 0']],
     ['seed: ¦abc', ["not 'abc'"]],
@@ -59,7 +24,7 @@ t.test('top level', async t => {
 })
 
 t.test('hosts, switches, links', async t => {
-  check(t, '', [
+  checkProblems(t, '', [
     ['¦', ['a scenario is a mapping', 'hosts, switches, links']],
     ['¦[a]', ['a scenario is a mapping', 'not a list']],
     ['¦¦name: x', ['hosts is a list'], ['links is a list']],
@@ -114,7 +79,7 @@ t.test('hosts, switches, links', async t => {
 })
 
 t.test('controllers', async t => {
-  check(t, NET, [
+  checkProblems(t, NET, [
     ['cc: ¦hpc', ["'hpc'", 'hpcc, fixed-window', "did you mean 'hpcc'"]],
     ['cc: {name: ¦hpcq}', ["did you mean 'hpcc'"]],
     ['cc: ¦{eta: 1}', ['cc has no name', 'hpcc']],
@@ -129,7 +94,7 @@ t.test('controllers', async t => {
 })
 
 t.test('traffic', async t => {
-  check(t, NET, [
+  checkProblems(t, NET, [
     ['traffic: [¦7]', ['a flow is a mapping', 'not 7']],
     [
       'traffic:\n  - {from: h1, to: ¦h9, size: 1MB}',
@@ -167,13 +132,13 @@ t.test('traffic', async t => {
 t.test('a pair without a path', async t => {
   const text =
     'hosts: [a, b]\nswitches: [s1, s2]\nlinks: [a--s1, b--s2]\ntraffic:\n  - ¦{from: a, to: b, size: 1B}\n'
-  check(t, '', [[text, ['no path from a to b', 'links']]])
+  checkProblems(t, '', [[text, ['no path from a to b', 'links']]])
   const through = 'hosts: [a, b, ¦c]\nlinks: [a--b]\ntraffic: [{from: a, to: c, size: 1B}]'
-  check(t, '', [[through, ['host c has no link']]])
+  checkProblems(t, '', [[through, ['host c has no link']]])
 })
 
 t.test('watch', async t => {
-  check(t, NET, [
+  checkProblems(t, NET, [
     ['watch: {queues: [¦s1:h9]}', ["no port to 'h9'", 'h1, h2, h3']],
     ['watch: {queues: [¦s2:h1]}', ["no switch is called 's2'", "did you mean 's1'"]],
     ['watch: {queues: [¦s1]}', ['written as s1:s2']],

@@ -1,0 +1,86 @@
+/** `deadlockPrevention` of a scenario file: port groups, and where packets between two ports of one group move to. */
+import { z } from 'zod'
+import * as f from './fields.js'
+import { show } from './fields.js'
+import { resolvePorts } from './ports.js'
+import type { Path, Problems } from './problems.js'
+import type { DeadlockPreventionSettings, PortGroup } from './scenario.js'
+import { checkShape } from './schema.js'
+import type { Hop, Topology } from './topology.js'
+
+const GROUPS_MAX = 31
+
+const preventionSchema = z.object({
+  groups: z.unknown(),
+  from: f.whole(0, 7).optional(),
+  to: f.whole(0, 7),
+  dscp: f.whole(0, 63).optional(),
+})
+
+/** The lossless class by custom. */
+const DEFAULT_FROM = 3
+
+/** @param topology null when the network has problems of its own: groups are not looked at then */
+export function resolveDeadlockPrevention(
+  problems: Problems,
+  value: unknown,
+  topology: Topology | null,
+  switchNames: readonly string[],
+): DeadlockPreventionSettings | undefined {
+  if (value === undefined) return undefined
+  const path = ['deadlockPrevention']
+  const shape = checkShape(problems, path, preventionSchema, value, 'deadlockPrevention')
+  if (shape === null) return undefined
+  const groups = resolveGroups(problems, [...path, 'groups'], shape.groups, topology, switchNames)
+  const { from = DEFAULT_FROM, to, dscp } = shape
+  if (to === undefined) return undefined
+  if (to === from) problems.at([...path, 'to'], `packets of priority ${from} must move to another one`)
+  return { groups, from, to, ...(dscp !== undefined && { dscp }) }
+}
+
+function resolveGroups(
+  problems: Problems,
+  path: Path,
+  value: unknown,
+  topology: Topology | null,
+  switchNames: readonly string[],
+): PortGroup[] {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(Array.isArray)) {
+    problems.at(
+      path,
+      `groups is a list of lists of ports ([[s1:s2, s1:s3]]), each of one switch, not ${show(value ?? null)}`,
+    )
+    return []
+  }
+  if (topology === null) return []
+  const groups: PortGroup[] = []
+  for (const [g, items] of (value as unknown[][]).entries()) {
+    const hops = items.flatMap((item, i) =>
+      resolvePorts(problems, [...path, g, i], item, topology, switchNames, 'a port of a group'),
+    )
+    const group = oneSwitch(problems, [...path, g], hops)
+    if (group === null) continue
+    groups.push(group)
+    if (groups.filter(({ switch: name }) => name === group.switch).length > GROUPS_MAX)
+      problems.at([...path, g], `${group.switch} has more than ${GROUPS_MAX} groups`)
+  }
+  return groups
+}
+
+/** What goes in and out by ports of one group is seen by one switch. */
+function oneSwitch(problems: Problems, path: Path, hops: readonly Hop[]): PortGroup | null {
+  const [first] = hops
+  if (first === undefined) {
+    problems.at(path, 'a group has at least one port')
+    return null
+  }
+  const other = hops.find(hop => hop.node !== first.node)
+  if (other !== undefined) {
+    problems.at(
+      path,
+      `a group is of ports of one switch; ${first.node} and ${other.node} need groups of their own`,
+    )
+    return null
+  }
+  return { switch: first.node, ports: [...new Set(hops.map(hop => hop.port))] }
+}

@@ -1,0 +1,42 @@
+/** `pfc.watchdog` of a switch: detection and clearance of PFC deadlocks. Names are those of SONiC's `pfcwd`. */
+import { z } from 'zod'
+import * as f from './fields.js'
+import type { Path, Problems } from './problems.js'
+import type { WatchdogSettings } from './scenario.js'
+import { checkShape } from './schema.js'
+
+/** As `pfcwd start_default` sets them. */
+export const DEFAULT_DETECTION_NS = 200_000_000
+export const DEFAULT_RESTORATION_NS = 200_000_000
+
+const watchdogSchema = z.object({
+  detectionTime: f.positiveDuration.optional(),
+  restorationTime: f.positiveDuration.optional(),
+  action: f.oneOf(['drop', 'forward', 'alert']).optional(),
+  limit: z.unknown().optional(),
+})
+
+const limitSchema = z.object({ deadlocks: f.whole(1, 500), window: f.positiveDuration })
+
+/** @param path of the mapping */
+export function resolveWatchdog(
+  problems: Problems,
+  path: Path,
+  value: unknown,
+): WatchdogSettings | undefined {
+  if (value === undefined) return undefined
+  const shape = checkShape(problems, path, watchdogSchema, value, 'a watchdog')
+  if (shape === null) return undefined
+  const action = shape.action ?? 'drop'
+  const at = [...path, 'limit']
+  const limit =
+    shape.limit === undefined ? undefined : checkShape(problems, at, limitSchema, shape.limit, 'a limit')
+  if (limit && action === 'alert')
+    problems.at(at, 'action alert changes nothing: it has no limit at which to turn PFC off')
+  return {
+    detectionTimeNs: shape.detectionTime ?? DEFAULT_DETECTION_NS,
+    restorationTimeNs: shape.restorationTime ?? DEFAULT_RESTORATION_NS,
+    action,
+    ...(limit && { limit: { deadlocks: limit.deadlocks ?? 1, windowNs: limit.window ?? 1 } }),
+  }
+}
