@@ -20,6 +20,8 @@ export class Frame {
   wireLength = 0
   /** Index of the port that the frame came in by, or is to leave by. */
   port = 0
+  /** While it waits in a switch: the priority, 0 to 7, that it occupies memory with where it came in. */
+  ingressPriority = 0
   /** When the last bit leaves the egress link, set by the node that transmits. */
   departNs = 0
   /** When the frame entered the queue it is in. */
@@ -55,6 +57,7 @@ export class Frame {
     this.length = 0
     this.wireLength = 0
     this.port = 0
+    this.ingressPriority = 0
     this.departNs = 0
     this.enqueuedNs = 0
     this.l3 = -1
@@ -71,6 +74,7 @@ export class Frame {
     this.length = other.length
     this.wireLength = other.wireLength
     this.port = other.port
+    this.ingressPriority = other.ingressPriority
     this.departNs = other.departNs
     this.enqueuedNs = other.enqueuedNs
     this.l3 = other.l3

@@ -8,9 +8,9 @@
  * a leaf and goes up again. If its priority is `from`, its DSCP is rewritten and it is queued with the priority
  * `to`; every switch after this one sees the new DSCP.
  *
- * What the packet occupies of the ingress accounting stays with the priority that it came in with, because that is
- * the only one by which the sender of the link can be paused: so each queue of `from` may wait for one of `to`, but
- * none of `to` for one of `from`, and the cycle is open.
+ * If `to` is lossless, the packet's memory stays accounted to `from`, because that is the only priority by which whoever
+ * sends on its link can be paused: so queues of `from` may wait for queues of `to`, but never the other way round, and
+ * the cycle is open. If `to` is lossy, its memory is accounted to `to`: it pauses nobody any more.
  *
  * It acts on IP packets only: they carry a DSCP. Source: white paper on lossless networks, "PFC deadlock prevention".
  */
@@ -40,7 +40,8 @@ export class DeadlockPrevention {
   readonly #dscp: number
   /** By port: bit g = member of group g. */
   readonly #groupsOf = new Int32Array(PORTS_MAX)
-  #movedFrames = 0
+  /** By egress port, since the window began. */
+  readonly #movedFrames = new Float64Array(PORTS_MAX)
 
   constructor(options: DeadlockPreventionOptions) {
     const { groups, from, to, dscp } = options
@@ -62,13 +63,13 @@ export class DeadlockPrevention {
     }
   }
 
-  /** Frames that have been moved to another priority, since the window began. */
-  get movedFrames(): number {
-    return this.#movedFrames
+  /** Frames for an egress port that have been moved to another priority, since the window began. */
+  movedFrames(egress: number): number {
+    return this.#movedFrames[egress]!
   }
 
   resetWindow(): void {
-    this.#movedFrames = 0
+    this.#movedFrames.fill(0)
   }
 
   /** The egress priority of a packet that came with `priority`; rewrites its DSCP if that changes. */
@@ -76,7 +77,7 @@ export class DeadlockPrevention {
     if (priority !== this.#from) return priority
     if ((this.#groupsOf[ingress]! & this.#groupsOf[egress]!) === 0) return priority
     setDscp(frame, this.#dscp)
-    this.#movedFrames++
+    this.#movedFrames[egress]! += 1
     return this.#to
   }
 }

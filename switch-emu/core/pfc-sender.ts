@@ -21,6 +21,8 @@ export class PfcSender {
   readonly #source: MacAddress
   readonly #quanta: number
   readonly #repeatNs: Nanos
+  /** Bit p: the peer may be told to hold priority p. */
+  #allowed = 0xff
   #wanted = 0
   #told = 0
   #repeatAtNs: Nanos = NEVER
@@ -37,7 +39,7 @@ export class PfcSender {
     this.#pool = pool
     this.#source = source
     this.#quanta = quanta
-    this.#repeatNs = Math.floor((quanta * pfc.QUANTUM_BITS * 1e9) / rateBps / 2)
+    this.#repeatNs = Math.floor(pfc.pauseNs(quanta, rateBps) / 2)
   }
 
   /** When the next frame should go out, or NEVER. */
@@ -45,8 +47,15 @@ export class PfcSender {
     return this.#dueNs
   }
 
-  /** Bit p: priority p is to be held from now on. True if `dueNs` has changed. */
-  want(now: Nanos, mask: number): boolean {
+  /** Whether pauses of a priority may be sent from the next `want` on; they may unless a watchdog turns them off. */
+  allow(priority: number, allowed: boolean): void {
+    if (allowed) this.#allowed |= 1 << priority
+    else this.#allowed &= ~(1 << priority)
+  }
+
+  /** Bit p: priority p is to be held from now on, if that is allowed. True if `dueNs` has changed. */
+  want(now: Nanos, wanted: number): boolean {
+    const mask = wanted & this.#allowed
     if (mask === this.#wanted) return false
     this.#wanted = mask
     // A pause that is over before it was told needs no frame.

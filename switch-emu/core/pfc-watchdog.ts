@@ -93,6 +93,8 @@ export class PfcWatchdog {
   /** Of each queue the times of its last deadlocks, in a ring; made when the first one comes. */
   readonly #deadlocks: (Float64Array | null)[]
   readonly #deadlockCounts: Uint32Array
+  /** By port. */
+  readonly #forwardedFrames: Float64Array
 
   constructor(ports: number, options: WatchdogOptions, queues: WatchedQueues) {
     checkOptions(options)
@@ -104,6 +106,7 @@ export class PfcWatchdog {
     this.#restoredNs = new Float64Array(count)
     this.#deadlocks = new Array<Float64Array | null>(count).fill(null)
     this.#deadlockCounts = new Uint32Array(count)
+    this.#forwardedFrames = new Float64Array(ports)
     for (let queue = 0; queue < count; queue++) {
       this.#deadlines.add()
       if (options.priorities.includes(queue % PRIORITIES)) this.#states[queue] = NORMAL
@@ -127,6 +130,25 @@ export class PfcWatchdog {
     const state = this.#states[queue]!
     if (state === NORMAL) this.#watch(now, queue)
     else if (state === ALERTED && this.#pausedSinceNs(now, queue) === NEVER) this.#restore(now, queue)
+  }
+
+  /** A frame of a queue begins to be sent. */
+  onTransmitted(now: Nanos, port: number, priority: number): void {
+    const queue = port * PRIORITIES + priority
+    const state = this.#states[queue]!
+    if (state !== CLEARING && state !== OFF) return
+    if (this.#pausedSinceNs(now, queue) !== NEVER) this.#forwardedFrames[port]! += 1
+  }
+
+  /** Frames that a port sent although its peer had paused them, since the window began. */
+  forwardedFrames(port: number): number {
+    return this.#forwardedFrames[port]!
+  }
+
+  /** Reports count from here on; what is going on goes on. */
+  resetWindow(): void {
+    this.log.reset()
+    this.#forwardedFrames.fill(0)
   }
 
   /** Restores PFC of a port and priority for which the limit has turned it off; without effect on others. */

@@ -10,6 +10,7 @@ import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import { Classifier, type ClassifierOptions } from './classifier.js'
 import { DropReason } from './counters.js'
+import { DeadlockPrevention, type DeadlockPreventionOptions } from './deadlock-prevention.js'
 import { EgressPort, type PortOptions } from './egress-port.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding.js'
 import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
@@ -17,6 +18,7 @@ import { IntStamper } from './int-stamper.js'
 import { countHop } from './ip-header.js'
 import { PauseAction } from './pause-state.js'
 import { PfcSender } from './pfc-sender.js'
+import { PfcWatchdog, type WatchdogOptions } from './pfc-watchdog.js'
 import { type PortReport, PortReporter } from './port-report.js'
 import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
 
@@ -38,6 +40,10 @@ export interface SwitchOptions {
   classifier?: ClassifierOptions
   /** Priority flow control; without it every priority is lossy and pauses are not obeyed. */
   pfc?: PfcOptions
+  /** Of the lossless queues; without it deadlocks are not noticed. */
+  watchdog?: WatchdogOptions
+  /** Without it every packet keeps its priority. */
+  deadlockPrevention?: DeadlockPreventionOptions
 }
 
 /**
@@ -63,6 +69,8 @@ export class Switch implements Node {
   readonly #reporters: readonly PortReporter[]
   /** Memory by port and priority that frames came in by; null without PFC. */
   readonly accounting: IngressAccounting | null
+  readonly watchdog: PfcWatchdog | null
+  readonly prevention: DeadlockPrevention | null
 
   constructor(options: SwitchOptions) {
     const { id, name, ports } = options
@@ -82,6 +90,9 @@ export class Switch implements Node {
     this.#classifier = new Classifier(options.classifier)
     for (const _ of ports) this.#schedule.add()
     this.#stamper = new IntStamper(id)
+    this.watchdog = options.watchdog === undefined ? null : this.#makeWatchdog(options.watchdog)
+    this.prevention =
+      options.deadlockPrevention === undefined ? null : new DeadlockPrevention(options.deadlockPrevention)
     this.#reporters = this.ports.map(port => new PortReporter(name, port, this.accounting))
   }
 
@@ -91,6 +102,18 @@ export class Switch implements Node {
       pfc === undefined ? null : new PfcSender(pool, MAC_BASE + id * 256 + index, port.rateBps, pfc.quanta)
     const losslessMask = this.accounting?.losslessMask ?? 0
     return new EgressPort(index, port, { bufferBytes, pool, random, losslessMask, pfcSender })
+  }
+
+  #makeWatchdog(options: WatchdogOptions): PfcWatchdog {
+    return new PfcWatchdog(this.ports.length, options, {
+      pausedSinceNs: (now, port, priority) => this.ports[port]!.pause.sinceNs(now, priority),
+      pausedUntilNs: (port, priority) => this.ports[port]!.pause.firstExpiry(1 << priority),
+      setPauseAction: (now, port, priority, action) => this.setPauseAction(now, port, priority, action),
+      setPauseSending: (now, port, priority, on) => {
+        this.ports[port]!.pfcSender?.allow(priority, on)
+        if (this.accounting !== null) this.#tellPeer(now, port, this.accounting.xoffMask(port))
+      },
+    })
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
@@ -109,12 +132,15 @@ export class Switch implements Node {
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
   }
 
-  /** Nothing waits for a time but frames, and they leave by `pollTransmit`. */
-  onTimeout(_now: Nanos): void {}
+  /** Only the watchdog waits for a time; frames leave by `pollTransmit`. */
+  onTimeout(now: Nanos): void {
+    this.watchdog?.onTimeout(now)
+  }
 
-  /** When the next frame may start: the end of the one before it on its line. */
+  /** When the next frame may start, the end of the one before it on its line; or the watchdog's next deadline. */
   nextTimeout(): Nanos {
-    return this.#schedule.firstTime()
+    const startNs = this.#schedule.firstTime()
+    return this.watchdog === null ? startNs : Math.min(startNs, this.watchdog.nextTimeout())
   }
 
   pollTransmit(now: Nanos): Frame | null {
@@ -134,7 +160,8 @@ export class Switch implements Node {
   #transmit(now: Nanos, dueNs: Nanos, port: EgressPort): Frame {
     const frame = port.transmit(dueNs)
     const ingress = frame.port
-    this.#release(now, ingress, port.sentPriority, port.index, frame.wireLength)
+    this.#release(now, frame, port.index)
+    this.watchdog?.onTransmitted(dueNs, port.index, port.sentPriority)
     if (frame.shim >= 0) this.#stamper.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
     return frame
   }
@@ -155,7 +182,7 @@ export class Switch implements Node {
     egress.pause.setAction(priority, action)
     if (action === PauseAction.DROP) {
       for (let frame = egress.takeOut(now, priority); frame !== null; frame = egress.takeOut(now, priority)) {
-        this.#release(now, frame.port, priority, port, frame.wireLength)
+        this.#release(now, frame, port)
         this.#drop(frame, port, DropReason.PFC_WATCHDOG)
       }
     }
@@ -165,6 +192,8 @@ export class Switch implements Node {
   /** Starts a new window for all reports. */
   resetWindow(now: Nanos): void {
     this.accounting?.resetWindow()
+    this.watchdog?.resetWindow()
+    this.prevention?.resetWindow()
     for (const reporter of this.#reporters) reporter.resetWindow(now)
   }
 
@@ -184,20 +213,23 @@ export class Switch implements Node {
 
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
     const bytes = frame.wireLength
-    const priority = this.#classifier.priority(frame)
+    const given = this.#classifier.priority(frame)
+    const queued = this.prevention?.priority(frame, ingress, egress, given) ?? given
+    const priority = queued === given || this.#isLossless(queued) ? given : queued
     if (!this.buffer.check(ingress, priority, egress, bytes)) return DropReason.BUFFER_FULL
     if (this.accounting !== null) {
       const refused = this.#account(now, this.accounting, ingress, priority, bytes)
       if (refused !== DropReason.NONE) return refused
     }
     const port = this.ports[egress]!
-    const reason = port.enqueue(now, frame, priority)
+    const reason = port.enqueue(now, frame, queued)
     if (reason !== DropReason.NONE) {
       if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
       return reason
     }
-    // While it waits, `frame.port` says where the frame came from.
+    // While it waits, these say where the frame came from.
     frame.port = ingress
+    frame.ingressPriority = priority
     this.buffer.update(ingress, priority, egress, bytes)
     const freeNs = Math.max(now, port.serializer.endNs)
     if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
@@ -205,9 +237,14 @@ export class Switch implements Node {
   }
 
   /** A frame that was admitted leaves its queue. */
-  #release(now: Nanos, ingress: number, priority: number, egress: number, bytes: number): void {
+  #release(now: Nanos, frame: Frame, egress: number): void {
+    const { port: ingress, ingressPriority: priority, wireLength: bytes } = frame
     this.buffer.remove(ingress, priority, egress, bytes)
     if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
+  }
+
+  #isLossless(priority: number): boolean {
+    return this.accounting !== null && ((this.accounting.losslessMask >>> priority) & 1) === 1
   }
 
   #account(
@@ -249,7 +286,9 @@ export class Switch implements Node {
         return
       }
       for (let p = 0; p < PRIORITIES; p++) {
-        if (pfc.isEnabled(view, 0, p)) port.pause.onPause(now, p, pfc.quanta(view, 0, p))
+        if (!pfc.isEnabled(view, 0, p)) continue
+        port.pause.onPause(now, p, pfc.quanta(view, 0, p))
+        this.watchdog?.onPfc(now, index, p)
       }
       this.#schedule.set(index, port.nextStartNs(now))
     } else if (pfc.isGlobalPause(view, 0, length)) {
