@@ -19,6 +19,8 @@ export interface FabricOptions {
   startNs?: Nanos
   /** Of every switch port. Default: nothing is captured. */
   captures?: PortCaptures
+  /** The nodes that stand for hosts keep the delay of their links themselves, both ways. Default false. */
+  hostsKeepDelays?: boolean
 }
 
 /**
@@ -31,6 +33,7 @@ export class Fabric {
   readonly switches: readonly Switch[]
   readonly #links: Link[]
   readonly #hosts: ReadonlySet<string>
+  readonly #hostsKeepDelays: boolean
   /** Node name → its id in the network; hosts once attached. */
   readonly #ids = new Map<string, number>()
 
@@ -38,6 +41,7 @@ export class Fabric {
     this.network = new Network({ pool: options.pool, startNs: options.startNs })
     this.#links = [...scenario.links]
     this.#hosts = new Set(scenario.hosts.map(host => host.name))
+    this.#hostsKeepDelays = options.hostsKeepDelays ?? false
     this.switches = scenario.switches.map(
       ({ name, id, bufferBytes, ecn }) =>
         new Switch({
@@ -88,7 +92,9 @@ export class Fabric {
         i++
         continue
       }
-      this.network.connect(idA, a.port, idB, b.port, delayNs)
+      const isHostLink = this.#hosts.has(a.node) || this.#hosts.has(b.node)
+      const ownDelayNs = isHostLink && this.#hostsKeepDelays ? 0 : delayNs
+      this.network.connect(idA, a.port, idB, b.port, ownDelayNs)
       this.#links.splice(i, 1)
     }
   }

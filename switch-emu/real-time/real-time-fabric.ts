@@ -63,11 +63,12 @@ export class RealTimeFabric {
     const { scenario, pool, hosts, startNs, captures } = options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
-    this.#fabric = new Fabric(withoutHostDelays(scenario), {
+    this.#fabric = new Fabric(scenario, {
       pool,
       random: () => random.next(),
       startNs,
       captures,
+      hostsKeepDelays: true,
     })
     this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))
     this.#dirty = new Uint8Array(hosts.length)
@@ -171,13 +172,4 @@ function hostLink(scenario: Scenario, host: string): NodeLink {
   const toSwitch = scenario.switches.some(({ name }) => name === link?.peer.node)
   if (link !== undefined && toSwitch && others.length === 0) return link
   throw new WeirError('WEIR_BAD_SCENARIO', `switch: host ${host} needs exactly one link, to a switch`)
-}
-
-/** The attachments keep the delays of the hosts' links. */
-function withoutHostDelays(scenario: Scenario): Scenario {
-  const hosts = new Set(scenario.hosts.map(host => host.name))
-  const links = scenario.links.map(link =>
-    hosts.has(link.a.node) || hosts.has(link.b.node) ? { ...link, delayNs: 0 } : link,
-  )
-  return { ...scenario, links }
 }

@@ -26,6 +26,8 @@ export interface Libc {
   eventfd(initial: number, flags: number): number
   /** Adds to an eventfd's count. */
   eventfdWrite(fd: number, value: number): number
+  /** Takes an eventfd's count, 8 bytes, and leaves 0; while it is 0, waits, or fails if EFD_NONBLOCK was asked for. */
+  eventfdRead(fd: number, count: Uint8Array): number
   prctl(option: number, value: number): number
   /** Fails with 2^64 - 1. `offset` is a multiple of the page size. */
   mmap(
@@ -107,6 +109,7 @@ function bindCalls(koffi: typeof import('koffi'), library: import('koffi').Libra
       ppoll.async(fds, count, timeout, 0, (error: Error | null, ready: number) => done(error ? -1 : ready)),
     eventfd: call('int eventfd(uint32_t, int)'),
     eventfdWrite: call('int eventfd_write(int, uint64_t)'),
+    eventfdRead: call('int eventfd_read(int, void*)'),
     prctl: call('int prctl(int, uint64_t)'),
     mmap: call('uint64_t mmap(uint64_t, uint64_t, int, int, int, int64_t)'),
     munmap: call('int munmap(uint64_t, uint64_t)'),

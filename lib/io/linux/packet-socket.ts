@@ -1,0 +1,215 @@
+/**
+ * A packet socket (AF_PACKET, packet(7)) on one network interface: whole Ethernet frames in and out, whatever they carry.
+ * Constants and structures are those of linux/if_packet.h.
+ */
+import { WeirError } from '../../errors.js'
+import { type Libc, loadLibc, type Pointer } from './libc.js'
+
+const AF_PACKET = 17
+const SOCK_RAW = 3
+const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SO_ERROR = 4
+const SO_ATTACH_FILTER = 26
+const SO_SNDBUFFORCE = 32
+const SOL_PACKET = 263
+const PACKET_RX_RING = 5
+const PACKET_STATISTICS = 6
+const PACKET_VERSION = 10
+const PACKET_RESERVE = 12
+const PACKET_QDISC_BYPASS = 20
+const PACKET_IGNORE_OUTGOING = 23
+/** Every protocol, in network byte order. */
+const ETH_P_ALL_BE = 0x0300
+const PROT_READ_WRITE = 3
+const MAP_SHARED = 1
+const SOCKADDR_LL_BYTES = 20
+/** `struct sock_filter`. */
+const FILTER_INSTRUCTION_BYTES = 8
+/** `struct ifreq`: the name, then what is asked. */
+const IFREQ_BYTES = 40
+const IFNAME_BYTES = 16
+const SIOCGIFMTU = 0x8921
+const EPERM = 1
+const ENOMEM = 12
+
+/** Frames that the kernel holds for the interface at a time, in bytes: a late wake may release as many. */
+const SEND_BUFFER_BYTES = 8 << 20
+
+export const TPACKET_V2 = 1
+export const TPACKET_V3 = 2
+
+/** One instruction of classic BPF, `struct sock_filter`. */
+export interface FilterInstruction {
+  code: number
+  jt: number
+  jf: number
+  k: number
+}
+
+/** A ring of the kernel's, mapped into this process. */
+export interface RingMapping {
+  memory: ArrayBuffer
+  address: Pointer
+}
+
+export class PacketSocket {
+  readonly fd: number
+  readonly #libc: Libc
+  readonly #interface: string
+  readonly #value = new Uint8Array(4)
+  readonly #valueView = new DataView(this.#value.buffer)
+  readonly #statistics = new Uint8Array(12)
+  readonly #statisticsView = new DataView(this.#statistics.buffer)
+  readonly #statisticsBytes = new Uint8Array(4)
+  #ring: { address: Pointer; bytes: number } | null = null
+  #closed = false
+
+  /**
+   * Opens a socket that receives nothing before `bind`.
+   *
+   * Throws WEIR_UNSUPPORTED where packet sockets cannot be had: not Linux, no koffi, no CAP_NET_RAW.
+   *
+   * @param name of the interface, for messages and `bind`
+   */
+  constructor(name: string) {
+    this.#libc = loadLibc()
+    this.#interface = name
+    this.fd = this.#libc.socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)
+    if (this.fd >= 0) return
+    const errno = this.#libc.errno()
+    const mend =
+      errno === EPERM
+        ? 'they need the capability CAP_NET_RAW: run as root, or in a user namespace'
+        : `error ${errno}`
+    throw new WeirError('WEIR_UNSUPPORTED', `packet socket on ${name}: ${mend}`)
+  }
+
+  /** Options for a switch's or a host's port; `reserveBytes` of room are left before each frame in the ring. */
+  configure(version: number, reserveBytes: number): void {
+    this.#set('PACKET_VERSION', PACKET_VERSION, version)
+    this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
+    // What this socket or another one sends out of the interface is not to come back.
+    this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
+    this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
+    // In a user namespace the usual limit holds: then the buffer stays as it is.
+    this.#write(0, SEND_BUFFER_BYTES)
+    this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)
+  }
+
+  /** Has the kernel drop what the program returns 0 for. */
+  attachFilter(program: readonly FilterInstruction[]): void {
+    const code = new Uint8Array(program.length * FILTER_INSTRUCTION_BYTES)
+    const view = new DataView(code.buffer)
+    for (const [i, { code, jt, jf, k }] of program.entries()) {
+      const at = i * FILTER_INSTRUCTION_BYTES
+      view.setUint16(at, code, true)
+      view.setUint8(at + 2, jt)
+      view.setUint8(at + 3, jf)
+      view.setUint32(at + 4, k >>> 0, true)
+    }
+    const header = new Uint8Array(16)
+    const headerView = new DataView(header.buffer)
+    headerView.setUint16(0, program.length, true)
+    headerView.setBigUint64(8, BigInt(this.#libc.address(code)), true)
+    if (this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_ATTACH_FILTER, header, 16) < 0)
+      this.#fail('SO_ATTACH_FILTER')
+  }
+
+  /**
+   * Makes the receive ring (`struct tpacket_req` or `tpacket_req3`, as words) and maps it; `close` unmaps it. Throws
+   * WEIR_FULL when the kernel has no memory for it.
+   */
+  mapRing(request: readonly number[], bytes: number): RingMapping {
+    const value = new Uint8Array(request.length * 4)
+    const view = new DataView(value.buffer)
+    for (const [i, word] of request.entries()) view.setUint32(i * 4, word, true)
+    if (this.#libc.setsockopt(this.fd, SOL_PACKET, PACKET_RX_RING, value, value.length) < 0) {
+      this.#fail(`a receive ring of ${bytes} bytes`)
+    }
+    const address = this.#libc.mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED, this.fd, 0)
+    // -1 as an unsigned number.
+    if (address > Number.MAX_SAFE_INTEGER) this.#fail(`mapping a ring of ${bytes} bytes`)
+    this.#ring = { address, bytes }
+    return { memory: this.#libc.memory(address, bytes), address }
+  }
+
+  /** Begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface in this namespace. */
+  bind(): void {
+    const index = this.#libc.ifNameToIndex(this.#interface)
+    if (index === 0) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `packet socket: there is no interface ${this.#interface} here`)
+    }
+    const address = new Uint8Array(SOCKADDR_LL_BYTES)
+    const view = new DataView(address.buffer)
+    view.setUint16(0, AF_PACKET, true)
+    view.setUint16(2, ETH_P_ALL_BE, true)
+    view.setInt32(4, index, true)
+    if (this.#libc.bind(this.fd, address, SOCKADDR_LL_BYTES) < 0) this.#fail('bind')
+  }
+
+  /** Bytes of the largest IP packet that the interface takes. */
+  mtu(): number {
+    const request = new Uint8Array(IFREQ_BYTES)
+    request.set(Buffer.from(this.#interface).subarray(0, IFNAME_BYTES - 1))
+    if (this.#libc.ioctl(this.fd, SIOCGIFMTU, request) < 0) this.#fail('SIOCGIFMTU')
+    return new DataView(request.buffer).getInt32(IFNAME_BYTES, true)
+  }
+
+  /** Frames that the ring had no room for since the last call. */
+  takeDrops(): number {
+    new DataView(this.#statisticsBytes.buffer).setUint32(0, this.#statistics.length, true)
+    const { fd } = this
+    const done = this.#libc.getsockopt(
+      fd,
+      SOL_PACKET,
+      PACKET_STATISTICS,
+      this.#statistics,
+      this.#statisticsBytes,
+    )
+    return done < 0 ? 0 : this.#statisticsView.getUint32(4, true)
+  }
+
+  /** The error that waits at the socket (the interface went down, say) as an errno, or 0. Reading it clears it. */
+  takeError(): number {
+    const bytes = new Uint8Array([4, 0, 0, 0])
+    this.#libc.getsockopt(this.fd, SOL_SOCKET, SO_ERROR, this.#value, bytes)
+    return this.#valueView.getInt32(0, true)
+  }
+
+  /** Unmaps the ring and closes the socket. The ring's memory must not be touched any more. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    if (this.#ring !== null) this.#libc.munmap(this.#ring.address, this.#ring.bytes)
+    this.#libc.close(this.fd)
+  }
+
+  #set(what: string, option: number, value: number): void {
+    this.#write(0, value)
+    if (this.#libc.setsockopt(this.fd, SOL_PACKET, option, this.#value, 4) < 0) this.#fail(what)
+  }
+
+  #write(at: number, value: number): void {
+    this.#valueView.setInt32(at, value, true)
+  }
+
+  #fail(what: string): never {
+    const errno = this.#libc.errno()
+    const text = `packet socket on ${this.#interface}: ${what}: error ${errno}`
+    if (errno === ENOMEM) {
+      throw new WeirError('WEIR_FULL', `${text}, not enough memory; use a smaller ring or fewer ports`)
+    }
+    throw new WeirError('WEIR_UNSUPPORTED', text)
+  }
+}
+
+/** Bytes of the largest IP packet that the interface of that name takes. Throws as PacketSocket does. */
+export function interfaceMtuOf(name: string): number {
+  const socket = new PacketSocket(name)
+  try {
+    return socket.mtu()
+  } finally {
+    socket.close()
+  }
+}

@@ -1,0 +1,57 @@
+import type { Libc, Pointer } from './libc.js'
+
+/** `struct mmsghdr` on 64-bit Linux: a msghdr of 56 bytes, the bytes sent, padding. */
+const MMSGHDR_BYTES = 64
+const MSGHDR_IOV = 16
+const MSGHDR_IOVLEN = 24
+/** `struct iovec`: address, bytes. */
+const IOVEC_BYTES = 16
+const WORD = 2 ** 32
+
+/**
+ * Messages to be sent by one `sendmmsg`, straight from where their bytes lie. The structures are laid out once, in
+ * memory that does not move.
+ */
+export class TxBatch {
+  readonly capacity: number
+  count = 0
+  readonly #libc: Libc
+  readonly #view: DataView
+  readonly #headers: Pointer
+  readonly #iovecs: number
+
+  constructor(libc: Libc, capacity: number) {
+    this.capacity = capacity
+    this.#libc = libc
+    const bytes = new Uint8Array(new SharedArrayBuffer(capacity * (MMSGHDR_BYTES + IOVEC_BYTES)))
+    this.#view = new DataView(bytes.buffer)
+    this.#headers = libc.address(bytes)
+    this.#iovecs = capacity * MMSGHDR_BYTES
+    for (let i = 0; i < capacity; i++) {
+      const at = i * MMSGHDR_BYTES
+      this.#setPointer(at + MSGHDR_IOV, this.#headers + this.#iovecs + i * IOVEC_BYTES)
+      this.#view.setUint32(at + MSGHDR_IOVLEN, 1, true)
+    }
+  }
+
+  /** Adds a message; there must be room. The bytes stay where they are until `send` is through. */
+  add(address: Pointer, bytes: number): void {
+    const at = this.#iovecs + this.count * IOVEC_BYTES
+    this.#setPointer(at, address)
+    this.#view.setUint32(at + 8, bytes, true)
+    this.count++
+  }
+
+  /**
+   * Sends the messages from `first` on; waits while the socket's buffer is full. Returns how many went before one that
+   * the kernel refused, or -1 if it refused the first.
+   */
+  send(fd: number, first: number): number {
+    return this.#libc.sendmmsg(fd, this.#headers + first * MMSGHDR_BYTES, this.count - first, 0)
+  }
+
+  #setPointer(at: number, pointer: Pointer): void {
+    this.#view.setUint32(at, pointer % WORD, true)
+    this.#view.setUint32(at + 4, Math.floor(pointer / WORD), true)
+  }
+}

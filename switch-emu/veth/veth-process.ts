@@ -1,0 +1,79 @@
+import { Worker } from 'node:worker_threads'
+import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import { type RunningSwitch, runSwitchProcess } from '../real-time/switch-process.js'
+import type { VethStart } from './veth-messages.js'
+import type { WorkerReply, WorkerRequest, WorkerStart } from './veth-worker.js'
+import { WakeFlag } from './wake-flag.js'
+
+type ReplyOf<K extends WorkerReply['type']> = Extract<WorkerReply, { type: K }>
+
+/**
+ * The body of the switch process of a veth lab, which runs in the switch's network namespace. `folder` is the lab's, which
+ * is removed in the end.
+ */
+export function runVethSwitchProcess(folder: string): Promise<void> {
+  return runSwitchProcess<VethStart>(folder, (start, fail) => VethWorker.open(start, fail))
+}
+
+/** The main thread's end of the channel to the data path's thread. */
+export class VethWorker implements RunningSwitch {
+  readonly #worker: Worker
+  readonly #flag: WakeFlag
+  readonly #exited: Promise<void>
+  /** Who waits for the next replies, in order. */
+  readonly #waiting: ((reply: WorkerReply) => void)[] = []
+
+  /** Forwards when it resolves. `fail` is called for a defect that stops it later. */
+  static async open(start: VethStart, fail: (error: unknown) => void): Promise<VethWorker> {
+    const flag = WakeFlag.make()
+    const made = new VethWorker(start, flag, fail)
+    const up = await new Promise<WorkerReply>(resolve => made.#waiting.push(resolve))
+    if (up.type === 'done') return made
+    await made.#exited
+    flag.close()
+    throw errorOf(up)
+  }
+
+  private constructor(start: VethStart, flag: WakeFlag, fail: (error: unknown) => void) {
+    this.#flag = flag
+    const workerData: WorkerStart = { start, wake: flag.shared }
+    this.#worker = new Worker(new URL('./veth-worker.js', import.meta.url), { workerData })
+    this.#worker.on('message', (reply: WorkerReply) => this.#waiting.shift()?.(reply))
+    this.#worker.on('error', fail)
+    this.#exited = new Promise(resolve => this.#worker.once('exit', () => resolve()))
+  }
+
+  async begin(): Promise<void> {
+    await this.#ask({ type: 'begin' }, 'done')
+  }
+
+  async ports(): Promise<Ports> {
+    return (await this.#ask({ type: 'ports' }, 'ports')).ports
+  }
+
+  async report(): Promise<SwitchReport> {
+    return (await this.#ask({ type: 'report' }, 'report')).report
+  }
+
+  async close(): Promise<void> {
+    await this.#ask({ type: 'stop' }, 'done')
+    await this.#exited
+    this.#flag.close()
+  }
+
+  async #ask<K extends WorkerReply['type']>(request: WorkerRequest, answer: K): Promise<ReplyOf<K>> {
+    const reply = await new Promise<WorkerReply>(resolve => {
+      this.#waiting.push(resolve)
+      this.#worker.postMessage(request)
+      this.#flag.raise()
+    })
+    if (reply.type === answer) return reply as ReplyOf<K>
+    throw errorOf(reply)
+  }
+}
+
+function errorOf(reply: WorkerReply): WeirError {
+  if (reply.type === 'error') return new WeirError(reply.code as ErrorCode, reply.message)
+  return new WeirError('WEIR_PROTOCOL', `the switch's thread answered ${reply.type}`)
+}

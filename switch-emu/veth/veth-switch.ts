@@ -1,0 +1,147 @@
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
+import { FdWaiter } from '../../lib/io/linux/fd-waiter.js'
+import { interfaceMtuOf } from '../../lib/io/linux/packet-socket.js'
+import { PacketPort } from '../../lib/io/packet-port.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
+import { PortCaptures } from '../port-captures.js'
+import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
+import type { VethStart } from './veth-messages.js'
+
+export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
+  /** Becomes readable when somebody wants `run` to look up. */
+  wakeFd: number
+}
+
+/** Frames in all queues and on all links at most: 151 MB with an MTU of 9,000 when all have been used at once. */
+const POOL_FRAMES = 16_384
+/** Frames taken from one port before the others have their turn. */
+const BATCH_FRAMES = 64
+/** To sleep for less than this would take longer. */
+const SLEEP_LEAST_NS: Nanos = 5_000
+/** A process that exits waits for its threads: bounds how long. */
+const SLEEP_MOST_NS: Nanos = 250_000_000
+
+/**
+ * All switches of a scenario in one thread, whose hosts are at the other ends of veth pairs. It runs to completion: takes
+ * what came in, moves the network on, sends what is to leave, and sleeps until the next departure or the next
+ * frame. No event loop is involved.
+ */
+export class VethSwitch {
+  readonly #fabric: RealTimeFabric
+  readonly #pool: FramePool
+  readonly #ports: PacketPort[] = []
+  readonly #waiter: FdWaiter
+  readonly #busyPoll: boolean
+  readonly #captures: PortCaptures | null
+
+  /**
+   * Opens the interfaces, in this thread's network namespace. Throws what `PacketPort` and `RealTimeFabric` throw; nothing
+   * stays open then.
+   */
+  constructor(options: VethSwitchOptions) {
+    const { scenario, links } = options
+    this.#busyPoll = options.busyPoll ?? false
+    const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
+    this.#pool = new FramePool(POOL_FRAMES, slotBytesFor(mtu))
+    this.#captures =
+      options.pcap === undefined
+        ? null
+        : new PortCaptures(scenario, { folder: options.pcap, epochNs: clockEpochNs() })
+    try {
+      for (const link of links)
+        this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface }))
+      this.#fabric = new RealTimeFabric({
+        scenario,
+        pool: this.#pool,
+        hosts: links.map(({ host }) => host),
+        startNs: monotonicNs(),
+        deliver: (link, frame) => this.#deliver(link, frame),
+        ...(this.#captures === null ? {} : { captures: this.#captures }),
+      })
+      this.#waiter = new FdWaiter([options.wakeFd, ...this.#ports.map(({ fd }) => fd)])
+    } catch (error) {
+      for (const port of this.#ports) void port.close()
+      this.#captures?.close()
+      throw error
+    }
+  }
+
+  /** Forwards until `isWanted` says that its caller has something else to do. It is asked once a round. */
+  run(isWanted: () => boolean): void {
+    let woken = false
+    while (!isWanted()) {
+      const now = monotonicNs()
+      const received = this.#receive(now)
+      this.#fabric.runUntil(now)
+      this.#flush()
+      // What has come in meanwhile is seen without sleeping.
+      if (received > 0) continue
+      // Woken, but by no frame: an interface that went down must be taken note of, or it wakes for ever.
+      if (woken) for (const port of this.#ports) port.onError()
+      woken = this.#sleep()
+    }
+  }
+
+  begin(): void {
+    this.#fabric.begin(monotonicNs())
+  }
+
+  report(): SwitchReport {
+    let drops = 0
+    for (const port of this.#ports) drops += port.counters.dropped
+    const report = this.#fabric.report(monotonicNs(), drops)
+    this.#flush()
+    return report
+  }
+
+  ports(): Ports {
+    const ports = this.#fabric.ports(monotonicNs())
+    this.#flush()
+    return ports
+  }
+
+  async close(): Promise<void> {
+    for (const port of this.#ports) await port.close()
+    await this.#waiter.close()
+    this.#fabric.close()
+    this.#captures?.close()
+  }
+
+  #receive(now: Nanos): number {
+    let received = 0
+    for (let link = 0; link < this.#ports.length; link++) {
+      const port = this.#ports[link]!
+      for (let n = 0; n < BATCH_FRAMES; n++) {
+        const frame = port.receive()
+        if (frame === null) break
+        this.#fabric.inject(now, link, frame)
+        received++
+      }
+    }
+    return received
+  }
+
+  #deliver(link: number, frame: Frame): void {
+    this.#ports[link]!.transmit(frame)
+  }
+
+  /** True if something has come in. */
+  #sleep(): boolean {
+    if (this.#busyPoll) return false
+    const deadline = this.#fabric.nextDeadline()
+    const ns = deadline === NEVER ? SLEEP_MOST_NS : Math.min(deadline - monotonicNs(), SLEEP_MOST_NS)
+    return ns >= SLEEP_LEAST_NS && this.#waiter.wait(ns)
+  }
+
+  #flush(): void {
+    for (const port of this.#ports) port.flush()
+  }
+}
+
+/** Room for a whole frame with a VLAN tag, in multiples of 64 bytes. */
+function slotBytesFor(mtu: number): number {
+  return (mtu + ethernet.TAGGED_BYTES + 63) & ~63
+}

@@ -1,0 +1,67 @@
+/** The data path's thread: forwards frames, and between two rounds answers what the main thread asks. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { WeirError } from '../../lib/errors.js'
+import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import type { SwitchQuestion } from '../real-time/switch-messages.js'
+import type { VethStart } from './veth-messages.js'
+import { VethSwitch } from './veth-switch.js'
+import { type SharedWakeFlag, WakeFlag } from './wake-flag.js'
+
+export interface WorkerStart {
+  start: VethStart
+  wake: SharedWakeFlag
+}
+
+export type WorkerRequest = SwitchQuestion | { type: 'stop' }
+
+/** The first answers the start, each of the others one request, in order. */
+export type WorkerReply =
+  | { type: 'done' }
+  | { type: 'ports'; ports: Ports }
+  | { type: 'report'; report: SwitchReport }
+  | { type: 'error'; code: string; message: string }
+
+const port = parentPort
+// A worker has a parent port; a test that imports this file has none.
+if (port !== null) await serve(workerData as WorkerStart, reply => port.postMessage(reply))
+
+async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply) => void): Promise<void> {
+  const flag = WakeFlag.from(wake)
+  let sw: VethSwitch
+  try {
+    sw = new VethSwitch({ ...start, wakeFd: flag.fd })
+  } catch (error) {
+    const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
+    reply({ type: 'error', code, message: error instanceof Error ? error.message : String(error) })
+    return
+  }
+  reply({ type: 'done' })
+  const isWanted = () => flag.isRaised
+  for (let open = true; open; ) {
+    sw.run(isWanted)
+    flag.lower()
+    for (let request = next(); request !== null; request = next()) {
+      if (request.type === 'stop') open = false
+      else reply(answer(sw, request))
+    }
+  }
+  await sw.close()
+  reply({ type: 'done' })
+}
+
+function next(): WorkerRequest | null {
+  const received = receiveMessageOnPort(port!)
+  return received === undefined ? null : (received.message as WorkerRequest)
+}
+
+function answer(sw: VethSwitch, request: SwitchQuestion): WorkerReply {
+  switch (request.type) {
+    case 'begin':
+      sw.begin()
+      return { type: 'done' }
+    case 'ports':
+      return { type: 'ports', ports: sw.ports() }
+    case 'report':
+      return { type: 'report', report: sw.report() }
+  }
+}
