@@ -19,6 +19,8 @@ export interface NicConfig {
   mac?: MacAddress
   /** Where every frame is sent: the switch at the other end of the link. */
   peerMac?: MacAddress
+  /** Where frames to a peer are sent instead, asked for every flow and management datagram. Default: `peerMac`. */
+  macOfPeer?: (peer: HostAddress) => MacAddress
   /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
   pathMtu?: number
   /** Controller of connections that do not name their own. Default hpcc. */
@@ -27,6 +29,11 @@ export interface NicConfig {
   int?: { format: 'wide' | 'compact'; hops: number }
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
+  /**
+   * The least T that a measurement may give: two idle hosts answer sooner than busy ones, which work in batches, and
+   * the window is line rate x T. Default 0, as in virtual time.
+   */
+  baseRttLeastNs?: Nanos
   /** One ACK per so many packets. Default 1. */
   ackEveryPackets?: number
   /** Default 7. */
@@ -47,15 +54,25 @@ export interface NicConfig {
   fixedSourcePort?: number
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
   receiveBudgetBytes?: number
+  /** Priority, 0 to 7, of connections that name none, and of the connection manager's datagrams. Default 0. */
+  priority?: number
+  /**
+   * DSCP, 0 to 63, that packets of priority 0 to 7 carry; the switches' maps must lead back. Default: the class
+   * selectors, 8 x the priority (RFC 2474, section 4.2.2).
+   */
+  dscpOfPriority?: readonly number[]
   /** Lateness of the driving loop that pacing makes good. Default 0, as in virtual time. */
   slackNs?: Nanos
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'random'>>
 }
 
+const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
+
 /** A NIC's settings, checked, with defaults filled in. */
-export type NicSettings = Required<Omit<NicConfig, 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'>> &
-  Pick<NicConfig, 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'>
+export type NicSettings = Required<Omit<NicConfig, Optional>> & Pick<NicConfig, Optional>
+
+type Optional = 'macOfPeer' | 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'
 
 /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
 export function nicSettings(config: NicConfig): NicSettings {
@@ -66,6 +83,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     pathMtu: 1024,
     cc: { name: 'hpcc', options: {} },
     int: { format: 'wide', hops: 5 },
+    baseRttLeastNs: 0,
     ackEveryPackets: 1,
     retryCount: 7,
     rnrRetry: 7,
@@ -74,6 +92,8 @@ export function nicSettings(config: NicConfig): NicSettings {
     packetsInFlightMax: 8192,
     queueDepth: 128,
     icrc: 'whole',
+    priority: 0,
+    dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
     cm: {},
     ...(given as unknown as NicConfig),
@@ -90,6 +110,12 @@ export function intFormat(settings: NicSettings): number {
 export function timeoutExponent(ns: Nanos): number {
   if (ns === 0) return 0
   return Math.min(31, Math.max(1, Math.ceil(Math.log2(ns / 4096))))
+}
+
+/** The priority of a peer's DSCP: that which this host would send with it, else its class selector. */
+export function priorityOfDscp(settings: NicSettings, dscp: number): number {
+  const priority = settings.dscpOfPriority.indexOf(dscp)
+  return priority >= 0 ? priority : dscp >>> 3
 }
 
 /** A locally administered MAC that follows from the address. */
@@ -120,6 +146,11 @@ function check(settings: NicSettings): void {
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)
   whole('rnrRetry', settings.rnrRetry, 0, 7)
+  whole('priority', settings.priority, 0, 7)
+  if (settings.dscpOfPriority.length !== 8) {
+    throw bad('dscpOfPriority', 'a list of 8 DSCPs', settings.dscpOfPriority)
+  }
+  for (const dscp of settings.dscpOfPriority) whole('dscpOfPriority', dscp, 0, 63)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
@@ -132,6 +163,7 @@ function check(settings: NicSettings): void {
 export function checkConnectOptions(options: ConnectOptions): void {
   if (options.pathMtu !== undefined) checkPathMtu(options.pathMtu)
   checkBaseRtt(options.baseRttNs)
+  whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
 }
 

@@ -12,7 +12,7 @@ import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
-import { checkConnectOptions, intFormat, timeoutExponent } from './config.js'
+import { checkConnectOptions, intFormat, priorityOfDscp, timeoutExponent } from './config.js'
 import { Flow, type FlowPhase } from './flow.js'
 import { HostHeaders } from './host-headers.js'
 import type { Nic } from './nic.js'
@@ -89,7 +89,9 @@ export class Connections {
     const { remote } = flow
     flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
     flow.sourcePort = options.sourcePort ?? 0xc000 + (this.#nic.settings.random() & 0x3fff)
-    flow.headers = this.#headers.forFlow(remote, flow.sourcePort)
+    flow.priority = options.priority ?? this.#nic.settings.priority
+    const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
+    flow.headers = this.#headers.forFlow(remote, flow.sourcePort, dscp)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.cmId = this.#cm.connect(now, {
@@ -104,6 +106,7 @@ export class Connections {
       rnrRetry: this.#nic.settings.rnrRetry,
       ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
       flowLabel: flowLabelFor(flow.sourcePort),
+      trafficClass: dscp << 2,
       privateData: ownWords(this.#nic.settings, flow, options.privateData),
     })
     this.#byCmId.set(flow.cmId, flow)
@@ -237,7 +240,10 @@ export class Connections {
     heed(flow, words)
     flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
     flow.sourcePort = request.udpSourcePort || udpSourcePortOfQpns(flow.qpn, request.qpn)
-    flow.headers = this.#headers.forFlow(request.remote, flow.sourcePort)
+    // As librdmacm: the passive side sends with the traffic class of the request's path.
+    const dscp = request.trafficClass >>> 2
+    flow.priority = priorityOfDscp(this.#nic.settings, dscp)
+    flow.headers = this.#headers.forFlow(request.remote, flow.sourcePort, dscp)
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)

@@ -60,6 +60,8 @@ export class Flow implements QpObserver {
   /** Ethernet, IP and UDP headers as the next packet needs them but for lengths, port and checksum. */
   headers: Buffer = Buffer.alloc(0)
   sourcePort = 0
+  /** 0 to 7: what a switch pauses the flow by. */
+  priority = 0
   /** Slots of the shim that this end's data packets carry: 0 = no shim. */
   intSlots = 0
   /** This end began the connection. */

@@ -8,9 +8,6 @@ import type { MacAddress } from '../wire/mac.js'
 import * as udp from '../wire/udp.js'
 
 const HOP_LIMIT = 64
-/** DSCP 0, ECN-capable: switches mark instead of dropping. */
-const TRAFFIC_CLASS = ipv4.ECN_ECT0
-
 export interface Endpoints {
   from: HostAddress
   to: HostAddress
@@ -18,8 +15,14 @@ export interface Endpoints {
   toMac: MacAddress
 }
 
-/** Ethernet, IP and UDP headers to a peer, with lengths and UDP destination left 0 and the IPv4 checksum to match. */
-export function prepareHeaders(ends: Endpoints, sourcePort: number): Buffer {
+/**
+ * Ethernet, IP and UDP headers to a peer, ECN-capable, so that switches mark instead of dropping, with lengths and UDP
+ * destination left 0 and the IPv4 checksum to match.
+ *
+ * @param dscp 0 to 63
+ */
+export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0): Buffer {
+  const trafficClass = (dscp << 2) | ipv4.ECN_ECT0
   const v4 = ends.from.family === 4
   const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
   const headers = Buffer.alloc(l4 + udp.BYTES)
@@ -29,9 +32,9 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number): Buffer {
   if (v4) {
     const { from, to } = ends
     const id = 0 // both ends compute the ICRC with 0: an ordinary socket could neither choose nor see another
-    ipv4.write(view, 14, TRAFFIC_CLASS, 0, id, true, HOP_LIMIT, ipv4.PROTOCOL_UDP, from.ipv4, to.ipv4)
+    ipv4.write(view, 14, trafficClass, 0, id, true, HOP_LIMIT, ipv4.PROTOCOL_UDP, from.ipv4, to.ipv4)
   } else {
-    ipv6.write(view, 14, TRAFFIC_CLASS, 0, 0, ipv4.PROTOCOL_UDP, HOP_LIMIT, ends.from.gid, ends.to.gid)
+    ipv6.write(view, 14, trafficClass, 0, 0, ipv4.PROTOCOL_UDP, HOP_LIMIT, ends.from.gid, ends.to.gid)
   }
   udp.write(view, l4, sourcePort, 0, 0)
   return headers

@@ -16,18 +16,21 @@ export class HostHeaders {
   }
 
   /** Of a flow, whose UDP source port is its entropy, unless the host's port can send from one alone. */
-  forFlow(to: HostAddress, sourcePort: number): Buffer {
-    const { address: from, mac, peerMac, fixedSourcePort } = this.#settings
-    return prepareHeaders({ from, to, fromMac: mac, toMac: peerMac }, fixedSourcePort ?? sourcePort)
+  forFlow(to: HostAddress, sourcePort: number, dscp: number): Buffer {
+    const { address: from, mac, peerMac, macOfPeer, fixedSourcePort } = this.#settings
+    const toMac = macOfPeer?.(to) ?? peerMac
+    return prepareHeaders({ from, to, fromMac: mac, toMac }, fixedSourcePort ?? sourcePort, dscp)
   }
 
-  /** Of datagrams between the hosts' QPs 1. */
+  /** Of datagrams between the hosts' QPs 1: in the NIC's own priority. */
   forManagement(to: HostAddress): Buffer {
+    const { priority, dscpOfPriority, macOfPeer } = this.#settings
     const key = to.toString()
-    const known = this.#management.get(key)
+    // A peer's MAC may become known, or another one, from one datagram to the next.
+    const known = macOfPeer === undefined ? this.#management.get(key) : undefined
     if (known !== undefined) return known
     if (this.#management.size >= PEERS_MAX) this.#management.clear()
-    const made = this.forFlow(to, mad.UDP_SOURCE_PORT)
+    const made = this.forFlow(to, mad.UDP_SOURCE_PORT, dscpOfPriority[priority]!)
     this.#management.set(key, made)
     return made
   }

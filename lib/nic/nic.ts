@@ -13,14 +13,14 @@ import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
 import type { Flow } from './flow.js'
 import { FlowTable } from './flow-table.js'
+import { Notifications } from './notifications.js'
+import { PfcReceiver } from './pfc-receiver.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
 import { Scheduler } from './scheduler.js'
 import { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
 
 const MEMORY_REGIONS_MAX = 1 << 16
-/** Probes' answers that may wait to be sent; beyond it the probe goes unanswered. */
-const NOTIFICATIONS_MAX = 256
 /** When no frame was free, it is tried again so much later. */
 const NO_FRAME_RETRY_NS = 1000
 /** T when every probe was lost. */
@@ -37,6 +37,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly address: HostAddress
   readonly settings: NicSettings
   readonly table: FlowTable
+  /** What the switch lets this host send. */
+  readonly pfc: PfcReceiver
   readonly #tx: TxPipeline
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
@@ -44,9 +46,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
   readonly #timers = new DeadlineHeap()
   #timerCount = 0
-  readonly #notifications = new Int32Array(2 * NOTIFICATIONS_MAX)
-  #notificationHead = 0
-  #notificationCount = 0
+  readonly #notifications = new Notifications()
   /** Flows with a probe to send. */
   readonly #probing = new Set<Flow>()
   readonly #dirty: Flow[] = []
@@ -67,11 +67,12 @@ export class Nic implements Node, Verbs, RxEvents {
     })
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
     this.#connections = new Connections(this)
+    this.pfc = new PfcReceiver(this.settings.lineRateBps)
     this.checkController(this.settings.cc)
   }
 
   get counters() {
-    return { rx: this.#rx.counters, tx: this.#tx.counters }
+    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters }
   }
 
   // ---- Verbs
@@ -97,26 +98,29 @@ export class Nic implements Node, Verbs, RxEvents {
   // ---- Node
 
   onFrame(now: Nanos, _port: number, frame: Frame): void {
-    this.#rx.receive(now, frame)
+    // Who forwarded a frame has parsed it; a frame off the wire may be for the port itself.
+    if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
+    else this.#rx.receive(now, frame)
     this.settings.pool.give(frame)
     if (this.#dirty.length > 0) this.#dispatch(now)
   }
 
   onTimeout(now: Nanos): void {
+    if (this.pfc.held !== 0) this.#updateHeld(now)
     while (this.#timers.firstTime() <= now) this.#flowTimeout(now, this.table.flows[this.#timers.first()]!)
     this.#connections.onTimeout(now)
     this.#dispatch(now)
   }
 
   nextTimeout(): Nanos {
-    const control = this.#connections.wantsToSend || this.#notificationCount > 0 || this.#probing.size > 0
-    const send = control ? 0 : this.#scheduler.nextTimeout(0)
+    const send = this.#hasControl() ? 0 : this.#scheduler.nextTimeout(0)
     const ready = send === NEVER ? NEVER : Math.max(send, this.#linkBusyUntil)
-    return Math.min(ready, this.#timers.firstTime(), this.#connections.nextTimeout())
+    return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
   }
 
   pollTransmit(now: Nanos): Frame | null {
     if (this.#linkBusyUntil > now) return null
+    if (this.pfc.held !== 0) this.#updateHeld(now)
     const missed = this.#tx.counters.noFrame
     const frame = this.#nextFrame(now)
     if (frame === null) {
@@ -148,18 +152,34 @@ export class Nic implements Node, Verbs, RxEvents {
     return frame
   }
 
+  /** True if a packet that is not scheduled can be sent. */
+  #hasControl(): boolean {
+    if (this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)) return true
+    if (this.#notifications.count > 0 && this.#findNotification()) return true
+    if (this.#probing.size === 0) return false
+    if (this.pfc.held === 0) return true
+    for (const flow of this.#probing) if (!this.pfc.isHeld(flow.priority)) return true
+    return false
+  }
+
   #nextControl(now: Nanos): Frame | null {
-    if (this.#connections.wantsToSend) {
+    if (this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)) {
       const frame = this.#connections.nextDatagram(now, this.#tx)
       if (frame !== null) return frame
     }
-    if (this.#notificationCount > 0) return this.#nextNotification()
+    if (this.#notifications.count > 0 && this.#findNotification()) return this.#nextNotification()
     for (const flow of this.#probing) {
+      if (this.pfc.isHeld(flow.priority)) continue
       this.#probing.delete(flow)
       const frame = this.#sendProbe(now, flow)
       if (frame !== null) return frame
     }
     return null
+  }
+
+  /** Stops and resumes priorities as the switch has said: between two packets, acknowledgements too. */
+  #updateHeld(now: Nanos): void {
+    if (this.pfc.update(now)) this.#scheduler.hold(this.pfc.held)
   }
 
   /** What a flow may do next, after it sent. */
@@ -176,21 +196,13 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   onProbe(_now: Nanos, flow: Flow, sequence: number): void {
-    this.#notify(flow, sequence)
+    this.#notifications.push(flow.qpn, sequence)
   }
 
   onReadResponse(flow: Flow, psn: number): void {
     if (++flow.unechoedResponses < this.settings.ackEveryPackets) return
     flow.unechoedResponses = 0
-    this.#notify(flow, -1 - psn)
-  }
-
-  /** Queues a notification: the answer to probe `what`, or, below zero, of READ response -1 - `what`. */
-  #notify(flow: Flow, what: number): void {
-    if (this.#notificationCount === NOTIFICATIONS_MAX) return
-    const at = (this.#notificationHead + this.#notificationCount++) % NOTIFICATIONS_MAX
-    this.#notifications[2 * at] = flow.qpn
-    this.#notifications[2 * at + 1] = what
+    this.#notifications.push(flow.qpn, -1 - psn)
   }
 
   onNotification(now: Nanos, flow: Flow, sequence: number): void {
@@ -318,19 +330,32 @@ export class Nic implements Node, Verbs, RxEvents {
     const probe = flow.probe!
     if (probe.done) {
       const guess = flow.connectRttNs > 0 ? flow.connectRttNs : BASE_RTT_UNKNOWN_NS
-      this.setBaseRtt(now, flow, probe.bestNs === NEVER ? guess : probe.bestNs)
+      this.setBaseRtt(
+        now,
+        flow,
+        Math.max(probe.bestNs === NEVER ? guess : probe.bestNs, this.settings.baseRttLeastNs),
+      )
     } else if (probe.wantsToSend) {
       this.#probing.add(flow)
     }
   }
 
+  /** Brings a notification to the front that may be sent, if there is one. */
+  #findNotification(): boolean {
+    if (this.pfc.held === 0) return true
+    for (let n = this.#notifications.count; n > 0; n--) {
+      const flow = this.table.find(this.#notifications.qpn)
+      if (flow === null || !this.pfc.isHeld(flow.priority)) return true
+      this.#notifications.rotate()
+    }
+    return false
+  }
+
   #nextNotification(): Frame | null {
-    const at = this.#notificationHead
-    this.#notificationHead = (at + 1) % NOTIFICATIONS_MAX
-    this.#notificationCount--
-    const flow = this.table.find(this.#notifications[2 * at]!)
+    const { qpn, what } = this.#notifications
+    this.#notifications.shift()
+    const flow = this.table.find(qpn)
     if (flow === null) return null
-    const what = this.#notifications[2 * at + 1]!
     if (what >= 0) return this.#tx.notification(flow, what)
     return this.#tx.responseNotification(flow, -1 - what, this.#connections.concurrentFlows)
   }

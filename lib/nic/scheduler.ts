@@ -9,13 +9,20 @@ import { TimingWheel } from './timing-wheel.js'
  *
  * A flow is in one of three places: in no list (nothing to send, or its window is full), in the timing wheel
  * (it may send later), or in the ready ring (it may send now). Acknowledgements go by a ring of their own: they
- * are never paced. Both rings hold a flow at most once, so the number of flows bounds them.
+ * are never paced. Each ring holds a flow at most once, so the number of flows bounds them.
+ *
+ * A flow whose priority the switch has paused is set aside, in a ring like the one it would be in, when its turn comes:
+ * it takes its turn again once its priority may go on.
  */
 export class Scheduler {
   readonly #flows: readonly (Flow | null)[]
   readonly #wheel: TimingWheel
   readonly #ready: FlowRing
   readonly #acks: FlowRing
+  readonly #heldReady: FlowRing
+  readonly #heldAcks: FlowRing
+  /** Bit p: flows of priority p must not send. */
+  #held = 0
 
   /** @param flows the NIC's table: a flow's index is its entry; @param capacity the table's size */
   constructor(flows: readonly (Flow | null)[], capacity: number) {
@@ -23,12 +30,26 @@ export class Scheduler {
     this.#wheel = new TimingWheel(capacity)
     this.#ready = new FlowRing(capacity)
     this.#acks = new FlowRing(capacity)
+    this.#heldReady = new FlowRing(capacity)
+    this.#heldAcks = new FlowRing(capacity)
+  }
+
+  /** Bit p: from now on flows of priority p must not send. Those that may again take their turn behind the others. */
+  hold(mask: number): void {
+    const released = this.#held & ~mask
+    this.#held = mask
+    if (released === 0) return
+    this.#release(this.#heldReady, this.#ready)
+    this.#release(this.#heldAcks, this.#acks)
   }
 
   /** Something about the flow has changed: what it has to send, its window or its rate. */
   update(flow: Flow, now: Nanos): void {
-    if (flow.qp.peekTransmit(false) === TxKind.ACK) this.#acks.push(flow.index)
-    if (this.#ready.has(flow.index)) return
+    if (flow.qp.peekTransmit(false) === TxKind.ACK) {
+      if (this.#isHeld(flow)) this.#heldAcks.push(flow.index)
+      else this.#acks.push(flow.index)
+    }
+    if (this.#ready.has(flow.index) || this.#heldReady.has(flow.index)) return
     if (!flow.maySend()) {
       this.#wheel.remove(flow.index)
       return
@@ -47,13 +68,17 @@ export class Scheduler {
     this.#wheel.remove(flow.index)
     this.#ready.drop(flow.index)
     this.#acks.drop(flow.index)
+    this.#heldReady.drop(flow.index)
+    this.#heldAcks.drop(flow.index)
   }
 
   /** The next flow with an acknowledgement to send, or null. */
   nextAck(): Flow | null {
     for (let index = this.#acks.shift(); index >= 0; index = this.#acks.shift()) {
       const flow = this.#flows[index]!
-      if (flow !== null && flow.qp.peekTransmit(false) === TxKind.ACK) return flow
+      if (flow === null || flow.qp.peekTransmit(false) !== TxKind.ACK) continue
+      if (!this.#isHeld(flow)) return flow
+      this.#heldAcks.push(index)
     }
     return null
   }
@@ -64,9 +89,24 @@ export class Scheduler {
     for (let index = this.#ready.shift(); index >= 0; index = this.#ready.shift()) {
       const flow = this.#flows[index]!
       // What was true when it became ready may have changed since.
-      if (flow?.maySend()) return flow
+      if (!flow?.maySend()) continue
+      if (!this.#isHeld(flow)) return flow
+      this.#heldReady.push(index)
     }
     return null
+  }
+
+  #isHeld(flow: Flow): boolean {
+    return this.#held !== 0 && ((this.#held >>> flow.priority) & 1) === 1
+  }
+
+  #release(held: FlowRing, into: FlowRing): void {
+    for (let n = held.size; n > 0; n--) {
+      const index = held.shift()
+      const flow = this.#flows[index]!
+      if (flow !== null && this.#isHeld(flow)) held.push(index)
+      else into.push(index)
+    }
   }
 
   /** When a flow may next send: `now` if one may already, NEVER if none will without an event. */

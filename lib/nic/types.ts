@@ -38,6 +38,8 @@ export interface ConnectOptions {
   baseRttNs?: Nanos
   /** UDP source port of both directions, 0xc000 to 0xffff: the entropy for ECMP. Default: drawn at random. */
   sourcePort?: number
+  /** Priority of the connection's packets, both ways, 0 to 7: it chooses their DSCP. Default: the NIC's. */
+  priority?: number
 }
 
 /** Decides about an incoming connection. Throw a WeirError to reject it: its message travels to the peer. */

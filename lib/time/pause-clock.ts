@@ -2,6 +2,8 @@ import { type Nanos, NEVER } from './nanos.js'
 
 /** Priorities of a link, 0 to 7 (IEEE 802.1Q). */
 const PRIORITIES = 8
+/** Column of the sums that stands for the whole port. */
+const ANY = PRIORITIES
 
 /**
  * Until when a peer has told one transmitter to hold each of the eight priorities (the priority-based flow control
@@ -15,10 +17,10 @@ export class PauseClock {
   #mask = 0
   readonly #untilNs = new Float64Array(PRIORITIES).fill(-1)
   readonly #sinceNs = new Float64Array(PRIORITIES)
-  /** Time of pauses that have ended. */
-  readonly #endedNs = new Float64Array(PRIORITIES + 1)
-  /** From where on the pause that holds now has not been added to `#endedNs`; the last entry is for the port. */
-  readonly #countedNs = new Float64Array(PRIORITIES + 1)
+  /** Time of pauses that have ended, by priority, and of times in which any priority was paused. */
+  readonly #endedNs = new Float64Array(ANY + 1)
+  /** From where on the pause that holds now has not been added to `#endedNs`. */
+  readonly #countedNs = new Float64Array(ANY + 1)
 
   /** True if any priority may be paused: `pausedMask` knows exactly. */
   get any(): boolean {
@@ -34,19 +36,19 @@ export class PauseClock {
         // A pause that takes over at the very end of another leaves no gap.
         if (this.#untilNs[priority]! < now) this.#sinceNs[priority] = now
         this.#countedNs[priority] = now
-        if (this.#mask === 0) this.#countedNs[PRIORITIES] = now
+        if (this.#mask === 0) this.#countedNs[ANY] = now
         this.#mask |= bit
       }
       this.#untilNs[priority] = now + forNs
     } else if ((this.#mask & bit) !== 0) {
       this.#end(priority, now)
-      if (this.#mask === 0) this.#count(PRIORITIES, now)
+      if (this.#mask === 0) this.#count(ANY, now)
       // Whatever comes next is another pause, even at this instant.
       this.#untilNs[priority] = -1
     }
   }
 
-  /** Bit p: priority p must not begin a frame at `now`. */
+  /** Bit p: priority p must not begin a frame at `now`. Forgets the pauses that have run out by then. */
   pausedMask(now: Nanos): number {
     if (this.#mask !== 0) this.#expire(now)
     return this.#mask
@@ -71,21 +73,25 @@ export class PauseClock {
     return first
   }
 
-  /** Since when `priority` has been paused without a gap, or NEVER if it is not. */
+  /** Since when `priority` has been paused without a gap, or NEVER if it is not at `now`. */
   sinceNs(now: Nanos, priority: number): Nanos {
-    return (this.pausedMask(now) >>> priority) & 1 ? this.#sinceNs[priority]! : NEVER
+    return this.#untilNs[priority]! > now ? this.#sinceNs[priority]! : NEVER
   }
 
   /** Time for which `priority` has been paused, up to `now`. */
   totalNs(now: Nanos, priority: number): Nanos {
-    const holds = (this.pausedMask(now) >>> priority) & 1
-    return this.#endedNs[priority]! + (holds ? now - this.#countedNs[priority]! : 0)
+    const counts = ((this.#mask >>> priority) & 1) === 1
+    const untilNs = Math.min(now, this.#untilNs[priority]!)
+    return this.#endedNs[priority]! + (counts ? untilNs - this.#countedNs[priority]! : 0)
   }
 
   /** Time for which at least one priority has been paused, up to `now`. */
   anyTotalNs(now: Nanos): Nanos {
-    const holds = this.pausedMask(now) !== 0
-    return this.#endedNs[PRIORITIES]! + (holds ? now - this.#countedNs[PRIORITIES]! : 0)
+    let untilNs = -1
+    for (let p = 0; p < PRIORITIES; p++) {
+      if ((this.#mask >>> p) & 1) untilNs = Math.max(untilNs, this.#untilNs[p]!)
+    }
+    return this.#endedNs[ANY]! + (this.#mask === 0 ? 0 : Math.min(now, untilNs) - this.#countedNs[ANY]!)
   }
 
   #expire(now: Nanos): void {
@@ -97,7 +103,7 @@ export class PauseClock {
       this.#end(priority, untilNs)
       lastNs = Math.max(lastNs, untilNs)
     }
-    if (lastNs >= 0 && this.#mask === 0) this.#count(PRIORITIES, lastNs)
+    if (lastNs >= 0 && this.#mask === 0) this.#count(ANY, lastNs)
   }
 
   #end(priority: number, atNs: Nanos): void {

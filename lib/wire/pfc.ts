@@ -3,6 +3,7 @@
  * 01:80:c2:00:00:01, EtherType 0x8808, opcode 0x0101, the vector of priorities, then 8 times in quanta.
  * One quantum is the time of 512 bits on the link; 0 resumes. Offsets count from the Ethernet header.
  */
+import type { Nanos } from '../time/nanos.js'
 import * as ethernet from './ethernet.js'
 import type { MacAddress } from './mac.js'
 import { WireError } from './wire-error.js'
@@ -64,6 +65,11 @@ export function setEnableVector(view: DataView, at: number, vector: number): voi
 
 export function setQuanta(view: DataView, at: number, priority: number, value: number): void {
   view.setUint16(at + QUANTA + 2 * priority, value)
+}
+
+/** How long a pause of `quanta` holds on a link of `rateBps`, rounded up to a whole nanosecond. */
+export function pauseNs(quanta: number, rateBps: number): Nanos {
+  return Math.ceil((quanta * QUANTUM_BITS * 1e9) / rateBps)
 }
 
 /** Writes a whole frame of 60 bytes that gives `quantaEach` to every priority in `vector`, 0 to the others. */

@@ -23,7 +23,7 @@ export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
  * `Switch.setPauseAction` whether it is.
  */
 export class PauseState {
-  readonly #quantumNs: number
+  readonly #rateBps: number
   /** What the peer said, obeyed or not. */
   readonly #told = new PauseClock()
   readonly #lastNs = new Float64Array(PRIORITIES).fill(-1)
@@ -39,14 +39,14 @@ export class PauseState {
    * noted only.
    */
   constructor(rateBps: number, lossless: number) {
-    this.#quantumNs = (pfc.QUANTUM_BITS * 1e9) / rateBps
+    this.#rateBps = rateBps
     this.#lossless = lossless
     this.#obeyed = lossless
   }
 
   /** A PFC frame says `quanta`, 0 to 65535, for `priority`; 0 resumes. */
   onPause(now: Nanos, priority: number, quanta: number): void {
-    this.#told.pause(now, priority, Math.ceil(quanta * this.#quantumNs))
+    this.#told.pause(now, priority, pfc.pauseNs(quanta, this.#rateBps))
     if (quanta === 0) return
     this.#received[priority]! += 1
     this.#lastNs[priority] = now
