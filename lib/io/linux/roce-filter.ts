@@ -1,0 +1,97 @@
+/**
+ * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket: what a Weir NIC has to see, and nothing of what
+ * the kernel's own stack is there for, such as ping and TCP. The kernel has taken VLAN tags out before.
+ */
+import type { HostAddress } from '../../wire/address.js'
+import * as ethernet from '../../wire/ethernet.js'
+import * as ipv4 from '../../wire/ipv4.js'
+import * as udp from '../../wire/udp.js'
+import type { FilterInstruction } from './socket-filter.js'
+
+const LOAD_WORD = 0x20
+const LOAD_HALF = 0x28
+const LOAD_BYTE = 0x30
+/** From x + k. */
+const LOAD_HALF_INDEXED = 0x48
+/** x = the header length that the byte at k holds (IPv4). */
+const LOAD_X_IP_HEADER = 0xb1
+const JUMP_EQUAL = 0x15
+const JUMP_ANY_BIT = 0x45
+const RETURN = 0x06
+const WHOLE_FRAME = 0xffff_ffff
+
+const TYPE_AT = 12
+const L3 = ethernet.BYTES
+/** More fragments, or a fragment's offset. */
+const FRAGMENT_BITS = 0x3fff
+
+/** Where a test leads: to the next instruction, or to one of the two ends. */
+type Target = 'next' | 'accept' | 'reject'
+interface Step {
+  code: number
+  k: number
+  /** Where it leads when a test holds, and when it does not. */
+  yes?: Target
+  no?: Target
+}
+
+/** Whole RoCEv2 packets to `address`, with or without a shim, and MAC control frames (PAUSE, PFC); nothing else. */
+export function roceFilter(address: HostAddress): FilterInstruction[] {
+  return assemble([
+    { code: LOAD_HALF, k: TYPE_AT },
+    { code: JUMP_EQUAL, k: ethernet.TYPE_MAC_CONTROL, yes: 'accept' },
+    ...(address.family === 4 ? toIpv4(address) : toIpv6(address)),
+    { code: JUMP_EQUAL, k: udp.PORT_ROCE, yes: 'accept' },
+    { code: JUMP_EQUAL, k: udp.PORT_INT, yes: 'accept', no: 'reject' },
+  ])
+}
+
+/** Ends with the UDP destination port loaded. */
+function toIpv4(address: HostAddress): Step[] {
+  return [
+    { code: JUMP_EQUAL, k: ethernet.TYPE_IPV4, no: 'reject' },
+    { code: LOAD_BYTE, k: L3 + 9 },
+    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
+    { code: LOAD_HALF, k: L3 + 6 },
+    { code: JUMP_ANY_BIT, k: FRAGMENT_BITS, yes: 'reject' },
+    { code: LOAD_WORD, k: L3 + 16 },
+    { code: JUMP_EQUAL, k: address.ipv4, no: 'reject' },
+    { code: LOAD_X_IP_HEADER, k: L3 },
+    { code: LOAD_HALF_INDEXED, k: L3 + 2 },
+  ]
+}
+
+/** The same; extension headers are none of RoCEv2's. */
+function toIpv6(address: HostAddress): Step[] {
+  const gid = new DataView(address.gid.buffer, address.gid.byteOffset, 16)
+  const words = [0, 4, 8, 12].flatMap(at => [
+    { code: LOAD_WORD, k: L3 + 24 + at },
+    { code: JUMP_EQUAL, k: gid.getUint32(at), no: 'reject' as const },
+  ])
+  return [
+    { code: JUMP_EQUAL, k: ethernet.TYPE_IPV6, no: 'reject' },
+    { code: LOAD_BYTE, k: L3 + 6 },
+    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
+    ...words,
+    { code: LOAD_HALF, k: L3 + 40 + 2 },
+  ]
+}
+
+/** Counts the jumps out, and puts both ends behind the steps. */
+function assemble(steps: readonly Step[]): FilterInstruction[] {
+  const distance = (at: number, target: Target = 'next') =>
+    target === 'next' ? 0 : steps.length - at - 1 + (target === 'accept' ? 0 : 1)
+  return [
+    ...steps.map(({ code, k, yes, no }, at) => ({
+      code,
+      k,
+      jt: distance(at, yes),
+      jf: distance(at, no),
+    })),
+    { code: RETURN, k: WHOLE_FRAME, jt: 0, jf: 0 },
+    { code: RETURN, k: 0, jt: 0, jf: 0 },
+  ]
+}
+
+/** Returns 0 for everything: the socket is bound, and receives nothing. */
+export const DROP_ALL: readonly FilterInstruction[] = [{ code: RETURN, k: 0, jt: 0, jf: 0 }]
