@@ -10,6 +10,7 @@ import { Graph } from './core/graph.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
 import type { PortCaptures } from './port-captures.js'
+import { StaticRoutes } from './static-routes.js'
 
 export interface FabricOptions {
   pool: FramePool
@@ -36,6 +37,8 @@ export class Fabric {
   readonly #hostsKeepDelays: boolean
   /** Node name → its id in the network; hosts once attached. */
   readonly #ids = new Map<string, number>()
+  readonly #staticRoutes: StaticRoutes
+  readonly #staticRoutesId: number
 
   constructor(scenario: Scenario, options: FabricOptions) {
     this.network = new Network({ pool: options.pool, startNs: options.startNs })
@@ -53,7 +56,8 @@ export class Fabric {
           random: options.random,
         }),
     )
-    route(scenario, this.switches)
+    this.#staticRoutes = route(scenario, this.switches)
+    this.#staticRoutesId = this.network.addNode(this.#staticRoutes)
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
@@ -75,6 +79,13 @@ export class Fabric {
     this.#ids.set(host, id)
     this.#plugLinks()
     return id
+  }
+
+  /** The traffic starts: reports, and the times of static routes, count from `now`. */
+  begin(now: Nanos): void {
+    this.resetWindow(now)
+    this.#staticRoutes.start(now)
+    this.network.kick(this.#staticRoutesId, now)
   }
 
   /** Starts a new window for the reports of all switches. */
@@ -130,12 +141,17 @@ function portOptions(rateBps: number, ecn: PortOptions['ecn']): PortOptions {
   return ecn === undefined ? { rateBps } : { rateBps, ecn }
 }
 
-function route(scenario: Scenario, switches: readonly Switch[]): void {
+/** Shortest paths, and what the scenario says instead. */
+function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
   const topology = new Graph({
     switches: scenario.switches.map(sw => sw.name),
     hosts: scenario.hosts.map(host => host.name),
     links: scenario.links,
   })
   const hosts = scenario.hosts.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
-  installRoutes(topology, hosts, new Map(switches.map(sw => [sw.name, sw.routes])), { seed: scenario.seed })
+  const tables = new Map(switches.map(sw => [sw.name, sw.routes]))
+  const { seed } = scenario
+  installRoutes(topology, hosts, tables, { seed })
+  const addresses = new Map(hosts.map(({ name, address }) => [name, address]))
+  return new StaticRoutes(scenario.routes ?? [], { tables, addresses, seed })
 }

@@ -48,13 +48,16 @@ export class ForwardingTable {
       throw new WeirError('WEIR_BAD_ARGUMENT', `route to ${address}: ${BUCKETS} buckets, not ${ports.length}`)
     }
     const group = this.#groupOf(ports)
-    if (address.family === 4) {
-      this.#key.setUint32(0, address.ipv4)
-      this.#v4.set(this.#key, group)
-    } else {
-      for (let i = 0; i < 16; i++) this.#key.setUint8(i, address.gid[i]!)
-      this.#v6.set(this.#key, group)
-    }
+    this.#writeKey(address)
+    if (address.family === 4) this.#v4.set(this.#key, group)
+    else this.#v6.set(this.#key, group)
+  }
+
+  /** The port of each flow's bucket to `address`, or null if it has no route. */
+  buckets(address: HostAddress): Uint8Array | null {
+    this.#writeKey(address)
+    const group = address.family === 4 ? this.#v4.get1(this.#key.getUint32(0)) : this.#v6.get4(this.#key, 0)
+    return group === NO_GROUP ? null : this.#groupBuckets.slice(group * BUCKETS, (group + 1) * BUCKETS)
   }
 
   /** Hosts that have a route. */
@@ -72,6 +75,11 @@ export class ForwardingTable {
     if (only !== SEVERAL_PORTS) return only
     const bucket = bucketOf(flowHash(view, frame.length, l3, frame.l4))
     return this.#groupBuckets[group * BUCKETS + bucket]!
+  }
+
+  #writeKey(address: HostAddress): void {
+    if (address.family === 4) this.#key.setUint32(0, address.ipv4)
+    else for (let i = 0; i < 16; i++) this.#key.setUint8(i, address.gid[i]!)
   }
 
   /** The group with exactly these ports; groups are shared by all hosts that have the same one. */

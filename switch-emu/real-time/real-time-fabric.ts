@@ -119,7 +119,7 @@ export class RealTimeFabric {
   /** Starts a new window: what `report` says counts from here. */
   begin(now: Nanos): void {
     this.runUntil(now)
-    this.#fabric.resetWindow(now)
+    this.#fabric.begin(now)
     this.#sampler = new PortSampler(this.#scenario, this.#fabric.switches, now)
     this.#eventsBefore = this.#fabric.network.events
   }

@@ -190,7 +190,7 @@ export class VirtualRun {
   }
 
   #schedule(portSampler: PortSampler, flowSampler: FlowSampler): void {
-    this.#agenda.add(this.#t0, now => this.#fabric.resetWindow(now))
+    this.#agenda.add(this.#t0, now => this.#fabric.begin(now))
     for (const [i, flow] of this.#flows.entries()) {
       const host = this.#hosts.get(this.#plan[i]!.from)!
       this.#agenda.add(this.#t0 + this.#plan[i]!.startNs, now => {
