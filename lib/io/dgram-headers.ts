@@ -1,6 +1,6 @@
 /**
  * Ethernet, IP and UDP headers of a datagram that came by an ordinary socket, as its sender must have meant
- * them when it computed the ICRC: no IP options, TOS 0, ID 0, don't fragment, UDP checksum 0. The ICRC leaves
+ * them when it computed the ICRC: no IP options, TOS 0 unless the socket tells, ID 0, don't fragment, UDP checksum 0. The ICRC leaves
  * out TOS, TTL and the checksums, so their true values do not matter; addresses and ports are the true ones.
  *
  * Everything that never changes is in a template, so that a packet costs one copy and a few stores.
@@ -35,9 +35,17 @@ export class HeaderWriter4 {
   }
 
   /** `length` bytes of datagram are to stand, or stand already, at HEADER_BYTES_V4. */
-  write(frame: Frame, remote: number, remotePort: number, localPort: number, length: number): void {
+  write(
+    frame: Frame,
+    remote: number,
+    remotePort: number,
+    localPort: number,
+    length: number,
+    tos = TOS,
+  ): void {
     const view = frame.view
     frame.bytes.set(this.#template, 0)
+    ipv4.setTos(view, L3, tos)
     ipv4.setTotalLength(view, L3, ipv4.BYTES + udp.BYTES + length)
     ipv4.setSource(view, L3, remote)
     ipv4.updateChecksum(view, L3)
@@ -59,9 +67,17 @@ export class HeaderWriter6 {
   }
 
   /** `length` bytes of datagram are to stand, or stand already, at HEADER_BYTES_V6. */
-  write(frame: Frame, remote: Uint8Array, remotePort: number, localPort: number, length: number): void {
+  write(
+    frame: Frame,
+    remote: Uint8Array,
+    remotePort: number,
+    localPort: number,
+    length: number,
+    tos = TOS,
+  ): void {
     const view = frame.view
     frame.bytes.set(this.#template, 0)
+    ipv6.setTrafficClass(view, L3, tos)
     ipv6.setPayloadLength(view, L3, udp.BYTES + length)
     ipv6.setSource(view, L3, remote)
     udp.write(view, L4_V6, remotePort, localPort, udp.BYTES + length)

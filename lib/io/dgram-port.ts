@@ -7,9 +7,10 @@ import { AddressCache } from './address-cache.js'
 import { DatagramSocket, IN_FLIGHT_MAX, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { FrameRing } from './frame-ring.js'
-import { interfaceMtu } from './interface-mtu.js'
+import { interfaceMtu } from './interface.js'
 import { PeerSockets } from './peer-sockets.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
+import { sourcePortFor } from './source-port.js'
 
 export interface DgramPortOptions {
   pool: FramePool
@@ -207,11 +208,3 @@ export class DgramPort implements Port {
 }
 
 type OnDatagram = (bytes: Buffer, address: string, port: number) => void
-
-/**
- * Source ports of RoCEv2 lie in 0xc000 to 0xffff. The same for all hosts with the same ports, so that both
- * directions of a connection have it, and a symmetric hash sends them by one path. Never one of the ports that receive.
- */
-function sourcePortFor(rocePort: number): number {
-  return 0xc000 | ((rocePort + 0x1000) & 0x3fff)
-}

@@ -42,6 +42,8 @@ export const DROP_REASONS = [
   'poolEmpty',
   /** Arrived while the ring of received frames was full. */
   'ringFull',
+  /** Arrived while the kernel's queue was full, as far as the kernel tells. */
+  'kernelFull',
   /** Longer than a slot, or than the port's MTU. */
   'tooLong',
   /** Too short for the headers that it must have, or with headers that are wrong. */
@@ -73,6 +75,7 @@ export class PortCounters {
   readonly drops: Record<DropReason, number> = {
     poolEmpty: 0,
     ringFull: 0,
+    kernelFull: 0,
     tooLong: 0,
     malformed: 0,
     unknownVni: 0,

@@ -22,7 +22,9 @@ export async function nextFrame(port: Port): Promise<Frame> {
   for (;;) {
     const frame = port.receive()
     if (frame !== null) return frame
-    await new Promise<void>(resolve => port.onReadable(resolve))
+    await new Promise<void>(resolve =>
+      port.waiter === null ? port.onReadable(resolve) : setImmediate(resolve),
+    )
   }
 }
 

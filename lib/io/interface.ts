@@ -1,0 +1,33 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+
+/** Of interfaces that are no network card: their rate is the machine's. */
+const VIRTUAL_RATE_BPS = 40e9
+
+/** MTU of the interface that has this address where the OS says (Linux), else Ethernet's 1500. */
+export function interfaceMtu(address: string): number {
+  const mtu = Number(read(address, 'mtu'))
+  return mtu >= 576 ? Math.min(mtu, 65_535) : 1500
+}
+
+/** Rate of the network card that has this address, bit/s, where the OS says (Linux); 40 Gbit/s for anything else. */
+export function interfaceRateBps(address: string): number {
+  // What a virtual interface says of its speed means nothing.
+  const mbps = Number(read(address, 'device') === null ? null : read(address, 'speed'))
+  return mbps > 0 ? mbps * 1e6 : VIRTUAL_RATE_BPS
+}
+
+/** What Linux says about the interface that has this address: text, '' for a folder, null if nothing. */
+function read(address: string, attribute: string): string | null {
+  for (const [name, addresses] of Object.entries(networkInterfaces())) {
+    const loopback = address.startsWith('127.') && addresses?.some(a => a.address.startsWith('127.'))
+    if (!loopback && !addresses?.some(a => a.address === address)) continue
+    const path = `/sys/class/net/${name}/${attribute}`
+    try {
+      return attribute === 'device' ? (existsSync(path) ? '' : null) : readFileSync(path, 'utf8').trim()
+    } catch {
+      // Not Linux, or an interface without such a thing.
+    }
+  }
+  return null
+}

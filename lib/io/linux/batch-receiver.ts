@@ -1,0 +1,129 @@
+import type { FramePool } from '../../frame/frame-pool.js'
+import * as udp from '../../wire/udp.js'
+import { type Libc, loadLibc } from './libc.js'
+import { CMSG_HEADER_BYTES, CONTROL_BYTES, MessageBatch, NAME_BYTES } from './message-batch.js'
+import {
+  IP_TOS,
+  IPV6_TCLASS,
+  SO_RXQ_OVFL,
+  SOL_IP,
+  SOL_IPV6,
+  SOL_SOCKET,
+  SOL_UDP,
+  UDP_GRO,
+} from './udp-socket.js'
+
+/** Datagrams of one recvmmsg. Few, so that what was read is still in the cache when it is copied. */
+const MESSAGES = 8
+/** The longest run that the kernel joins. */
+const BUFFER_BYTES = 65_536
+export const RECEIVER_ROOM_BYTES = MESSAGES * BUFFER_BYTES
+
+const MSG_DONTWAIT = 0x40
+
+/**
+ * Reads datagrams by recvmmsg into buffers that lie behind the pool's slots, and gives them out one after the other;
+ * runs that the kernel has joined (UDP_GRO) are cut again.
+ */
+export class BatchReceiver {
+  /** Of the datagram that `next` has found: where it is in the pool's arena, and how long. */
+  at = 0
+  bytes = 0
+  /** Its sender's port, its traffic class, and where its sender's address is in `view`: 4 or 16 bytes. */
+  sourcePort = 0
+  tos = 0
+  sourceAt = 0
+  /** Datagrams lost because the socket's queue was full, as the kernel counts them, modulo 2^32. */
+  overflows = 0
+  readonly view: DataView
+  readonly #libc: Libc = loadLibc()
+  readonly #batch = new MessageBatch(this.#libc, MESSAGES, MESSAGES)
+  readonly #fd: number
+  readonly #family: 4 | 6
+  readonly #roomAt: number
+  #count = 0
+  #message = 0
+  /** Where the current message's next segment begins, where the message ends, and how long a segment is. */
+  #segmentAt = 0
+  #endAt = 0
+  #segmentBytes = 0
+  #drained = false
+
+  /** @param room offset of RECEIVER_ROOM_BYTES of the pool's arena, which several receivers may share in turn */
+  constructor(pool: FramePool, fd: number, family: 4 | 6, room: number) {
+    this.#fd = fd
+    this.#family = family
+    this.#roomAt = room
+    this.view = this.#batch.view
+    const arena = this.#libc.address(pool.arena)
+    for (let i = 0; i < MESSAGES; i++) {
+      this.#batch.setPiece(i, arena + room + i * BUFFER_BYTES, BUFFER_BYTES)
+      this.#batch.setPieces(i, i, 1)
+    }
+  }
+
+  /** True while datagrams that have been read are still to be given out: the room is in use. */
+  get busy(): boolean {
+    return this.#segmentAt < this.#endAt || this.#message < this.#count
+  }
+
+  /** Finds the next datagram, reading when none is left. False if there is none: the next call reads again. */
+  next(): boolean {
+    if (this.#segmentAt >= this.#endAt && !this.#nextMessage()) return false
+    this.at = this.#segmentAt
+    this.bytes = Math.min(this.#segmentBytes, this.#endAt - this.#segmentAt)
+    this.#segmentAt += this.bytes
+    return true
+  }
+
+  #nextMessage(): boolean {
+    for (;;) {
+      if (this.#message === this.#count && !this.#read()) return false
+      const message = this.#message++
+      const length = this.#batch.moved(message)
+      this.#segmentAt = this.#roomAt + message * BUFFER_BYTES
+      this.#endAt = this.#segmentAt + length
+      if (length === 0) continue
+      const name = this.#batch.nameAt(message)
+      this.sourcePort = this.view.getUint16(name + 2)
+      this.sourceAt = name + (this.#family === 4 ? 4 : 8)
+      this.tos = 0
+      this.#segmentBytes = length
+      this.#readControl(this.#batch.controlAt(message), this.#batch.controlLength(message))
+      return true
+    }
+  }
+
+  #read(): boolean {
+    this.#message = this.#count = 0
+    // Fewer than asked for came last time: the queue was empty, and the caller is told so once.
+    if (this.#drained) {
+      this.#drained = false
+      return false
+    }
+    for (let i = 0; i < MESSAGES; i++) this.#batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
+    const count = this.#libc.recvmmsg(this.#fd, this.#batch.headers, MESSAGES, MSG_DONTWAIT, 0)
+    if (count <= 0) return false
+    this.#count = count
+    this.#drained = count < MESSAGES
+    return true
+  }
+
+  #readControl(at: number, bytes: number): void {
+    const { view } = this
+    const end = at + bytes
+    while (at + CMSG_HEADER_BYTES <= end) {
+      const length = view.getUint32(at, true)
+      if (length < CMSG_HEADER_BYTES) return
+      const level = view.getInt32(at + 8, true)
+      const type = view.getInt32(at + 12, true)
+      const value = at + CMSG_HEADER_BYTES
+      if (level === SOL_UDP && type === UDP_GRO)
+        this.#segmentBytes = Math.max(udp.BYTES, view.getInt32(value, true))
+      else if (level === SOL_IP && type === IP_TOS) this.tos = view.getUint8(value)
+      else if (level === SOL_IPV6 && type === IPV6_TCLASS) this.tos = view.getUint8(value)
+      else if (level === SOL_SOCKET && type === SO_RXQ_OVFL) this.overflows = view.getUint32(value, true)
+      at += (length + 7) & ~7
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import type { Frame } from '../../frame/frame.js'
+import type { FramePool } from '../../frame/frame-pool.js'
+import * as ipv4 from '../../wire/ipv4.js'
+import * as ipv6 from '../../wire/ipv6.js'
+import * as udp from '../../wire/udp.js'
+import type { PortCounters } from '../port.js'
+import { type Libc, loadLibc, type Pointer } from './libc.js'
+import { MessageBatch, writeControl } from './message-batch.js'
+import {
+  AF_INET,
+  AF_INET6,
+  IP_TOS,
+  IPV6_TCLASS,
+  SOL_IP,
+  SOL_IPV6,
+  SOL_UDP,
+  UDP_SEGMENT,
+} from './udp-socket.js'
+
+/** Datagrams of one sendmmsg, each of one packet or of a run of them. */
+const MESSAGES = 64
+/** Packets that are kept back to leave together. */
+const FRAMES = 256
+/** What the kernel takes as one run: UDP_MAX_SEGMENTS, and the length of one IP packet. */
+const SEGMENTS_MAX = 64
+const RUN_BYTES_MAX = 65_535 - 40 - 8
+
+const EAGAIN = 11
+const ENOBUFS = 105
+const EIO = 5
+const EINVAL = 22
+
+export interface BatchSenderOptions {
+  pool: FramePool
+  counters: PortCounters
+  fd: number
+  family: 4 | 6
+  /** Where packets to 4791 and 4792 go in truth. */
+  rocePort: number
+  intPort: number
+}
+
+/**
+ * Sends pooled frames by sendmmsg, straight from their slots. Packets of equal size that follow each other to the same
+ * place leave as one run that the kernel, or the network card, cuts (UDP_SEGMENT): that spares most of its work. It
+ * numbers such packets 0, 1, 2… where it cuts them, in the IP identification, which the ICRC covers; two weirs count it as zero, so
+ * only packets with a shim, which none but a weir understands, are joined.
+ */
+export class BatchSender {
+  readonly #libc: Libc = loadLibc()
+  readonly #pool: FramePool
+  readonly #counters: PortCounters
+  readonly #fd: number
+  readonly #family: 4 | 6
+  readonly #rocePort: number
+  readonly #intPort: number
+  readonly #arena: Pointer
+  readonly #batch = new MessageBatch(this.#libc, MESSAGES, FRAMES)
+  readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
+  #frameCount = 0
+  #messageCount = 0
+  /** Frames up to the end of each message. */
+  readonly #endOf = new Int32Array(MESSAGES)
+  /** Messages that a full socket buffer has left over begin here. */
+  #firstUnsent = 0
+  // The run that the next frame may join:
+  #runBytes = 0
+  #runSegmentBytes = 0
+  #runSegments = 0
+  #runTos = 0
+  #runHead: Frame | null = null
+  /** 1 where the kernel cannot cut. */
+  #segmentsMax = SEGMENTS_MAX
+
+  constructor(options: BatchSenderOptions) {
+    this.#pool = options.pool
+    this.#counters = options.counters
+    this.#fd = options.fd
+    this.#family = options.family
+    this.#rocePort = options.rocePort
+    this.#intPort = options.intPort
+    this.#arena = this.#libc.address(options.pool.arena)
+  }
+
+  /** False after `flush` could not send everything, until it can. */
+  get blocked(): boolean {
+    return this.#firstUnsent < this.#messageCount && this.#firstUnsent > 0
+  }
+
+  /** True if another frame can be added before the next `flush`. */
+  get hasRoom(): boolean {
+    return this.#frameCount < FRAMES && this.#messageCount < MESSAGES
+  }
+
+  /** Keeps a frame whose UDP header is at `l4` for the next `flush`, and owns it. There must be room. */
+  add(frame: Frame): void {
+    const at = frame.l4 + udp.BYTES
+    const bytes = frame.length - at
+    const tos = this.#family === 4 ? ipv4.tos(frame.view, frame.l3) : ipv6.trafficClass(frame.view, frame.l3)
+    if (!this.#joins(frame, bytes, tos)) this.#begin(frame, bytes, tos)
+    const message = this.#messageCount - 1
+    const index = this.#frameCount++
+    this.#batch.setPiece(index, this.#arena + frame.slot * this.#pool.slotBytes + at, bytes)
+    this.#frames[index] = frame
+    this.#endOf[message] = this.#frameCount
+    this.#runSegments++
+    this.#runBytes += bytes
+    // A shorter one can only be the last.
+    if (bytes < this.#runSegmentBytes) this.#runHead = null
+  }
+
+  /** Sends what has been added. Returns false if the socket is full: call again later. */
+  flush(): boolean {
+    if (this.#messageCount === 0) return true
+    this.#endRun()
+    while (this.#firstUnsent < this.#messageCount) {
+      const left = this.#messageCount - this.#firstUnsent
+      const sent = this.#libc.sendmmsg(this.#fd, this.#batch.header(this.#firstUnsent), left, 0)
+      if (sent > 0) {
+        this.#settle(this.#firstUnsent + sent, true)
+        continue
+      }
+      const errno = this.#libc.errno()
+      if (errno === EAGAIN || errno === ENOBUFS) return false
+      // A device that cannot cut, or an old kernel: from now on packets leave one by one.
+      if (errno === EIO || errno === EINVAL) this.#segmentsMax = 1
+      this.#settle(this.#firstUnsent + 1, false)
+    }
+    this.#messageCount = 0
+    this.#frameCount = 0
+    this.#firstUnsent = 0
+    return true
+  }
+
+  /** Gives back what has not been sent. */
+  close(): void {
+    const before = this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
+    for (let i = before; i < this.#frameCount; i++) {
+      this.#counters.drops.closed++
+      this.#pool.give(this.#frames[i]!)
+    }
+    this.#messageCount = this.#frameCount = this.#firstUnsent = 0
+    this.#runHead = null
+  }
+
+  #joins(frame: Frame, bytes: number, tos: number): boolean {
+    const head = this.#runHead
+    return (
+      head !== null &&
+      bytes <= this.#runSegmentBytes &&
+      this.#runSegments < this.#segmentsMax &&
+      this.#runBytes + bytes <= RUN_BYTES_MAX &&
+      tos === this.#runTos &&
+      udp.destinationPort(frame.view, frame.l4) === udp.PORT_INT &&
+      sameDestination(head, frame, this.#family)
+    )
+  }
+
+  #begin(frame: Frame, bytes: number, tos: number): void {
+    this.#endRun()
+    const message = this.#messageCount++
+    const { view } = this.#batch
+    const name = this.#batch.nameAt(message)
+    const toInt = udp.destinationPort(frame.view, frame.l4) === udp.PORT_INT
+    view.setUint16(name + 2, toInt ? this.#intPort : this.#rocePort)
+    if (this.#family === 4) {
+      view.setUint16(name, AF_INET, true)
+      view.setUint32(name + 4, ipv4.destination(frame.view, frame.l3))
+    } else {
+      view.setUint16(name, AF_INET6, true)
+      for (let word = 0; word < 4; word++) {
+        view.setUint32(name + 8 + 4 * word, ipv6.destinationWord(frame.view, frame.l3, word))
+      }
+    }
+    this.#runHead = toInt && this.#segmentsMax > 1 ? frame : null
+    this.#runSegmentBytes = bytes
+    this.#runTos = tos
+    this.#runSegments = 0
+    this.#runBytes = 0
+  }
+
+  /** Completes the header of the last message: nothing joins it any more. */
+  #endRun(): void {
+    const message = this.#messageCount - 1
+    if (message < this.#firstUnsent) return
+    const { view } = this.#batch
+    const first = message === 0 ? 0 : this.#endOf[message - 1]!
+    const control = this.#batch.controlAt(message)
+    let end = control
+    if (this.#runTos !== 0) {
+      end =
+        this.#family === 4
+          ? writeControl(view, end, SOL_IP, IP_TOS, this.#runTos, 4)
+          : writeControl(view, end, SOL_IPV6, IPV6_TCLASS, this.#runTos, 4)
+    }
+    if (this.#runSegments > 1) end = writeControl(view, end, SOL_UDP, UDP_SEGMENT, this.#runSegmentBytes, 2)
+    this.#batch.setLengths(message, this.#family === 4 ? 16 : 28, end - control)
+    this.#batch.setPieces(message, first, this.#frameCount - first)
+    this.#runHead = null
+  }
+
+  /** The kernel is done with the messages before `end`. */
+  #settle(end: number, sent: boolean): void {
+    const { counters } = { counters: this.#counters }
+    const from = this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
+    const to = this.#endOf[end - 1]!
+    for (let i = from; i < to; i++) {
+      const frame = this.#frames[i]!
+      if (sent) {
+        counters.txFrames++
+        counters.txBytes += frame.length
+      } else {
+        counters.drops.txError++
+      }
+      this.#frames[i] = null
+      this.#pool.give(frame)
+    }
+    this.#firstUnsent = end
+  }
+}
+
+function sameDestination(a: Frame, b: Frame, family: 4 | 6): boolean {
+  if (family === 4) return ipv4.destination(a.view, a.l3) === ipv4.destination(b.view, b.l3)
+  for (let word = 0; word < 4; word++) {
+    if (ipv6.destinationWord(a.view, a.l3, word) !== ipv6.destinationWord(b.view, b.l3, word)) return false
+  }
+  return true
+}

@@ -1,0 +1,114 @@
+import type { Libc, Pointer } from './libc.js'
+
+/** `struct mmsghdr` on 64-bit Linux: a msghdr of 56 bytes, then the bytes moved. */
+const HEADER_BYTES = 64
+const NAME = 0
+const NAME_LENGTH = 8
+const IOV = 16
+const IOV_COUNT = 24
+const CONTROL = 32
+const CONTROL_LENGTH = 40
+const MOVED = 56
+
+const IOVEC_BYTES = 16
+/** Room for an address of either family. */
+export const NAME_BYTES = 32
+/** Room for the control messages of one datagram, each 16 bytes of header and its value, in steps of 8. */
+export const CONTROL_BYTES = 96
+
+/**
+ * The arguments of sendmmsg and recvmmsg, laid out once in memory that the kernel reads and writes: `messages` headers,
+ * each with an address and control messages of its own, and pieces of data that they share. Nothing is made per call.
+ */
+export class MessageBatch {
+  readonly headers: Pointer
+  /** Addresses and control messages, at `nameAt` and `controlAt`. */
+  readonly view: DataView
+  readonly #iovecs: Pointer
+  readonly #iovecsAt: number
+
+  constructor(libc: Libc, messages: number, pieces: number) {
+    const namesAt = messages * HEADER_BYTES
+    const controlsAt = namesAt + messages * NAME_BYTES
+    this.#iovecsAt = controlsAt + messages * CONTROL_BYTES
+    const bytes = new Uint8Array(new ArrayBuffer(this.#iovecsAt + pieces * IOVEC_BYTES))
+    this.view = new DataView(bytes.buffer)
+    this.headers = libc.address(bytes)
+    this.#iovecs = this.headers + this.#iovecsAt
+    this.#namesAt = namesAt
+    this.#controlsAt = controlsAt
+    for (let i = 0; i < messages; i++) {
+      this.#setPointer(i * HEADER_BYTES + NAME, this.headers + this.nameAt(i))
+      this.#setPointer(i * HEADER_BYTES + CONTROL, this.headers + this.controlAt(i))
+    }
+  }
+
+  readonly #namesAt: number
+  readonly #controlsAt: number
+
+  /** Where the header of a message is, for a call that begins there. */
+  header(message: number): Pointer {
+    return this.headers + message * HEADER_BYTES
+  }
+
+  nameAt(message: number): number {
+    return this.#namesAt + message * NAME_BYTES
+  }
+
+  controlAt(message: number): number {
+    return this.#controlsAt + message * CONTROL_BYTES
+  }
+
+  /** Lengths of the address and of the control messages: of what there is, or of the room. */
+  setLengths(message: number, name: number, control: number): void {
+    this.view.setUint32(message * HEADER_BYTES + NAME_LENGTH, name, true)
+    this.view.setUint32(message * HEADER_BYTES + CONTROL_LENGTH, control, true)
+  }
+
+  controlLength(message: number): number {
+    return this.view.getUint32(message * HEADER_BYTES + CONTROL_LENGTH, true)
+  }
+
+  /** The message consists of `count` pieces from piece `first` on. */
+  setPieces(message: number, first: number, count: number): void {
+    this.#setPointer(message * HEADER_BYTES + IOV, this.#iovecs + first * IOVEC_BYTES)
+    this.view.setUint32(message * HEADER_BYTES + IOV_COUNT, count, true)
+  }
+
+  setPiece(piece: number, pointer: Pointer, bytes: number): void {
+    const at = this.#iovecsAt + piece * IOVEC_BYTES
+    this.#setPointer(at, pointer)
+    this.view.setUint32(at + 8, bytes, true)
+  }
+
+  /** Bytes that the last call moved for this message. */
+  moved(message: number): number {
+    return this.view.getUint32(message * HEADER_BYTES + MOVED, true)
+  }
+
+  #setPointer(at: number, pointer: Pointer): void {
+    this.view.setUint32(at, pointer % 2 ** 32, true)
+    this.view.setUint32(at + 4, pointer / 2 ** 32, true)
+  }
+}
+
+/** `struct cmsghdr`: length with header, level, type; the value follows. */
+export const CMSG_HEADER_BYTES = 16
+
+/** Writes a control message with a value of 4 bytes or less; returns the offset behind it. */
+export function writeControl(
+  view: DataView,
+  at: number,
+  level: number,
+  type: number,
+  value: number,
+  bytes: 2 | 4,
+): number {
+  view.setUint32(at, CMSG_HEADER_BYTES + bytes, true)
+  view.setUint32(at + 4, 0, true)
+  view.setInt32(at + 8, level, true)
+  view.setInt32(at + 12, type, true)
+  if (bytes === 2) view.setUint16(at + CMSG_HEADER_BYTES, value, true)
+  else view.setInt32(at + CMSG_HEADER_BYTES, value, true)
+  return at + CMSG_HEADER_BYTES + 8
+}

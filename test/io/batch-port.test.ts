@@ -1,0 +1,177 @@
+/** What the port by system calls does beyond the others. */
+import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { BatchPort } from '../../lib/io/batch-port.js'
+import { HostLoop } from '../../lib/io/host-loop.js'
+import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
+import { libcFault } from '../../lib/io/linux/libc.js'
+import { Random } from '../../lib/sim/random.js'
+import { NEVER } from '../../lib/time/nanos.js'
+import { nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
+
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
+t.comment(`SEED=${seed}`)
+
+const A = '127.0.0.1'
+const B = '127.0.0.2'
+const C = '127.0.0.3'
+const fault = libcFault()
+
+function open(address: string, rocePort: number, capacity = 512, more: object = {}) {
+  const pool = new FramePool(capacity, undefined, RECEIVER_ROOM_BYTES)
+  return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1, ...more }) }
+}
+
+function frameOf(
+  pool: FramePool,
+  destination: string,
+  destinationPort: number,
+  payload: Uint8Array,
+  tos = 0,
+): Frame {
+  const frame = udpFrame4(pool, { source: A, destination, sourcePort: 4791, destinationPort, payload })
+  frame.view.setUint8(15, tos)
+  return frame
+}
+
+function numbered(n: number, bytes: number): Uint8Array {
+  const payload = new Uint8Array(bytes).fill(n)
+  new DataView(payload.buffer).setUint32(0, n)
+  return payload
+}
+
+t.test('runs of any sizes and destinations arrive whole and in order', { skip: fault ?? false }, async t => {
+  const random = new Random(seed)
+  const rocePort = randomPort()
+  const a = open(A, rocePort)
+  const others = [open(B, rocePort), open(C, rocePort)]
+  const sent: number[][] = [[], []]
+  const got: number[][] = [[], []]
+  let bytes = 200
+  for (let n = 0; n < 2000; n++) {
+    // Mostly as the one before: runs are what is tested.
+    if (random.next() < 0.1) bytes = 4 + Math.floor(random.next() * 4200)
+    const to = random.next() < 0.1 ? 1 : 0
+    const port = random.next() < 0.05 ? 4791 : 4792
+    if (port === 4792) sent[to]!.push(n)
+    const frame = frameOf(a.pool, [B, C][to]!, port, numbered(n, bytes), random.next() < 0.02 ? 2 : 0)
+    a.port.transmit(frame)
+    if (random.next() < 0.03) {
+      a.port.flush()
+      await drain()
+    }
+  }
+  a.port.flush()
+  await drain()
+  t.same(got, sent)
+  t.equal(a.port.counters.txFrames, 2000)
+  t.equal(a.port.counters.dropped, 0)
+  for (const { port, pool } of [a, ...others]) {
+    await port.close()
+    t.equal(pool.inUse, 0)
+  }
+
+  async function drain(): Promise<void> {
+    for (const [i, { port, pool }] of others.entries()) {
+      for (let frame = port.receive(); frame !== null; frame = port.receive()) {
+        const n = frame.view.getUint32(42)
+        const end = frame.length
+        if (frame.view.getUint16(36) === 4792) got[i]!.push(n)
+        const wrong = frame.bytes.subarray(46, end).findIndex(byte => byte !== (n & 255))
+        if (wrong >= 0) t.fail(`packet ${n}: byte ${wrong} is not its own`)
+        pool.give(frame)
+      }
+    }
+  }
+})
+
+t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fault ?? false }, async t => {
+  const plain = await plainSocket(B)
+  const sizes: number[] = []
+  plain.on('message', bytes => sizes.push(bytes.length))
+  const a = open(A, randomPort(), 64)
+  const other = open(C, plain.address().port - 1, 64)
+  for (const size of [500, 500, 500, 300, 500])
+    other.port.transmit(frameOf(other.pool, B, 4792, new Uint8Array(size)))
+  other.port.flush()
+  await until(() => sizes.length === 5)
+  t.same(sizes, [500, 500, 500, 300, 500])
+  plain.close()
+  await Promise.all([a.port.close(), other.port.close()])
+})
+
+t.test('the traffic class is set and seen: ECN and DSCP', { skip: fault ?? false }, async t => {
+  const rocePort = randomPort()
+  const a = open(A, rocePort, 8)
+  const b = open(B, rocePort, 8)
+  for (const tos of [0x02, 0x03, 0x6a, 0]) {
+    a.port.transmit(frameOf(a.pool, B, 4792, new Uint8Array(20), tos))
+    a.port.flush()
+    const frame = await nextFrame(b.port)
+    t.equal(frame.view.getUint8(15), tos, `TOS ${tos}`)
+    b.pool.give(frame)
+  }
+  await Promise.all([a.port.close(), b.port.close()])
+})
+
+t.test('what the kernel dropped is counted', { skip: fault ?? false }, async t => {
+  const rocePort = randomPort()
+  const a = open(A, rocePort, 64)
+  const b = open(B, rocePort, 512, { socketBufferBytes: 65_536 })
+  const count = 400
+  for (let n = 0; n < count; n++) {
+    a.port.transmit(frameOf(a.pool, B, 4791, new Uint8Array(4096)))
+    if (n % 32 === 31) a.port.flush()
+  }
+  a.port.flush()
+  const take = () => {
+    let taken = 0
+    for (let frame = b.port.receive(); frame !== null; frame = b.port.receive()) {
+      b.pool.give(frame)
+      taken++
+    }
+    return taken
+  }
+  const received = take()
+  t.ok(received > 0 && received < count, `${received} of ${count} found room`)
+  // The kernel tells with the next datagram that it can deliver.
+  a.port.transmit(frameOf(a.pool, B, 4791, new Uint8Array(4)))
+  a.port.flush()
+  t.equal(take(), 1)
+  t.equal(b.port.counters.drops.kernelFull, count - received)
+  await Promise.all([a.port.close(), b.port.close()])
+})
+
+t.test('an idle loop wakes for what comes in', { skip: fault ?? false }, async t => {
+  const rocePort = randomPort()
+  const { pool, port } = open(B, rocePort, 8)
+  const seen: number[] = []
+  const loop = new HostLoop({
+    port,
+    node: {
+      onFrame: (_now, _port, frame) => {
+        seen.push(frame.view.getUint8(42))
+        pool.give(frame)
+      },
+      onTimeout: () => {},
+      nextTimeout: () => NEVER,
+      pollTransmit: () => null,
+    },
+  })
+  loop.start()
+  await new Promise(resolve => setTimeout(resolve, 20))
+  const idle = loop.rounds
+  await new Promise(resolve => setTimeout(resolve, 600))
+  t.equal(loop.rounds, idle, 'no round while nothing comes')
+  const plain = await plainSocket()
+  for (const n of [1, 2, 3]) {
+    plain.send(Uint8Array.of(n), rocePort, B)
+    await until(() => seen.length === n)
+  }
+  t.same(seen, [1, 2, 3])
+  plain.close()
+  loop.close()
+  await port.close()
+  t.equal(pool.inUse, 0)
+})
