@@ -7,6 +7,7 @@ import { demoCommand } from './commands/demo.js'
 import { dumpCommand } from './commands/dump.js'
 import { getCommand } from './commands/get.js'
 import { internalCommand } from './commands/internal.js'
+import { labCommand } from './commands/lab.js'
 import { runCommand } from './commands/run.js'
 import { sendCommand } from './commands/send.js'
 import { EXIT_CODES, report } from './failure.js'
@@ -16,12 +17,14 @@ const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')
 const program = new Command('weir')
   .description('A RoCEv2-style transport over UDP paced by HPCC++, a software switch, and a bench')
   .version(version)
+  .enablePositionalOptions()
   .addHelpText('after', EXIT_CODES)
   .showHelpAfterError('(weir --help lists the commands)')
   .addCommand(daemonCommand())
   .addCommand(sendCommand())
   .addCommand(getCommand())
   .addCommand(runCommand())
+  .addCommand(labCommand())
   .addCommand(demoCommand())
   .addCommand(dumpCommand())
   .addCommand(internalCommand(), { hidden: true })

@@ -126,8 +126,8 @@ function seconds(ns: number): string {
   return ns >= 1e6 ? String(Number((ns / 1e9).toPrecision(4))) : formatDuration(ns)
 }
 
-/** @param leftColumns columns of words, aligned left; the others are figures */
-function table(head: string[], rows: string[][], leftColumns: number): string {
+/** A table for people. @param leftColumns columns of words, aligned left; the others are figures */
+export function table(head: string[], rows: string[][], leftColumns: number): string {
   const printed = new Table({
     head,
     colAligns: head.map((_, i) => (i < leftColumns ? 'left' : 'right')),

@@ -1,0 +1,112 @@
+import { Command, Option } from 'commander'
+import { IO_NAMES } from '../../lib/daemon/open-port.js'
+import { WeirError } from '../../lib/errors.js'
+import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { execInLab } from '../../switch-emu/lab/lab-exec.js'
+import { allLabs, findLab } from '../../switch-emu/lab/lab-state.js'
+import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
+import { takeDown } from '../../switch-emu/lab/take-down.js'
+import { VethLab } from '../../switch-emu/lab/veth-lab.js'
+import { withLab } from '../../switch-emu/real-time/lab.js'
+import { printLabs, printStatus, printUp } from './lab-display.js'
+
+/** `weir lab …` */
+export function labCommand(): Command {
+  return new Command('lab')
+    .enablePositionalOptions()
+    .description('a network of namespaces and veth pairs around the software switch, for any program')
+    .addHelpText(
+      'after',
+      '\nLAB is the file that a lab came from or its name. Needs Linux: "weir doctor" says whether it works here.',
+    )
+    .addCommand(upCommand())
+    .addCommand(downCommand())
+    .addCommand(statusCommand())
+    .addCommand(execCommand())
+    .addCommand(listCommand())
+}
+
+function upCommand(): Command {
+  return new Command('up')
+    .description('bring a lab up; it stays until "weir lab down"')
+    .argument('<file>', 'scenario file (YAML); its traffic is left alone')
+    .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
+    .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default('auto'))
+    .option('--foreground', 'stay, and take the lab down at Ctrl-C')
+    .action(async (file: string, options: { name?: string; io: string; foreground?: boolean }) => {
+      const scenario = loadScenario(file)
+      const { io, name = scenario.name } = options
+      const up: typeof VethLab.up = (scenario, more, signal) =>
+        VethLab.up(scenario, { ...more, name, io }, signal)
+      await withLab(up, scenario, async lab => {
+        process.stdout.write(printUp(lab.state))
+        if (options.foreground) await forEver()
+        else await lab.release()
+      })
+    })
+}
+
+function downCommand(): Command {
+  return new Command('down')
+    .description('take a lab down: every process in it, its namespaces, its interfaces')
+    .argument('[lab]', 'file or name')
+    .option('--all', 'all labs of this user')
+    .action(async (lab: string | undefined, { all }: { all?: boolean }) => {
+      if ((lab === undefined) !== (all === true)) {
+        throw new WeirError('WEIR_BAD_ARGUMENT', 'name one lab, or give --all')
+      }
+      const states = lab === undefined ? allLabs() : [findLab(lab)]
+      for (const state of states) {
+        await takeDown(state)
+        process.stdout.write(`lab ${state.name} is down\n`)
+      }
+    })
+}
+
+function statusCommand(): Command {
+  return new Command('status')
+    .description('hosts, daemons and ports of a lab')
+    .argument('[lab]', 'file or name; default: all labs')
+    .option('--json', 'print it as JSON: an array of labs')
+    .action(async (lab: string | undefined, { json }: { json?: boolean }) => {
+      const states = lab === undefined ? allLabs() : [findLab(lab)]
+      const found = await Promise.all(states.map(labStatus))
+      process.stdout.write(
+        json ? `${JSON.stringify(found, null, 2)}\n` : found.map(printStatus).join('\n') || 'no lab is up\n',
+      )
+    })
+}
+
+function execCommand(): Command {
+  return new Command('exec')
+    .description('run a command on a host of a lab (or on a switch, to look at its ports)')
+    .usage('LAB NODE -- COMMAND…')
+    .argument('<lab>', 'file or name')
+    .argument('<node>', 'a host or a switch of the lab')
+    .argument('<command...>', 'program and arguments')
+    .passThroughOptions()
+    .action(async (lab: string, node: string, command: string[]) => {
+      const words = command[0] === '--' ? command.slice(1) : command
+      process.exitCode = await execInLab(findLab(lab), node, words)
+    })
+}
+
+function listCommand(): Command {
+  return new Command('list').description('all labs of this user').action(async () => {
+    const labs = await Promise.all(
+      allLabs().map(async state => ({ ...state, state: stateOf(state, await askKeeper(state)) })),
+    )
+    process.stdout.write(printLabs(labs))
+  })
+}
+
+/** Until a signal or a failure ends it from elsewhere. */
+async function forEver(): Promise<never> {
+  // Something has to keep the process: a promise alone does not.
+  const clock = setInterval(() => {}, 1 << 30)
+  try {
+    return await new Promise<never>(() => {})
+  } finally {
+    clearInterval(clock)
+  }
+}

@@ -1,0 +1,27 @@
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { CapturePlace } from '../port-captures.js'
+import type { Ports } from '../real-time/real-time-fabric.js'
+
+/**
+ * The first message to the keeper of a lab, over the IPC channel of child_process. The next ones are those of
+ * `real-time/switch-messages.ts`, which the keeper hands on to the switch process; or RELEASE. When the channel closes without
+ * it, the lab goes.
+ */
+export interface KeeperStart {
+  type: 'start'
+  /** Of the lab; its state is on disk already. */
+  lab: string
+  scenario: Scenario
+  captures?: CapturePlace
+}
+
+/** The lab is to stay when the channel closes. Answered by the same. */
+export const RELEASE = 'release'
+
+/** What the keeper writes to whoever connects to its socket, as JSON, before it closes the connection. */
+export interface KeeperStatus {
+  unixMs: number
+  processes: { name: string; pid: number; alive: boolean; said: string }[]
+  /** Null when the switch process does not answer any more. */
+  switch: Ports | null
+}

@@ -1,0 +1,120 @@
+import { createServer, type Server } from 'node:net'
+import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
+import { type KeeperStart, type KeeperStatus, RELEASE } from './keeper-messages.js'
+import { KeptLab } from './kept-lab.js'
+import { keeperSocket } from './lab-state.js'
+
+type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
+
+/**
+ * The body of the keeper, `weir internal lab-keeper`, which is started in new namespaces: as long as it lives, they
+ * do. It builds the network in them, starts the switch process and the daemons, and takes everything down again when it is told to
+ * (SIGTERM), or when who started it goes away without having released it. Resolves after that.
+ */
+export async function runKeeper(): Promise<void> {
+  if (process.send === undefined) {
+    throw new WeirError('WEIR_BAD_STATE', 'the keeper of a lab is started by "weir lab up", not by hand')
+  }
+  const keeper = new Keeper()
+  // Whoever read what this process says may be gone.
+  process.stderr.on('error', () => {})
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => keeper.end())
+  process.once('disconnect', () => keeper.onDisconnect())
+  process.on('message', (request: Request) => keeper.onMessage(request))
+  keeper.reply({ type: 'up' })
+  if (!process.connected) keeper.onDisconnect()
+  await keeper.ended
+  // Nothing that still waits may keep the namespaces.
+  process.exit(process.exitCode ?? 0)
+}
+
+class Keeper {
+  readonly ended: Promise<void>
+  #resolveEnded: () => void = () => {}
+  #lab: KeptLab | null = null
+  #server: Server | null = null
+  #released = false
+  #ending = false
+  #turn: Promise<void> = Promise.resolve()
+
+  constructor() {
+    this.ended = new Promise(resolve => {
+      this.#resolveEnded = resolve
+    })
+  }
+
+  reply(message: SwitchReply | { type: typeof RELEASE }): void {
+    if (process.connected) process.send?.(message)
+  }
+
+  onMessage(request: Request): void {
+    this.#turn = this.#turn.then(async () => {
+      try {
+        await this.#answer(request)
+      } catch (error) {
+        this.reply(asReply(error))
+      }
+    })
+  }
+
+  onDisconnect(): void {
+    if (!this.#released) this.end()
+  }
+
+  end(): void {
+    if (this.#ending) return
+    this.#ending = true
+    this.#server?.close()
+    void (this.#lab?.down() ?? Promise.resolve()).finally(() => this.#resolveEnded())
+  }
+
+  async #answer(request: Request): Promise<void> {
+    if (request.type === 'start') {
+      this.#lab = new KeptLab(request, error => this.#onLoss(error))
+      await this.#lab.up()
+      await this.#serve(request.lab)
+      this.reply({ type: 'started' })
+    } else if (request.type === RELEASE) {
+      this.#released = true
+      this.reply({ type: RELEASE })
+    } else {
+      this.reply(await this.#lab!.askSwitch(request))
+    }
+  }
+
+  /** A process of the lab has ended by itself. A run is over then; a lab stays, and its status says so. */
+  #onLoss(error: WeirError): void {
+    if (this.#released || this.#ending) return
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+    this.end()
+  }
+
+  /** Tells everybody who connects how the lab stands. */
+  async #serve(lab: string): Promise<void> {
+    const path = keeperSocket(lab)
+    this.#server = createServer(socket => {
+      socket.on('error', () => {})
+      void this.#status().then(status => socket.end(JSON.stringify(status)))
+    })
+    await new Promise<void>((resolve, reject) => {
+      this.#server!.once('error', reject).listen(path, resolve)
+    })
+  }
+
+  async #status(): Promise<KeeperStatus> {
+    const { processes } = this.#lab!
+    const ports = await this.#lab!.askSwitch({ type: 'ports' }).catch(() => null)
+    return {
+      unixMs: Date.now(),
+      processes,
+      switch: ports?.type === 'ports' ? { ports: ports.ports, queueBytes: ports.queueBytes } : null,
+    }
+  }
+}
+
+function asReply(error: unknown): SwitchReply {
+  const code: ErrorCode = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
+  return { type: 'error', code, message: error instanceof Error ? error.message : String(error) }
+}

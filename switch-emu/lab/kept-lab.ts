@@ -1,0 +1,163 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { WeirError } from '../../lib/errors.js'
+import { Child } from '../real-time/child.js'
+import { daemonArguments } from '../real-time/daemon-arguments.js'
+import { SwitchClient } from '../real-time/switch-client.js'
+import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
+import type { VethStart } from '../veth/veth-messages.js'
+import { endLeftovers } from './end-leftovers.js'
+import type { KeeperStart, KeeperStatus } from './keeper-messages.js'
+import {
+  daemonSocket,
+  forgetLab,
+  type LabState,
+  labFolder,
+  namespaceFile,
+  readState,
+  writeState,
+} from './lab-state.js'
+import { inNetwork, WITH_OWN_SYS } from './namespaces.js'
+import { hostCommands, hostsFile, moveCommands, pairCommands, peerName } from './network-plan.js'
+import { turnOffloadsOff } from './offloads.js'
+import { identify, netNamespaceOf } from './processes.js'
+import { runCommand } from './run-command.js'
+
+/** The lab as its keeper holds it: the network in this process's namespaces, and the processes in that. */
+export class KeptLab {
+  readonly #start: KeeperStart
+  readonly #state: LabState
+  readonly #onLoss: (error: WeirError) => void
+  readonly #children: Child[] = []
+  readonly #said = new Map<string, string>()
+  #switch: SwitchClient<VethStart> | null = null
+  #isDown = false
+
+  /** @param onLoss called when a process of the lab ends by itself */
+  constructor(start: KeeperStart, onLoss: (error: WeirError) => void) {
+    const state = readState(start.lab)
+    if (state === null) throw new WeirError('WEIR_CANCELLED', `lab ${start.lab} has been taken down`)
+    this.#start = start
+    this.#state = state
+    this.#onLoss = onLoss
+  }
+
+  /** What was started, whether it still runs, and what it said last if not. */
+  get processes(): KeeperStatus['processes'] {
+    return this.#children.map(({ name, process, running }) => ({
+      name,
+      pid: process.pid ?? 0,
+      alive: running,
+      said: this.#said.get(name) ?? '',
+    }))
+  }
+
+  /** Each step is on disk before the next one is taken. */
+  async up(): Promise<void> {
+    const state = this.#state
+    state.keeper = identify(process.pid)!
+    state.namespaces = [netNamespaceOf('self')!]
+    this.#write()
+    await this.#nameHosts()
+    await this.#makeNamespaces()
+    this.#write()
+    await this.#plug()
+    await this.#startProcesses()
+    state.up = true
+    this.#write()
+  }
+
+  async askSwitch(question: SwitchQuestion): Promise<SwitchReply> {
+    if (this.#switch === null) throw new WeirError('WEIR_BAD_STATE', 'the lab has no switch process yet')
+    const answers = { begin: 'begun', ports: 'ports', report: 'report' } as const
+    return await this.#switch.ask(question, answers[question.type])
+  }
+
+  /** Ends all processes of the lab, those of `weir lab exec` too, and removes what is on disk. */
+  async down(): Promise<void> {
+    this.#isDown = true
+    // The daemons first: the switch still carries their goodbyes.
+    const [sw, ...daemons] = this.#children
+    await Promise.all(daemons.map(child => child.stop()))
+    await sw?.stop()
+    await endLeftovers(this.#state)
+    forgetLab(this.#state)
+  }
+
+  /** The hosts' names, for everything that runs in the lab. */
+  async #nameHosts(): Promise<void> {
+    const file = join(labFolder(this.#state.name), 'hosts')
+    const machines = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : ''
+    writeFileSync(file, hostsFile(this.#state.hosts, machines))
+    if (existsSync('/etc/hosts')) await runCommand(['mount', '--bind', file, '/etc/hosts'])
+  }
+
+  /** One for each host, as a file by which it can be entered. */
+  async #makeNamespaces(): Promise<void> {
+    const { name, hosts, namespaces } = this.#state
+    mkdirSync(join(labFolder(name), 'net'))
+    for (const host of hosts) {
+      const file = namespaceFile(name, host.name)
+      writeFileSync(file, '')
+      const link = await runCommand(['unshare', `--net=${file}`, '--', 'readlink', '/proc/self/ns/net'])
+      namespaces.push(link.trim())
+    }
+  }
+
+  async #plug(): Promise<void> {
+    const { name, hosts } = this.#state
+    const hasIpv6 = existsSync('/proc/sys/net/ipv6')
+    await ip([], pairCommands(hosts, hasIpv6))
+    // Before they are moved: this process sees only its own namespace. An interface keeps them.
+    turnOffloadsOff(hosts.flatMap((host, i) => [host.interface, peerName(i)]))
+    await ip(
+      [],
+      moveCommands(hosts, host => namespaceFile(name, host)),
+    )
+    for (const host of hosts)
+      await ip(inNetwork(namespaceFile(name, host.name)), hostCommands(host, hosts, hasIpv6))
+  }
+
+  async #startProcesses(): Promise<void> {
+    const { name, hosts, io, dataFolder } = this.#state
+    const { scenario, captures } = this.#start
+    const folder = join(labFolder(name), 'switch')
+    mkdirSync(folder)
+    this.#switch = new SwitchClient(
+      this.#spawn('the switch process', ['internal', 'veth-switch', folder], true, []),
+    )
+    for (const host of hosts) {
+      const inbox = join(dataFolder, host.name)
+      mkdirSync(inbox)
+      const args = daemonArguments(scenario, host.name, { socket: daemonSocket(name, host.name), inbox, io })
+      const within = [...inNetwork(namespaceFile(name, host.name)), ...WITH_OWN_SYS]
+      this.#spawn(`the daemon of ${host.name}`, args, false, within)
+    }
+    this.#write()
+    await this.#switch.up()
+    const links = hosts.map(host => ({ host: host.name, interface: host.interface }))
+    await this.#switch.ask({ type: 'start', scenario, links, pcap: captures?.folder }, 'started')
+  }
+
+  #spawn(name: string, args: string[], ipc: boolean, within: readonly string[]): Child {
+    const onLoss = (error: WeirError) => {
+      this.#said.set(name, error.message)
+      this.#onLoss(error)
+    }
+    const child = new Child(name, args, ipc, onLoss, within)
+    this.#children.push(child)
+    const id = child.process.pid === undefined ? null : identify(child.process.pid)
+    if (id !== null) this.#state.processes.push({ name, ...id })
+    return child
+  }
+
+  #write(): void {
+    if (this.#isDown) throw new WeirError('WEIR_CANCELLED', 'the lab is being taken down')
+    writeState(this.#state)
+  }
+}
+
+/** Runs lines by iproute2, somewhere. */
+async function ip(within: readonly string[], lines: readonly string[]): Promise<void> {
+  await runCommand([...within, 'ip', '-batch', '-'], `${lines.join('\n')}\n`)
+}

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { WeirError } from '../../lib/errors.js'
+import { offer } from '../../lib/scenario/names.js'
+import { daemonSocket, isKept, LAB_MARK, type LabState, namespaceFile } from './lab-state.js'
+import { inNamespacesOf, inNetwork, WITH_OWN_SYS } from './namespaces.js'
+
+/** Entering the mount namespace leaves the folder behind. */
+const IN_FOLDER = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'weir-lab']
+const NOT_FOUND = 127
+
+/**
+ * Runs a command where a host of a lab is, or where its switches are: with its network and the names of all hosts, with
+ * WEIR_SOCKET naming the host's daemon. Input, output and signals are the command's. Resolves with its exit
+ * code, 128 and the number for a signal.
+ */
+export async function execInLab(state: LabState, node: string, command: readonly string[]): Promise<number> {
+  if (state.keeper === undefined || !isKept(state)) {
+    const text = `lab ${state.name} is not whole any more: take it down with "weir lab down ${state.name}" and bring it up again`
+    throw new WeirError('WEIR_BAD_STATE', text)
+  }
+  const isHost = state.hosts.some(({ name }) => name === node)
+  if (!isHost && !state.hosts.some(host => host.switch === node)) {
+    const names = [...state.hosts.map(({ name }) => name), ...new Set(state.hosts.map(host => host.switch))]
+    throw new WeirError('WEIR_BAD_ARGUMENT', `lab ${state.name} has no ${node}; it has ${offer(node, names)}`)
+  }
+  const network = isHost ? inNetwork(namespaceFile(state.name, node)) : []
+  const words = [
+    ...inNamespacesOf(state.keeper.pid, state.privilege),
+    ...network,
+    ...WITH_OWN_SYS,
+    ...IN_FOLDER,
+    process.cwd(),
+    ...command,
+  ]
+  const env = { ...process.env, [LAB_MARK]: state.id, WEIR_LAB: state.name, WEIR_LAB_NODE: node }
+  return await run(words, isHost ? { ...env, WEIR_SOCKET: daemonSocket(state.name, node) } : env)
+}
+
+async function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [program, ...args] = words
+  const child = spawn(program!, args, { stdio: 'inherit', env })
+  const forward = (name: NodeJS.Signals) => {
+    // A terminal gives Ctrl-C to the command itself: it must not get it twice.
+    if (name !== 'SIGINT' || !process.stdin.isTTY) child.kill(name)
+  }
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT'] as const
+  for (const name of names) process.on(name, forward)
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('error', cause => {
+        const text = `${program} cannot be run: ${cause.message}; it comes with util-linux`
+        reject(new WeirError('WEIR_UNSUPPORTED', text, { cause }))
+      })
+      child.once('exit', (code, signal) => {
+        resolve(code ?? (signal === null ? NOT_FOUND : 128 + constants.signals[signal]))
+      })
+    })
+  } finally {
+    for (const name of names) process.removeListener(name, forward)
+  }
+}

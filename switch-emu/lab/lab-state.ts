@@ -1,0 +1,177 @@
+/** What is known on disk of each lab: enough to find it again, to enter it, and to take it down whatever died. */
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { WeirError } from '../../lib/errors.js'
+import { offer } from '../../lib/scenario/names.js'
+import type { Privilege } from './namespaces.js'
+import type { HostPlan } from './network-plan.js'
+import { isAlive, type ProcessId, processesMarked } from './processes.js'
+import { labsFolder, prepareLabsFolder } from './runtime-folder.js'
+
+export interface LabState {
+  version: 1
+  name: string
+  /** In the environment of every process of the lab, under LAB_MARK; never used again. */
+  id: string
+  /** The scenario file, absolute, links resolved. */
+  file: string
+  startedUnixMs: number
+  privilege: Privilege
+  /** How the daemons send: `--io`. */
+  io: string
+  /** Holds the files that the hosts receive; goes with the lab. */
+  dataFolder: string
+  /** Holds the namespaces; every other process is its child. Absent until it runs. */
+  keeper?: ProcessId
+  /** The network namespaces as the kernel names them. */
+  namespaces: string[]
+  hosts: HostPlan[]
+  /** The switch process and the daemons. */
+  processes: (ProcessId & { name: string })[]
+  /** All is there. */
+  up: boolean
+}
+
+/** Environment variable of every process of a lab: its id. */
+export const LAB_MARK = 'WEIR_LAB_ID'
+
+const STATE_FILE = 'state.json'
+/** A lab's name is a folder's, and part of the paths of sockets, which are bounded. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/
+
+export function labFolder(name: string): string {
+  return join(labsFolder(), name)
+}
+
+/** Where the daemon of a host listens. */
+export function daemonSocket(lab: string, host: string): string {
+  return join(labFolder(lab), `${host}.sock`)
+}
+
+/** Where the keeper tells how the lab stands. */
+export function keeperSocket(lab: string): string {
+  return join(labFolder(lab), 'keeper.sock')
+}
+
+/** The file that is the host's network namespace, within the lab's mount namespace. */
+export function namespaceFile(lab: string, host: string): string {
+  return join(labFolder(lab), 'net', host)
+}
+
+/**
+ * Takes the lab's name, with the state already in place: there is no moment at which another command could find
+ * half of it. Throws WEIR_BAD_ARGUMENT, WEIR_BAD_STATE when a lab of that name is there.
+ */
+export function claimLab(state: LabState): void {
+  if (!NAME.test(state.name)) {
+    const text = `"${state.name}" cannot name a lab: 1 to 32 letters, digits, dots, _ and - are expected; choose one with --name`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  const before = readState(state.name)
+  if (before !== null && isGone(before)) forgetLab(before)
+  const made = mkdtempSync(join(prepareLabsFolder(), '.new-'))
+  writeFileSync(join(made, STATE_FILE), JSON.stringify(state), { mode: 0o600 })
+  try {
+    renameSync(made, labFolder(state.name))
+  } catch (cause) {
+    rmSync(made, { recursive: true, force: true })
+    const there = readState(state.name)
+    const how = there?.up ? 'is up already' : 'is coming up, or was left behind'
+    const text = `lab ${state.name} ${how}${there ? ` (${there.file})` : ''}: take it down with "weir lab down ${state.name}", or give this one another name with --name`
+    throw new WeirError('WEIR_BAD_STATE', text, { cause })
+  }
+}
+
+/** Writes the state anew, whole or not at all. A lab that has been taken down meanwhile stays so. */
+export function writeState(state: LabState): void {
+  const folder = labFolder(state.name)
+  try {
+    writeFileSync(join(folder, `${STATE_FILE}.new`), JSON.stringify(state), { mode: 0o600 })
+    renameSync(join(folder, `${STATE_FILE}.new`), join(folder, STATE_FILE))
+  } catch (cause) {
+    throw new WeirError('WEIR_CANCELLED', `lab ${state.name} has been taken down`, { cause })
+  }
+}
+
+/** Null when there is no lab of that name. */
+export function readState(name: string): LabState | null {
+  try {
+    const state = JSON.parse(readFileSync(join(labFolder(name), STATE_FILE), 'utf8')) as LabState
+    return state.version === 1 ? state : null
+  } catch {
+    return null
+  }
+}
+
+/** All labs of this user, by name. */
+export function allLabs(): LabState[] {
+  let names: string[]
+  try {
+    names = readdirSync(labsFolder())
+  } catch {
+    return []
+  }
+  return names
+    .sort()
+    .map(readState)
+    .filter(state => state !== null)
+}
+
+/** Removes what is on disk; the processes must have ended. */
+export function forgetLab(state: LabState): void {
+  rmSync(state.dataFolder, { recursive: true, force: true })
+  const folder = labFolder(state.name)
+  // A lab of the same name that came up meanwhile is another one.
+  if (readState(state.name)?.id === state.id) rmSync(folder, { recursive: true, force: true })
+}
+
+/** No process of the lab is left: what is on disk means nothing. */
+export function isGone(state: LabState): boolean {
+  return !isKept(state) && processesMarked(LAB_MARK, state.id).length === 0
+}
+
+/** The keeper lives, so the namespaces do. */
+export function isKept(state: LabState): boolean {
+  return state.keeper !== undefined && isAlive(state.keeper)
+}
+
+/**
+ * The lab that `text` names: its name, or the file it came from. Throws WEIR_BAD_ARGUMENT when there is none, or
+ * when several came from that file.
+ */
+export function findLab(text: string): LabState {
+  const labs = allLabs()
+  const named = labs.find(({ name }) => name === text)
+  if (named !== undefined) return named
+  const file = resolveFile(text)
+  const [one, ...others] = labs.filter(lab => lab.file === file)
+  if (one !== undefined && others.length === 0) return one
+  const names = labs.map(({ name }) => name)
+  let text2: string
+  if (one !== undefined) {
+    const several = [one, ...others].map(({ name }) => name).join(', ')
+    text2 = `several labs came from ${text}: name one of ${several}`
+  } else if (names.length === 0) {
+    text2 = `no lab is up; bring one up with "weir lab up FILE"`
+  } else {
+    text2 = `no lab is called ${text} and none came from such a file; there are ${offer(text, names)}`
+  }
+  throw new WeirError('WEIR_BAD_ARGUMENT', text2)
+}
+
+/** The absolute path of a file without links, or null when there is none. */
+export function resolveFile(path: string): string | null {
+  try {
+    return realpathSync(path)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,109 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PortResult } from '../../lib/scenario/result.js'
+import type { KeeperStatus } from './keeper-messages.js'
+import { isGone, isKept, keeperSocket, type LabState } from './lab-state.js'
+
+/** What `weir lab status --json` prints for a lab. */
+export interface LabStatus {
+  name: string
+  file: string
+  /** `up`: all is there. `degraded`: a process has ended. `starting`. `broken`: what is left wants `weir lab down`. */
+  state: 'up' | 'degraded' | 'starting' | 'broken'
+  startedUnixMs: number
+  /** Whether the namespaces are root's or lie in a user namespace. */
+  privilege: LabState['privilege']
+  hosts: HostStatus[]
+  switch: { pid: number; alive: boolean; said: string }
+  ports: PortStatus[]
+}
+
+export interface HostStatus {
+  name: string
+  address: string
+  mac: string
+  /** Its daemon. */
+  pid: number
+  alive: boolean
+  /** What the daemon said when it ended. */
+  said: string
+}
+
+/** A port of a switch; what counts, counts since the lab came up. */
+export interface PortStatus extends PortResult {
+  /** What its queue holds now. */
+  queueBytes: number
+  /** Sent during the last quarter of a second. */
+  sendingBps: number
+}
+
+/** The rate is taken over this time. */
+const SAMPLE_MS = 250
+/** A keeper that does not answer in this time hangs. */
+const ANSWER_MS = 5000
+
+export async function labStatus(state: LabState): Promise<LabStatus> {
+  const { name, file, startedUnixMs, privilege } = state
+  const before = await askKeeper(state)
+  if (before?.switch) await sleep(SAMPLE_MS)
+  const now = before?.switch ? await askKeeper(state) : before
+  const process = (of: string) => {
+    const found = now?.processes.find(one => one.name === of)
+    return { pid: found?.pid ?? 0, alive: found?.alive ?? false, said: found?.said ?? '' }
+  }
+  return {
+    name,
+    file,
+    state: stateOf(state, now),
+    startedUnixMs,
+    privilege,
+    hosts: state.hosts.map(({ name, address, mac }) => ({
+      name,
+      address,
+      mac,
+      ...process(`the daemon of ${name}`),
+    })),
+    switch: process('the switch process'),
+    ports: portsOf(before, now),
+  }
+}
+
+/** How a lab stands, as far as it can be told without asking it. */
+export function stateOf(state: LabState, keeper: KeeperStatus | null): LabStatus['state'] {
+  if (!isKept(state)) return state.up || isGone(state) ? 'broken' : 'starting'
+  if (!state.up) return 'starting'
+  if (keeper === null) return 'broken'
+  return keeper.processes.every(({ alive }) => alive) ? 'up' : 'degraded'
+}
+
+/** Null when nobody answers. */
+export async function askKeeper(state: LabState): Promise<KeeperStatus | null> {
+  if (!isKept(state)) return null
+  return await new Promise(resolve => {
+    let text = ''
+    const socket = connect(keeperSocket(state.name))
+    socket.setTimeout(ANSWER_MS, () => socket.destroy())
+    socket.setEncoding('utf8').on('data', piece => {
+      text += piece
+    })
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      try {
+        resolve(JSON.parse(text) as KeeperStatus)
+      } catch {
+        resolve(null)
+      }
+    })
+  })
+}
+
+function portsOf(before: KeeperStatus | null, now: KeeperStatus | null): PortStatus[] {
+  if (!now?.switch || !before?.switch) return []
+  const seconds = (now.unixMs - before.unixMs) / 1000
+  const { ports, queueBytes } = now.switch
+  return ports.map((port, i) => ({
+    ...port,
+    queueBytes: queueBytes[i]!,
+    sendingBps: seconds > 0 ? ((port.txBytes - before.switch!.ports[i]!.txBytes) * 8) / seconds : 0,
+  }))
+}

@@ -1,0 +1,9 @@
+import type { RunResult } from '../../lib/scenario/result.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import { type RealTimeOptions, runTraffic } from '../real-time/run-traffic.js'
+import { VethLab } from './veth-lab.js'
+
+/** Runs a scenario in real time over veth pairs between network namespaces. See `runTraffic`. */
+export async function runVeth(scenario: Scenario, options: RealTimeOptions = {}): Promise<RunResult> {
+  return await runTraffic(VethLab.up, scenario, options)
+}

@@ -1,0 +1,37 @@
+/** Where labs keep what must outlive the command that brought them up: a folder for this user alone. */
+import { lstatSync, mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { WeirError } from '../../lib/errors.js'
+
+/** `$XDG_RUNTIME_DIR/weir/labs`, else `weir-UID/labs` in the temporary folder. */
+export function labsFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'labs')
+  return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'labs')
+}
+
+/**
+ * Makes the folder of all labs when it is not there. Throws WEIR_BAD_STATE when it, or the one above it, is somebody
+ * else's or open to others: whoever writes there says which processes `weir lab down` ends.
+ */
+export function prepareLabsFolder(folder: string = labsFolder()): string {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    const text = `cannot make ${folder} for labs: ${(cause as Error).message}; name another place with XDG_RUNTIME_DIR`
+    throw new WeirError('WEIR_NO_FILE', text, { cause })
+  }
+  for (const one of [dirname(folder), folder]) checkOwner(one)
+  return folder
+}
+
+function checkOwner(folder: string): void {
+  const stat = lstatSync(folder)
+  const mine = stat.isDirectory() && stat.uid === process.getuid?.()
+  if (mine && (stat.mode & 0o022) === 0) return
+  const why = mine ? 'others may write to it' : 'it is not a folder of this user'
+  throw new WeirError(
+    'WEIR_BAD_STATE',
+    `${folder} cannot hold labs: ${why}; remove it (chmod go-w mends the second), or name another place with XDG_RUNTIME_DIR`,
+  )
+}

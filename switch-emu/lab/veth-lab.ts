@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { WeirError } from '../../lib/errors.js'
+import { libcFault } from '../../lib/io/linux/libc.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import { Child } from '../real-time/child.js'
+import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
+import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
+import { SwitchClient } from '../real-time/switch-client.js'
+import { type KeeperStart, RELEASE } from './keeper-messages.js'
+import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile } from './lab-state.js'
+import { choosePrivilege, inNewNamespaces, refusal } from './namespaces.js'
+import { planHosts } from './network-plan.js'
+import { runCommand } from './run-command.js'
+import { takeDown } from './take-down.js'
+
+export interface VethLabOptions extends LabOptions {
+  /** By which it can be found. Default: one that nobody else has. */
+  name?: string
+  /** How the daemons send: a name for `--io`. Default 'auto'. */
+  io?: string
+}
+
+/**
+ * A scenario's network as namespaces and veth pairs, seen by who brought it up. It goes when this process does,
+ * however that ends, unless it was released.
+ */
+export class VethLab implements Lab {
+  readonly on = 'veth'
+  readonly scenario: Scenario
+  readonly state: LabState
+  /** Rejects when a process of the lab ends by itself; never resolves. */
+  readonly failed: Promise<never>
+  readonly #hosts = new LabHosts()
+  readonly #keeper: Child
+  readonly #client: SwitchClient<KeeperStart>
+  #fail: (error: WeirError) => void = () => {}
+  #released = false
+
+  /** Brings everything up, or takes everything down again. Throws WEIR_UNSUPPORTED where the machine forbids it. */
+  static async up(scenario: Scenario, options: VethLabOptions = {}, signal?: AbortSignal): Promise<VethLab> {
+    const state = await prepare(scenario, options)
+    const lab = new VethLab(scenario, state)
+    try {
+      await Promise.race([lab.#start(options), lab.failed, aborted(signal)])
+      return lab
+    } catch (error) {
+      await lab.down()
+      throw error
+    }
+  }
+
+  private constructor(scenario: Scenario, state: LabState) {
+    this.scenario = scenario
+    this.state = state
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject
+    })
+    this.failed.catch(() => {})
+    const within = ['env', `${LAB_MARK}=${state.id}`, ...inNewNamespaces(state.privilege)]
+    const onExit = (error: WeirError) => this.#fail(error)
+    this.#keeper = new Child('the keeper', ['internal', 'lab-keeper'], true, onExit, within)
+    this.#client = new SwitchClient(this.#keeper)
+  }
+
+  host(name: string): LabHost {
+    return this.#hosts.get(name)
+  }
+
+  async begin(): Promise<void> {
+    await this.#client.ask({ type: 'begin' }, 'begun')
+  }
+
+  async ports(): Promise<Ports> {
+    return await this.#client.ask({ type: 'ports' }, 'ports')
+  }
+
+  async report(): Promise<SwitchReport> {
+    return (await this.#client.ask({ type: 'report' }, 'report')).report
+  }
+
+  /** The lab stays when this process ends, and `down` leaves it alone; `takeDown` ends it. */
+  async release(): Promise<void> {
+    const answered = new Promise<void>((resolve, reject) => {
+      this.#keeper.process.on('message', (message: { type: string }) => {
+        if (message.type === RELEASE) resolve()
+      })
+      this.failed.catch(reject)
+    })
+    this.#keeper.process.send({ type: RELEASE })
+    await answered
+    this.#released = true
+    this.#hosts.close()
+    this.#keeper.release()
+  }
+
+  async down(): Promise<void> {
+    if (this.#released) return
+    this.#hosts.close()
+    await this.#keeper.stop()
+    await takeDown(this.state)
+  }
+
+  async #start({ captures }: VethLabOptions): Promise<void> {
+    const { name: lab, hosts, dataFolder } = this.state
+    await this.#client.up()
+    await this.#client.ask({ type: 'start', lab, scenario: this.scenario, captures }, 'started')
+    const connect = ({ name, address }: { name: string; address: string }) =>
+      this.#hosts.connect({ name, address, inbox: join(dataFolder, name) }, daemonSocket(lab, name))
+    await Promise.all(hosts.map(connect))
+  }
+}
+
+/** Checks what can be checked beforehand, and takes the lab's name. */
+async function prepare(scenario: Scenario, options: VethLabOptions): Promise<LabState> {
+  const hosts = planHosts(scenario)
+  const privilege = choosePrivilege()
+  const fault = libcFault()
+  if (fault !== null) throw refusal(`veth needs the kernel's packet sockets; ${fault}`)
+  await runCommand(['ip', '-Version']).catch(() => {
+    throw refusal('labs need the command ip of iproute2; install it with: sudo apt-get install iproute2')
+  })
+  const state: LabState = {
+    version: 1,
+    name: options.name ?? `run-${process.pid}-${randomUUID().slice(0, 8)}`,
+    id: randomUUID(),
+    file: resolveFile(scenario.file) ?? scenario.file,
+    startedUnixMs: Date.now(),
+    privilege,
+    io: options.io ?? 'auto',
+    dataFolder: mkdtempSync(join(tmpdir(), 'weir-lab-')),
+    namespaces: [],
+    hosts,
+    processes: [],
+    up: false,
+  }
+  try {
+    claimLab(state)
+  } catch (error) {
+    forgetLab(state)
+    throw error
+  }
+  return state
+}
