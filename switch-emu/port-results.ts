@@ -3,11 +3,14 @@ import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import type { Switch } from './core/switch.js'
+import { deadlockResult } from './deadlock-results.js'
 import { linksOf } from './fabric.js'
+import { findDeadlock } from './find-deadlock.js'
 
 /** What every port of every switch did from the start of the window until `now`, by switch and port number. */
 export function portResults(scenario: Scenario, switches: readonly Switch[], now: Nanos): PortResult[] {
   const topology = new Topology(scenario)
+  const deadlocked = findDeadlock(scenario, switches, now)
   return switches.flatMap(sw =>
     linksOf(scenario, sw.name).map(({ port, peer }) => {
       const report = sw.report(now, port)
@@ -26,6 +29,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         pausesSent: 0,
         pausedNs: 0,
         drops: report.drops,
+        ...deadlockResult(report, deadlocked, now - report.windowNs),
       }
     }),
   )

@@ -1,6 +1,7 @@
 import Table from 'cli-table3'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
 import { mean, percentile } from './fairness.js'
+import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RunResult } from './result.js'
 
 /** Flows that are listed one by one; beyond, percentiles stand for them. */
@@ -32,7 +33,7 @@ const LINES = {
  * unless names are long. Ports that carried nothing are left out.
  */
 export function printTables(result: RunResult): string {
-  const parts = [flowTable(result), portTable(result)]
+  const parts = [flowTable(result), portTable(result), printDeadlocks(result)]
   const { summary } = result
   if (summary !== undefined) {
     const window = `${formatDuration(summary.fromNs)} to ${formatDuration(summary.toNs)}`

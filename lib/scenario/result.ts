@@ -64,6 +64,28 @@ export interface PortResult {
   pausesSent: number
   pausedNs: number
   drops: number
+  /** Lossless priorities whose queues wait for themselves in a circle at the end of the run; absent: none. */
+  deadlocked?: number[]
+  /** Detection and clearance of deadlocks; absent: the switch has no watchdog. */
+  watchdog?: WatchdogResult
+  /** Frames that deadlock prevention has moved to another priority; absent: the switch has no port groups. */
+  movedFrames?: number
+}
+
+/** What the PFC watchdog of a port did, all priorities together. */
+export interface WatchdogResult {
+  /** Deadlocks. */
+  detected: number
+  /** Deadlocks that are over. */
+  restored: number
+  /** Times that the upper limit has turned PFC off for a priority. */
+  turnedOff: number
+  /** Frames thrown away, by action `drop`. */
+  droppedFrames: number
+  /** Frames that were sent although the peer had paused them, by action `forward` or with PFC turned off. */
+  forwardedFrames: number
+  /** The first of a switch, at most 1,000, in the order of their times. */
+  events: { atNs: number; priority: number; event: 'detected' | 'restored' | 'turnedOff' | 'turnedOn' }[]
 }
 
 /** Samples over time: two columns of equal length. */

@@ -44,6 +44,9 @@ const PORT_KEYS = [
   'pausesSent',
   'pausedNs',
   'drops',
+  'deadlocked',
+  'watchdog',
+  'movedFrames',
 ] as const satisfies readonly (keyof PortResult)[]
 const SERIES_KEYS = ['unit', 'timesNs', 'values'] as const satisfies readonly (keyof Series)[]
 const SUMMARY_KEYS = [

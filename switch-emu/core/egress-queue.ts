@@ -66,6 +66,11 @@ export class EgressQueue {
     return frame
   }
 
+  /** Shows the frames that wait, first to last; for reports, not for the packet path. */
+  forEach(see: (frame: Frame) => void): void {
+    for (let i = 0; i < this.#count; i++) see(this.#ring[(this.#head + i) & (this.#ring.length - 1)]!)
+  }
+
   #grow(): void {
     const old = this.#ring
     const ring = new Array<Frame | null>(old.length * 2).fill(null)

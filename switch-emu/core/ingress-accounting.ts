@@ -159,11 +159,12 @@ export class IngressAccounting {
     this.#bytes[at] = left
     const owned = left - this.#headroom[at]!
     this.#sharedUsed -= this.#sharedPart(owned + bytes - fromHeadroom) - this.#sharedPart(owned)
-    if ((this.#xoff[port]! >>> priority) & 1 && left <= this.#resumeBytes())
+    if ((this.#xoff[port]! >>> priority) & 1 && left <= this.resumeBytes())
       this.#xoff[port]! &= ~(1 << priority)
   }
 
-  #resumeBytes(): number {
+  /** Bytes of a lossless priority and port at which its peer may go on, now. */
+  resumeBytes(): number {
     return Math.max(this.#xonBytes, this.thresholdBytes() - this.#xonOffsetBytes)
   }
 

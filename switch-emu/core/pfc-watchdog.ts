@@ -26,7 +26,7 @@ import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { PauseAction } from './pause-state.js'
 import { PRIORITIES } from './shared-buffer.js'
-import { WatchdogLog } from './watchdog-log.js'
+import { type WatchdogEventKind, WatchdogLog } from './watchdog-log.js'
 
 /** What is done with the frames of a deadlocked queue. */
 export type WatchdogAction = 'drop' | 'forward' | 'alert'
@@ -80,6 +80,20 @@ const PAUSED = 2
 const CLEARING = 3
 const ALERTED = 4
 const OFF = 5
+
+/** What a watchdog did at one port since the window began, all priorities together. */
+export interface WatchdogReport {
+  /** Deadlocks. */
+  detected: number
+  /** Deadlocks that are over. */
+  restored: number
+  /** Times that the limit turned PFC off for a priority. */
+  turnedOff: number
+  /** Frames that were sent although the peer had paused them. */
+  forwardedFrames: number
+  /** In the order of their times. */
+  events: { atNs: Nanos; priority: number; event: WatchdogEventKind }[]
+}
 
 export class PfcWatchdog {
   readonly log: WatchdogLog
@@ -140,9 +154,17 @@ export class PfcWatchdog {
     if (this.#pausedSinceNs(now, queue) !== NEVER) this.#forwardedFrames[port]! += 1
   }
 
-  /** Frames that a port sent although its peer had paused them, since the window began. */
-  forwardedFrames(port: number): number {
-    return this.#forwardedFrames[port]!
+  report(port: number): WatchdogReport {
+    const { log } = this
+    return {
+      detected: log.count('detected', port),
+      restored: log.count('restored', port),
+      turnedOff: log.count('turnedOff', port),
+      forwardedFrames: this.#forwardedFrames[port]!,
+      events: log.events
+        .filter(event => event.port === port)
+        .map(({ atNs, priority, event }) => ({ atNs, priority, event })),
+    }
   }
 
   /** Reports count from here on; what is going on goes on. */

@@ -2,9 +2,10 @@ import type { Nanos } from '../../lib/time/nanos.js'
 import type { WindowCounts } from './counters.js'
 import type { EgressPort } from './egress-port.js'
 import type { IngressAccounting } from './ingress-accounting.js'
+import type { WatchdogReport } from './pfc-watchdog.js'
 import { PRIORITIES } from './shared-buffer.js'
 
-/** What one port did in a window of time. */
+/** What one port did in a window of time. Of the last two, absent means that the switch does no such thing. */
 export interface PortReport extends WindowCounts, PfcReport {
   switch: string
   port: number
@@ -16,6 +17,9 @@ export interface PortReport extends WindowCounts, PfcReport {
   maxQueueBytes: number
   /** Weighted by time. */
   meanQueueBytes: number
+  watchdog?: WatchdogReport
+  /** Frames for this port that deadlock prevention has moved to another priority. */
+  movedFrames?: number
 }
 
 /** Priority flow control of one port in a window of time. */

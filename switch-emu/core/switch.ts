@@ -199,7 +199,11 @@ export class Switch implements Node {
 
   /** What a port did from the start of the window until `now`. */
   report(now: Nanos, port: number): PortReport {
-    return this.#reporters[port]!.report(now)
+    return {
+      ...this.#reporters[port]!.report(now),
+      ...(this.watchdog !== null && { watchdog: this.watchdog.report(port) }),
+      ...(this.prevention !== null && { movedFrames: this.prevention.movedFrames(port) }),
+    }
   }
 
   /** The egress port, or minus the reason why there is none. */

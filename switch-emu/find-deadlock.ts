@@ -1,0 +1,87 @@
+/**
+ * Queues that wait for each other in a circle, found by looking at the switches from outside: no timer, no watchdog.
+ *
+ * A queue that obeys a pause can go on once its peer's memory has drained, which its frames occupy there by
+ * ingress port and priority. Those frames wait in queues of the peer. If what waits in queues that are themselves stuck
+ * is already more than the peer resumes at, it can never go on. So: of all held queues, leave out, again and again,
+ * those that have a way to go on; what remains is deadlocked (the greatest set in which each waits for others of the set).
+ *
+ * Pauses from hosts do not count: a host goes on by itself. With dynamic thresholds it is the threshold of this moment
+ * that counts.
+ */
+import type { Scenario } from '../lib/scenario/scenario.js'
+import type { Nanos } from '../lib/time/nanos.js'
+import { PRIORITIES } from './core/shared-buffer.js'
+import type { Switch } from './core/switch.js'
+import { linksOf } from './fabric.js'
+
+/** A queue: frames of one priority that wait to leave by one port. */
+export interface DeadlockedQueue {
+  switch: string
+  port: number
+  priority: number
+}
+
+interface Held extends DeadlockedQueue {
+  /** The switch that pauses it, and the port there that its frames come in by. */
+  peer: Switch
+  peerPort: number
+}
+
+/** All queues that are deadlocked at `now`; empty if there is no deadlock. By switch, port and priority. */
+export function findDeadlock(
+  scenario: Pick<Scenario, 'links'>,
+  switches: readonly Switch[],
+  now: Nanos,
+): DeadlockedQueue[] {
+  let stuck = switches.flatMap(sw => heldQueues(scenario, switches, sw, now))
+  for (;;) {
+    const left = stuck.filter(queue => stuckBytes(queue, stuck) > resumeBytes(queue))
+    if (left.length === stuck.length) break
+    stuck = left
+  }
+  return stuck.map(({ switch: name, port, priority }) => ({ switch: name, port, priority }))
+}
+
+/** Queues of a switch that hold frames, and are paused by another switch. */
+function heldQueues(
+  scenario: Pick<Scenario, 'links'>,
+  switches: readonly Switch[],
+  sw: Switch,
+  now: Nanos,
+): Held[] {
+  if (sw.accounting === null) return []
+  const held: Held[] = []
+  for (const { pause, queues, index: port } of sw.ports) {
+    const mask = pause.heldMask(now)
+    if (mask === 0) continue
+    const end = linksOf(scenario, sw.name)[port]?.peer
+    const peer = switches.find(other => other.name === end?.node)
+    if (end === undefined || peer === undefined) continue
+    for (let priority = 0; priority < PRIORITIES; priority++) {
+      if ((mask >>> priority) & 1 && queues[priority]!.count > 0) {
+        held.push({ switch: sw.name, port, priority, peer, peerPort: end.port })
+      }
+    }
+  }
+  return held
+}
+
+/** Bytes that came over the link of a queue and wait, at its end, in queues that are stuck themselves. */
+function stuckBytes(queue: Held, stuck: readonly Held[]): number {
+  let bytes = 0
+  for (const { switch: name, port, priority } of stuck) {
+    if (name !== queue.peer.name) continue
+    queue.peer.ports[port]!.queues[priority]!.forEach(frame => {
+      if (frame.port === queue.peerPort && frame.ingressPriority === queue.priority) bytes += frame.wireLength
+    })
+  }
+  return bytes
+}
+
+function resumeBytes({ peer, priority, peerPort }: Held): number {
+  const { accounting } = peer
+  // A peer that has told it to go on already is about to be heard.
+  const asks = accounting !== null && ((accounting.xoffMask(peerPort) >>> priority) & 1) === 1
+  return asks ? accounting.resumeBytes() : Number.POSITIVE_INFINITY
+}
