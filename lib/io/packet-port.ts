@@ -7,7 +7,7 @@ import { parseFrame } from '../wire/parse.js'
 import { FrameRing } from './frame-ring.js'
 import { FdWaiter } from './linux/fd-waiter.js'
 import { type Libc, loadLibc, type Pointer } from './linux/libc.js'
-import { type FilterInstruction, PacketSocket, TPACKET_V2, TPACKET_V3 } from './linux/packet-socket.js'
+import { PacketSocket, TPACKET_V2, TPACKET_V3 } from './linux/packet-socket.js'
 import {
   RING_RESERVE_BYTES,
   type RxRing,
@@ -17,6 +17,7 @@ import {
 } from './linux/rx-ring.js'
 import { RxRingV2 } from './linux/rx-ring-v2.js'
 import { RxRingV3 } from './linux/rx-ring-v3.js'
+import { attachFilter, type FilterInstruction } from './linux/socket-filter.js'
 import { TxBatch } from './linux/tx-batch.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
 import type { Waiter } from './waiter.js'
@@ -93,7 +94,7 @@ export class PacketPort implements Port {
           : new RxRingV3(this.#socket, ringBytes)
       this.#ringBytes = this.#ring.bytes.length
       this.#ringAddress = this.#libc.address(this.#ring.bytes)
-      if (options.filter !== undefined) this.#socket.attachFilter(options.filter)
+      if (options.filter !== undefined) attachFilter(this.fd, options.filter)
       this.#socket.bind()
       this.mtu = Math.min(this.#socket.mtu(), pool.slotBytes - ethernet.TAGGED_BYTES)
     } catch (error) {

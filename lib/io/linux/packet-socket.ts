@@ -10,7 +10,6 @@ const SOCK_RAW = 3
 const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SO_ERROR = 4
-const SO_ATTACH_FILTER = 26
 const SO_SNDBUFFORCE = 32
 const SOL_PACKET = 263
 const PACKET_RX_RING = 5
@@ -24,8 +23,6 @@ const ETH_P_ALL_BE = 0x0300
 const PROT_READ_WRITE = 3
 const MAP_SHARED = 1
 const SOCKADDR_LL_BYTES = 20
-/** `struct sock_filter`. */
-const FILTER_INSTRUCTION_BYTES = 8
 /** `struct ifreq`: the name, then what is asked. */
 const IFREQ_BYTES = 40
 const IFNAME_BYTES = 16
@@ -38,14 +35,6 @@ const SEND_BUFFER_BYTES = 8 << 20
 
 export const TPACKET_V2 = 1
 export const TPACKET_V3 = 2
-
-/** One instruction of classic BPF, `struct sock_filter`. */
-export interface FilterInstruction {
-  code: number
-  jt: number
-  jf: number
-  k: number
-}
 
 /** A ring of the kernel's, mapped into this process. */
 export interface RingMapping {
@@ -95,25 +84,6 @@ export class PacketSocket {
     // In a user namespace the usual limit holds: then the buffer stays as it is.
     this.#write(0, SEND_BUFFER_BYTES)
     this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)
-  }
-
-  /** Has the kernel drop what the program returns 0 for. */
-  attachFilter(program: readonly FilterInstruction[]): void {
-    const code = new Uint8Array(program.length * FILTER_INSTRUCTION_BYTES)
-    const view = new DataView(code.buffer)
-    for (const [i, { code, jt, jf, k }] of program.entries()) {
-      const at = i * FILTER_INSTRUCTION_BYTES
-      view.setUint16(at, code, true)
-      view.setUint8(at + 2, jt)
-      view.setUint8(at + 3, jf)
-      view.setUint32(at + 4, k >>> 0, true)
-    }
-    const header = new Uint8Array(16)
-    const headerView = new DataView(header.buffer)
-    headerView.setUint16(0, program.length, true)
-    headerView.setBigUint64(8, BigInt(this.#libc.address(code)), true)
-    if (this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_ATTACH_FILTER, header, 16) < 0)
-      this.#fail('SO_ATTACH_FILTER')
   }
 
   /**
