@@ -24,6 +24,8 @@ export const HOST_INTERFACE = 'eth0'
  * of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the frame pool (4,608).
  */
 export const MTU = 4500
+/** What hosts tell TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */
+const TCP_MSS = 1460
 /** Addresses of scenarios lie here. */
 const NETWORK = '10.0.0.0/8'
 /** Each host has a process of its own, and an entry in the tables of every other one. */
@@ -110,7 +112,7 @@ export function hostCommands(host: HostPlan, hosts: readonly HostPlan[], hasIpv6
     ...quiet(HOST_INTERFACE, hasIpv6),
     `address add ${host.address}/32 dev ${HOST_INTERFACE}`,
     `link set ${HOST_INTERFACE} up`,
-    `route add ${NETWORK} dev ${HOST_INTERFACE} scope link src ${host.address}`,
+    `route add ${NETWORK} dev ${HOST_INTERFACE} scope link src ${host.address} advmss ${TCP_MSS}`,
     ...hosts
       .filter(other => other !== host)
       .map(

@@ -1,5 +1,5 @@
 /** Processes by what cannot be mistaken: a pid with its start time, or a mark in the environment they began with. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** A pid alone may belong to another process by the time it is used. */
 export interface ProcessId {
@@ -23,6 +23,11 @@ export function identify(pid: number): ProcessId | null {
 
 export function isAlive({ pid, startTicks }: ProcessId): boolean {
   return identify(pid)?.startTicks === startTicks
+}
+
+/** A process of that pid is in the list of processes: it lives, or has ended and waits for its parent. */
+export function isListed(pid: number): boolean {
+  return existsSync(`/proc/${pid}`)
 }
 
 /** All processes whose environment had `name=value` when they began; this one is left out. */

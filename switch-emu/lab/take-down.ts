@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endLeftovers } from './end-leftovers.js'
 import { forgetLab, type LabState, readState } from './lab-state.js'
-import { isAlive, type ProcessId, signal } from './processes.js'
+import { isAlive, isListed, signal } from './processes.js'
 
 /** How long the keeper may take to end everything in order. */
 const KEEPER_MS = 8000
+/** How long the system may take to strike an ended process off its list. */
+const REAPED_MS = 1000
 const LOOK_MS = 20
 
 /**
@@ -17,13 +19,16 @@ export async function takeDown(state: LabState): Promise<void> {
   const latest = now?.id === state.id ? now : state
   if (latest.keeper !== undefined) {
     signal(latest.keeper, 'SIGTERM')
-    await gone(latest.keeper)
+    const { keeper } = latest
+    await until(() => !isAlive(keeper), KEEPER_MS)
   }
   await endLeftovers(latest)
   forgetLab(latest)
+  const ended = [latest.keeper?.pid ?? 0, ...latest.processes.map(({ pid }) => pid)]
+  await until(() => !ended.some(isListed), REAPED_MS)
 }
 
-async function gone(process: ProcessId): Promise<void> {
-  const deadline = performance.now() + KEEPER_MS
-  while (isAlive(process) && performance.now() < deadline) await sleep(LOOK_MS)
+async function until(holds: () => boolean, timeMs: number): Promise<void> {
+  const deadline = performance.now() + timeMs
+  while (!holds() && performance.now() < deadline) await sleep(LOOK_MS)
 }
