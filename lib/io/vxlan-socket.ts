@@ -7,7 +7,7 @@ import * as udp from '../wire/udp.js'
 import * as vxlan from '../wire/vxlan.js'
 import { WireError } from '../wire/wire-error.js'
 import { DatagramSocket } from './datagram-socket.js'
-import { interfaceMtu } from './interface-mtu.js'
+import { interfaceMtu } from './interface.js'
 import { type DropReason, PortCounters } from './port.js'
 
 const OUTER_BYTES_MAX = ipv6.BYTES + udp.BYTES + vxlan.BYTES
