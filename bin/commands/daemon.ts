@@ -17,6 +17,7 @@ interface DaemonFlags {
   share?: string
   socket: string
   io: string
+  interface?: string
   lineRate: string
   cc: string
   ccOption: string[]
@@ -54,6 +55,7 @@ export function daemonCommand(): Command {
     .option('--share <dir>', 'folder whose files anybody who reaches the address may get (default: none)')
     .option('--socket <path>', 'control socket', defaultSocketPath())
     .addOption(new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto'))
+    .option('--interface <name>', 'network interface of --io packet (default: that which has the address)')
     .option('--line-rate <rate>', "rate of this host's link, as in 10Gbps", '10Gbps')
     .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
     .option('--cc-option <name=value>', 'constant of the congestion control (repeatable)', collect, [])
@@ -92,6 +94,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     share: flags.share,
     socketPath: flags.socket,
     io: flags.io,
+    interface: flags.interface,
     lineRateBps: parseRate(flags.lineRate),
     cc: { name: flags.cc, options: Object.fromEntries(flags.ccOption.map(ccOption)) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),

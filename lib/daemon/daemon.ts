@@ -21,7 +21,7 @@ import { sweepPartials } from '../transfer/sweep.js'
 import { HostAddress } from '../wire/address.js'
 import { checkController } from './check-controller.js'
 import { registerTransferHandlers } from './handlers.js'
-import { type OverlayLink, openPort, pathMtuFor } from './open-port.js'
+import { type OpenedPort, type OverlayLink, openPort, pathMtuFor } from './open-port.js'
 import { systemRandom } from './random.js'
 import { registerTrafficHandler } from './traffic.js'
 
@@ -62,6 +62,8 @@ export interface DaemonOptions {
   log: Logger
   /** A name of IO_NAMES, default 'auto'. */
   io?: string
+  /** Of io 'packet': the network interface. Default: that which has the address. */
+  interface?: string
   /** Of this host's link. Default 10 Gbit/s. */
   lineRateBps?: number
   /** Default hpcc with the drafts' constants. */
@@ -127,9 +129,9 @@ export class Daemon {
     if (removed > 0) options.log.info({ removed, inbox: inbox.folder }, 'old unfinished files were removed')
     const pool = new FramePool(FRAMES)
     const udpPort = options.port ?? 4791
-    const { io, port } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
+    const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
     try {
-      const nic = createNic(options, address, pool, port)
+      const nic = createNic(options, address, pool, port, link)
       let onDefect = (_error: unknown) => {}
       const parts = { address, udpPort, io, port, pool, nic, inbox, share, arrivals }
       const daemon = new Daemon(assemble(options, parts, error => onDefect(error)))
@@ -175,7 +177,13 @@ export class Daemon {
   }
 }
 
-function createNic(options: DaemonOptions, address: HostAddress, pool: FramePool, port: Port): Nic {
+function createNic(
+  options: DaemonOptions,
+  address: HostAddress,
+  pool: FramePool,
+  port: Port,
+  link: OpenedPort['link'],
+): Nic {
   const { cc, lineRateBps = 10e9, pathMtu = pathMtuFor(port.mtu) } = options
   if (cc) checkController(cc, lineRateBps, pathMtu)
   return new Nic({
@@ -190,6 +198,7 @@ function createNic(options: DaemonOptions, address: HostAddress, pool: FramePool
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
     int: options.int,
+    ...link,
     fixedSourcePort: port.fixedSourcePort || undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
     slackNs: SLACK_NS,
@@ -203,7 +212,7 @@ function assemble(
   onDefect: (error: unknown) => void,
 ): DaemonParts {
   const { log } = options
-  const spinNs = options.overlay ? 0 : SPIN_NS
+  const spinNs = options.overlay || made.io === 'packet' ? 0 : SPIN_NS
   const loop = new HostLoop({ node: made.nic, port: made.port, spinNs, onError: onDefect })
   const control = new ControlServer(options.socketPath, {
     onMalformed: error => log.warn({ err: error }, 'a client of the control socket was dropped'),

@@ -2,11 +2,16 @@
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { DgramPort } from '../io/dgram-port.js'
+import { HostPacketPort } from '../io/host-packet-port.js'
+import { Neighbours } from '../io/neighbours.js'
 import type { Port } from '../io/port.js'
 import { VxlanPort } from '../io/vxlan-port.js'
+import { macOf, type NicConfig } from '../nic/config.js'
+import { HostAddress } from '../wire/address.js'
+import * as udp from '../wire/udp.js'
 
 /** Names for `--io`. */
-export const IO_NAMES = ['auto', 'dgram'] as const
+export const IO_NAMES = ['auto', 'dgram', 'packet'] as const
 
 /** One end of an emulated link. */
 export interface OverlayLink {
@@ -22,18 +27,52 @@ export interface OpenPortOptions {
   address: string
   /** UDP port of RoCEv2; INT goes to the next one. */
   port: number
+  /** Of `packet`: the network interface. Default: that which has the address. */
+  interface?: string
   /** Frames travel in VXLAN to an emulated switch instead. */
   overlay?: OverlayLink
 }
 
-/** Throws WEIR_BAD_ARGUMENT for an unknown name, or when the address or port cannot be bound. */
-export async function openPort(options: OpenPortOptions): Promise<{ io: string; port: Port }> {
+/** A port, and what a NIC on it has to know of its link. */
+export interface OpenedPort {
+  io: string
+  port: Port
+  link?: Pick<NicConfig, 'mac' | 'macOfPeer'>
+}
+
+/**
+ * Throws WEIR_BAD_ARGUMENT for an unknown name, or when the address or port cannot be bound; WEIR_UNSUPPORTED where the machine
+ * does not offer it.
+ */
+export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   const { pool, io, address, port, overlay } = options
   if (overlay) return { io: 'vxlan', port: await VxlanPort.open({ pool, ...overlay }) }
   if (!(IO_NAMES as readonly string[]).includes(io)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `io "${io}": choose one of ${IO_NAMES.join(', ')}`)
   }
+  if (io === 'packet') return openPacketPort(options)
+  if (options.interface !== undefined) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `an interface is for io "packet"; "${io}" finds it by the address`,
+    )
+  }
   return { io: 'dgram', port: await DgramPort.open({ pool, address, rocePort: port, intPort: port + 1 }) }
+}
+
+/** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */
+function openPacketPort(options: OpenPortOptions): OpenedPort {
+  if (options.port !== udp.PORT_ROCE) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `io "packet": the UDP port is 4791, not ${options.port}`)
+  }
+  const address = HostAddress.parse(options.address)
+  const port = HostPacketPort.open({ pool: options.pool, address, interface: options.interface })
+  const neighbours = new Neighbours(port.interface)
+  return {
+    io: 'packet',
+    port,
+    link: { mac: port.mac, macOfPeer: peer => neighbours.macOf(peer) ?? macOf(peer) },
+  }
 }
 
 /** Bytes of the largest headers around a payload: IPv6, UDP, INT shim with 5 hops, BTH, RETH, ImmDt, ICRC. */

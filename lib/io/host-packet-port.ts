@@ -1,0 +1,82 @@
+import { networkInterfaces } from 'node:os'
+import { WeirError } from '../errors.js'
+import type { FramePool } from '../frame/frame-pool.js'
+import type { HostAddress } from '../wire/address.js'
+import { type MacAddress, parseMac } from '../wire/mac.js'
+import * as udp from '../wire/udp.js'
+import { roceFilter } from './linux/roce-filter.js'
+import { UdpGuard } from './linux/udp-guard.js'
+import { PacketPort } from './packet-port.js'
+
+export interface HostPacketPortOptions {
+  pool: FramePool
+  /** This host's, on one of its interfaces. */
+  address: HostAddress
+  /** The interface that has the address. Default: found by it. */
+  interface?: string
+  /** See PacketPortOptions. */
+  ringBytes?: number
+}
+
+/**
+ * A host's NIC on a network interface (Linux, CAP_NET_RAW): raw frames, so that it sees what ordinary sockets hide: TOS with its ECN
+ * marks, the IP identification, and PFC. It takes RoCEv2 to its address and MAC control frames, and sends as it likes.
+ *
+ * The kernel's own stack goes on beside it with everything else. The UDP ports are bound all the same, by sockets that receive
+ * nothing: or the kernel would answer each packet with "port unreachable".
+ */
+export class HostPacketPort extends PacketPort {
+  /** The interface's name, and its address. */
+  readonly interface: string
+  readonly mac: MacAddress
+  readonly #guards: readonly UdpGuard[]
+
+  /**
+   * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is taken, and what PacketPort throws.
+   */
+  static open(options: HostPacketPortOptions): HostPacketPort {
+    const { name, mac } = findInterface(options.address, options.interface)
+    const guards: UdpGuard[] = []
+    try {
+      for (const port of [udp.PORT_ROCE, udp.PORT_INT]) guards.push(new UdpGuard(options.address, port))
+      return new HostPacketPort(options, name, mac, guards)
+    } catch (error) {
+      for (const guard of guards) guard.close()
+      throw error
+    }
+  }
+
+  private constructor(
+    options: HostPacketPortOptions,
+    name: string,
+    mac: MacAddress,
+    guards: readonly UdpGuard[],
+  ) {
+    const { pool, address, ringBytes } = options
+    super({ pool, interface: name, ringBytes, filter: roceFilter(address) })
+    this.interface = name
+    this.mac = mac
+    this.#guards = guards
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    for (const guard of this.#guards) guard.close()
+  }
+}
+
+/** The interface that has the address, which must be the one that was named, if one was. */
+function findInterface(address: HostAddress, wanted?: string): { name: string; mac: MacAddress } {
+  const text = address.toString()
+  for (const [name, addresses] of Object.entries(networkInterfaces())) {
+    if (wanted !== undefined && name !== wanted) continue
+    const found = addresses?.find(entry => entry.address === text)
+    if (found !== undefined) return { name, mac: parseMac(found.mac) }
+  }
+  const where = wanted === undefined ? 'no interface' : `interface ${wanted}`
+  const what = wanted === undefined ? 'has' : 'is not up, or has not'
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `packet port: ${where} ${what} the address ${text}; "ip address" lists what is there`,
+  )
+}

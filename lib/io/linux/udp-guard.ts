@@ -1,0 +1,22 @@
+import type { HostAddress } from '../../wire/address.js'
+import { DROP_ALL } from './roce-filter.js'
+import { attachFilter } from './socket-filter.js'
+import { UdpSocket } from './udp-socket.js'
+
+/**
+ * Holds a UDP port whose packets somebody takes by a packet socket: the kernel finds a socket, gives it nothing, and so answers
+ * nothing (RFC 1122, section 4.1.3.1, has it send "port unreachable" otherwise). A second daemon on the port is refused.
+ */
+export class UdpGuard {
+  readonly #socket: UdpSocket
+
+  /** Throws WEIR_BAD_ARGUMENT when the port is taken. */
+  constructor(address: HostAddress, port: number) {
+    this.#socket = new UdpSocket({ address: address.toString(), port, shared: false, bufferBytes: 0 })
+    attachFilter(this.#socket.fd, DROP_ALL)
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}
