@@ -5,12 +5,12 @@ import type { Link, LinkEnd, Scenario } from '../lib/scenario/scenario.js'
 import { Network } from '../lib/sim/network.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/address.js'
-import type { PortOptions } from './core/egress-port.js'
 import { Graph } from './core/graph.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
 import type { PortCaptures } from './port-captures.js'
 import { StaticRoutes } from './static-routes.js'
+import { switchOptions } from './switch-options.js'
 
 export interface FabricOptions {
   pool: FramePool
@@ -46,12 +46,9 @@ export class Fabric {
     this.#hosts = new Set(scenario.hosts.map(host => host.name))
     this.#hostsKeepDelays = options.hostsKeepDelays ?? false
     this.switches = scenario.switches.map(
-      ({ name, id, bufferBytes, ecn }) =>
+      sw =>
         new Switch({
-          id,
-          name,
-          ports: portsOf(scenario, name).map(rateBps => portOptions(rateBps, ecn)),
-          bufferBytes,
+          ...switchOptions(scenario, sw, portLinks(scenario, sw.name)),
           pool: options.pool,
           random: options.random,
         }),
@@ -129,16 +126,13 @@ export function linksOf(scenario: Pick<Scenario, 'links'>, node: string): NodeLi
   return found.sort((x, y) => x.port - y.port)
 }
 
-/** Rate of each port of a switch, by number. */
-function portsOf(scenario: Scenario, name: string): number[] {
-  return linksOf(scenario, name).map(({ port, rateBps }, index) => {
+/** The links of a switch, whose ports have no gaps. */
+function portLinks(scenario: Scenario, name: string): NodeLink[] {
+  const links = linksOf(scenario, name)
+  for (const [index, { port }] of links.entries()) {
     assert(port === index, `${name}: ports are not numbered from 0 without gaps`)
-    return rateBps
-  })
-}
-
-function portOptions(rateBps: number, ecn: PortOptions['ecn']): PortOptions {
-  return ecn === undefined ? { rateBps } : { rateBps, ecn }
+  }
+  return links
 }
 
 /** Shortest paths, and what the scenario says instead. */

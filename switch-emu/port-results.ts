@@ -1,7 +1,8 @@
-import type { PortResult } from '../lib/scenario/result.js'
+import type { PfcPortResult, PortResult } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import type { Nanos } from '../lib/time/nanos.js'
+import type { PortReport } from './core/port-report.js'
 import type { Switch } from './core/switch.js'
 import { deadlockResult } from './deadlock-results.js'
 import { linksOf } from './fabric.js'
@@ -26,11 +27,22 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         maxQueueBytes: report.maxQueueBytes,
         meanQueueBytes: report.meanQueueBytes,
         ecnMarks: report.ecnMarks,
-        pausesSent: 0,
-        pausedNs: 0,
+        pausesSent: report.pausesSent,
+        pausedNs: report.pausedNs,
         drops: report.drops,
+        ...(report.drops > 0 && { dropsByReason: nonZero(report.dropsByReason) }),
+        ...(sw.accounting !== null && { pfc: pfcResult(report) }),
         ...deadlockResult(report, deadlocked, now - report.windowNs),
       }
     }),
   )
+}
+
+function pfcResult(report: PortReport): PfcPortResult {
+  const { pausesReceived, pausedNsByPriority, maxIngressBytes, maxHeadroomBytes } = report
+  return { pausesReceived, pausedNsByPriority, maxIngressBytes, maxHeadroomBytes }
+}
+
+function nonZero(counts: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }

@@ -50,7 +50,7 @@ async function demo(path: string): Promise<RunResult> {
     transfers,
     sizes: transfers.map(() => size),
     bottleneck: BOTTLENECK,
-    queueBytesFull: scenario.switches[0]!.ecn?.kminBytes ?? 100_000,
+    queueBytesFull: scenario.switches[0]!.ecn?.[0]?.kminBytes ?? 100_000,
   })
   try {
     return await sendFiles(OverlayLab.up, scenario, transfers, { onView: view => display.show(view) })

@@ -76,6 +76,15 @@ export function whole(min: number, max: number) {
   })
 }
 
+export function between(min: number, max: number) {
+  return field(value => {
+    if (typeof value !== 'number' || !(value >= min && value <= max)) {
+      throw new Error(`a number from ${min} to ${max} is needed, not ${show(value)}`)
+    }
+    return value
+  })
+}
+
 export function oneOf<const T extends string | number>(choices: readonly T[]) {
   return field(value => {
     const found = choices.find(choice => choice === value)

@@ -10,7 +10,9 @@ import { basename } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
+import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
+import { checkPriorities } from './priorities.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveNetwork } from './resolve-network.js'
@@ -97,7 +99,7 @@ function resolveScenario(
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)
   const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
-  const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, names)
+  const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
   const switchNames = new Set(names)
   const { flows, workloads } = resolveTraffic(
@@ -107,6 +109,10 @@ function resolveScenario(
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
   const watch = resolveWatch(problems, given.watch, topology, names)
+  if (topology !== null) {
+    checkPriorities(problems, network, { flows, workloads })
+    checkMemory(problems, { ...network, transport, int })
+  }
   if (shape === null || cc === null) return null
   return {
     name: shape.name ?? basename(file).replace(/\.ya?ml$/, ''),

@@ -1,25 +1,13 @@
 /** Hosts, switches and links of a scenario file. */
-import { formatBytes } from '../units/units.js'
 import { show } from './fields.js'
 import { expandNames, offer } from './names.js'
 import type { Path, Problems } from './problems.js'
-import type { EcnSettings, Host, Link, PfcSettings, Switch } from './scenario.js'
-import {
-  checkShape,
-  ecnSchema,
-  hostSchema,
-  linkDefaultsSchema,
-  linkSchema,
-  pfcSchema,
-  switchSchema,
-} from './schema.js'
-import { resolveWatchdog } from './watchdog.js'
+import { resolveSwitch } from './resolve-switch.js'
+import type { Host, Link, Switch } from './scenario.js'
+import { checkShape, hostSchema, linkDefaultsSchema, linkSchema } from './schema.js'
 
 export const DEFAULT_RATE_BPS = 1e9
 export const DEFAULT_DELAY_NS = 10_000
-export const DEFAULT_BUFFER_BYTES = 32e6
-const DEFAULT_PMAX = 0.2
-const DEFAULT_PFC_PRIORITIES = [3]
 const NODES_MAX = 4096
 const LINKS_MAX = 65_536
 
@@ -117,32 +105,16 @@ function resolveSwitches(problems: Problems, places: Places, value: unknown): Sw
   for (const [key, settings, path] of entries) {
     const names = expandNames(key)
     if ('wrong' in names) problems.atKey(path, names.wrong)
-    const shape = checkShape(problems, path, switchSchema, settings, 'a switch')
-    const ecn = shape === null ? undefined : resolveEcn(problems, path, shape.ecn)
-    const pfc = shape === null ? undefined : resolvePfc(problems, path, shape.pfc)
+    const resolved = resolveSwitch(problems, path, settings)
     for (const name of 'wrong' in names ? [] : names) {
       if (!claim(problems, places, name, path)) continue
-      const id = shape?.id
-      if (id !== undefined) {
+      const id = resolved?.id ?? 0
+      if (id !== 0) {
         const owner = ids.get(id)
         if (owner === undefined) ids.set(id, name)
         else problems.at([...path, 'id'], `switch id ${id} already belongs to ${owner}`)
       }
-      const bufferBytes = shape?.buffer ?? DEFAULT_BUFFER_BYTES
-      if (pfc !== undefined && pfc.xoffBytes >= bufferBytes) {
-        const buffer = formatBytes(bufferBytes)
-        problems.at(
-          [...path, 'pfc', 'xoff'],
-          `xoff must lie below the buffer (${buffer}), or nothing is ever paused`,
-        )
-      }
-      switches.push({
-        name,
-        id: id ?? 0,
-        bufferBytes,
-        ...(ecn && { ecn }),
-        ...(pfc && { pfc }),
-      })
+      if (resolved !== null) switches.push({ name, ...resolved })
     }
   }
   let next = 1
@@ -153,37 +125,6 @@ function resolveSwitches(problems: Problems, places: Places, value: unknown): Sw
     ids.set(next, draft.name)
   }
   return switches
-}
-
-function resolveEcn(problems: Problems, path: Path, value: unknown): EcnSettings | undefined {
-  if (value === undefined) return undefined
-  const at = [...path, 'ecn']
-  const shape = checkShape(problems, at, ecnSchema, value, 'ecn')
-  if (shape?.kmin === undefined || shape.kmax === undefined) return undefined
-  if (shape.kmin > shape.kmax) {
-    problems.at(
-      [...at, 'kmin'],
-      `kmin (${formatBytes(shape.kmin)}) must not be above kmax (${formatBytes(shape.kmax)})`,
-    )
-  }
-  return { kminBytes: shape.kmin, kmaxBytes: shape.kmax, pmax: shape.pmax ?? DEFAULT_PMAX }
-}
-
-function resolvePfc(problems: Problems, path: Path, value: unknown): PfcSettings | undefined {
-  if (value === undefined) return undefined
-  const at = [...path, 'pfc']
-  const shape = checkShape(problems, at, pfcSchema, value, 'pfc')
-  const watchdog = resolveWatchdog(problems, [...at, 'watchdog'], shape?.watchdog)
-  if (shape?.xoff === undefined) return undefined
-  const xonBytes = shape.xon ?? Math.floor(shape.xoff * 0.8)
-  if (xonBytes >= shape.xoff) problems.at([...at, 'xon'], 'xon must be below xoff')
-  return {
-    xoffBytes: shape.xoff,
-    xonBytes,
-    ...(shape.headroom !== undefined && { headroomBytes: shape.headroom }),
-    priorities: [...new Set(shape.priorities ?? DEFAULT_PFC_PRIORITIES)].sort(),
-    ...(watchdog && { watchdog }),
-  }
 }
 
 function claim(problems: Problems, places: Places, name: string, path: Path): boolean {

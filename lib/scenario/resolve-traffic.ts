@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { show } from './fields.js'
 import { expandNames, offer } from './names.js'
+import { DEFAULT_PRIORITY } from './priorities.js'
 import type { Path, Problems } from './problems.js'
 import { type CcCatalogue, resolveCc } from './resolve-cc.js'
 import type { CcChoice, Flow, Host, Workload } from './scenario.js'
@@ -15,8 +16,6 @@ import {
 } from './size-distribution.js'
 import type { Topology } from './topology.js'
 
-/** RoCE's lossless class by custom. */
-export const DEFAULT_PRIORITY = 3
 /** Flows that a file may list, repetitions counted. */
 const LISTED_FLOWS_MAX = 100_000
 

@@ -61,15 +61,33 @@ export interface PortResult {
   /** Mean over time. */
   meanQueueBytes: number
   ecnMarks: number
+  /** PFC frames by which this port has paused its peer, repeated ones too; frames that only resume do not count. */
   pausesSent: number
+  /** Time for which the peer had told this port to hold at least one priority, whether or not anything waited. */
   pausedNs: number
   drops: number
+  /** Of `drops`, how many for which reason; absent: none. Names: `DROP_REASON_NAMES` of the switch's counters. */
+  dropsByReason?: Record<string, number>
+  /** More of priority flow control; absent: it is off at this switch. */
+  pfc?: PfcPortResult
   /** Lossless priorities whose queues wait for themselves in a circle at the end of the run; absent: none. */
   deadlocked?: number[]
   /** Detection and clearance of deadlocks; absent: the switch has no watchdog. */
   watchdog?: WatchdogResult
   /** Frames that deadlock prevention has moved to another priority; absent: the switch has no port groups. */
   movedFrames?: number
+}
+
+/** Priority flow control of one port. */
+export interface PfcPortResult {
+  /** Pauses that the peer has sent, counted for each priority that they named. */
+  pausesReceived: number
+  /** `pausedNs` of each priority, 0 to 7. */
+  pausedNsByPriority: number[]
+  /** Most bytes in the switch that came in by this port with one lossless priority, headroom included. */
+  maxIngressBytes: number
+  /** Most bytes of headroom that one lossless priority of this port took. */
+  maxHeadroomBytes: number
 }
 
 /** What the PFC watchdog of a port did, all priorities together. */

@@ -45,30 +45,51 @@ export interface Switch {
   id: number
   /** Packet memory shared by all ports. Default 32 MB. */
   bufferBytes: number
-  /** WRED/ECN of every egress queue; absent: nothing is marked. */
-  ecn?: EcnSettings
-  /** Priority flow control; absent: a full buffer drops. A run that cannot honour it must refuse. */
+  /** Bytes that may wait in one lossy egress queue. Absent: the whole buffer. */
+  queueBytesMax?: number
+  /** WRED/ECN of egress queues [WRED_PROFILE]; absent: nothing is marked. */
+  ecn?: EcnSettings[]
+  /** Priority flow control; absent: a full buffer drops. */
   pfc?: PfcSettings
+  /** Priority by DSCP [DSCP_TO_TC_MAP]; those not named have 0. Absent: DSCP / 8, the class selectors. */
+  dscpToTc?: Record<number, number>
+  /** Priority by the PCP of a VLAN tag [DOT1P_TO_TC_MAP]; those not named have 0. Absent: the DSCP decides. */
+  pcpToTc?: Record<number, number>
+  /** By priority: weight in deficit round robin, 1 to 100, or 0 = strict [SCHEDULER]. Absent: all strict. */
+  weights?: number[]
 }
 
 export interface EcnSettings {
-  /** Below this queue nothing is marked. */
+  /** Up to this queue nothing is marked [green_min_threshold]. */
   kminBytes: number
-  /** From this queue on everything is marked. */
+  /** Above this queue everything is marked [green_max_threshold]. */
   kmaxBytes: number
-  /** Probability of a mark as the queue nears kmaxBytes, 0 to 1. */
+  /** Probability of a mark as the queue nears kmaxBytes, 0 to 1 [green_drop_probability]. */
   pmax: number
+  /** Marked as frames enter the queue, by its length then, or as they leave it (Fast ECN). Default enqueue. */
+  at: 'enqueue' | 'dequeue'
+  /** Priorities whose queues are marked. Default: all. */
+  priorities: number[]
 }
 
+/** In brackets what SONiC calls it in PORT_QOS_MAP and BUFFER_PROFILE. */
 export interface PfcSettings {
-  /** Ingress bytes of one port and priority at which the upstream is paused. */
-  xoffBytes: number
-  /** Ingress bytes at which it may resume, below xoffBytes. Default 80 % of it. */
-  xonBytes: number
-  /** Bytes a port and priority may still take in after its pause; absent: worked out from each link. */
-  headroomBytes?: number
-  /** Priorities that are lossless, 0 to 7. Default 3 alone, where flows are by default. */
+  /** Priorities that are lossless, 0 to 7 [pfc_enable]. Default 3 alone, where flows are by default. */
   priorities: number[]
+  /** Ingress bytes of one port and priority above which the upstream is paused [static_th]. Either this or alpha. */
+  xoffBytes?: number
+  /** The same as a multiple of the shared memory that is free [dynamic_th, which is its logarithm to base 2]. */
+  alpha?: number
+  /** Ingress bytes at which the upstream may resume [xon]. Default 80 % of xoffBytes; none with alpha. */
+  xonBytes?: number
+  /** Or so many bytes below the threshold [xon_offset]. Default 2,288 B with alpha; none with xoffBytes. */
+  xonOffsetBytes?: number
+  /** Bytes that each port and lossless priority has for itself [size]. Default 0. */
+  reservedBytes?: number
+  /** Bytes that each may still take in after its pause [xoff]; absent: worked out from each link (`headroom.ts`). */
+  headroomBytes?: number
+  /** Pause time, in 512 bit times. Default 65535. */
+  quanta?: number
   /** Absent: nothing is detected. */
   watchdog?: WatchdogSettings
 }
@@ -92,14 +113,14 @@ export interface DeadlockPreventionSettings {
   from: number
   /** Priority that they move to when they come in and go out by ports of one group. */
   to: number
-  /** DSCP that they get; absent: the lowest one of priority `to`. */
-  dscp?: number
 }
 
 /** Ports of one switch. */
 export interface PortGroup {
   switch: string
   ports: number[]
+  /** DSCP that packets get that move. Default: 8 x `to`, or the lowest that the switch maps to it. */
+  dscp: number
 }
 
 /** How a switch sends to a host, whatever the shortest path is. */

@@ -41,17 +41,33 @@ export const hostSchema = z.object({ name: f.text, address: f.address.optional()
 export const switchSchema = z.object({
   id: f.whole(1, 65_535).optional(),
   buffer: f.positiveBytes.optional(),
+  queueBytesMax: f.positiveBytes.optional(),
   ecn: part,
   pfc: part,
+  dscpToTc: part,
+  pcpToTc: part,
+  scheduler: part,
 })
 
-export const ecnSchema = z.object({ kmin: f.bytes, kmax: f.bytes, pmax: f.fraction.optional() })
+const priorities = z.array(f.whole(0, 7)).min(1).optional()
+
+export const ecnSchema = z.object({
+  kmin: f.bytes,
+  kmax: f.bytes,
+  pmax: f.fraction.optional(),
+  at: f.oneOf(['enqueue', 'dequeue']).optional(),
+  priorities,
+})
 
 export const pfcSchema = z.object({
-  xoff: f.positiveBytes,
+  xoff: f.positiveBytes.optional(),
+  alpha: f.between(1 / 1024, 128).optional(),
   xon: f.bytes.optional(),
+  xonOffset: f.bytes.optional(),
+  reserved: f.bytes.optional(),
   headroom: f.bytes.optional(),
-  priorities: z.array(f.whole(0, 7)).min(1).optional(),
+  quanta: f.whole(1, 65_535).optional(),
+  priorities,
   watchdog: part,
 })
 

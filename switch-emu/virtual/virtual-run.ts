@@ -3,6 +3,7 @@ import { WeirError } from '../../lib/errors.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
+import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { Agenda } from '../../lib/sim/agenda.js'
@@ -64,11 +65,6 @@ export class VirtualRun {
   #t0: Nanos = 0
 
   constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
-    if (scenario.switches.some(sw => sw.pfc !== undefined)) {
-      const what =
-        'this version of the switch has no PFC: leave out `pfc`, or the run would not be what the file says'
-      throw new WeirError('WEIR_BAD_SCENARIO', `${scenario.file}: ${what}`)
-    }
     this.#scenario = scenario
     this.#seed = options.seed ?? scenario.seed
     this.#options = options
@@ -147,6 +143,8 @@ export class VirtualRun {
       cc,
       int,
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
+      priority: DEFAULT_PRIORITY,
+      dscpOfPriority: hostDscps(this.#scenario, name),
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,
@@ -171,7 +169,7 @@ export class VirtualRun {
         bytes: flow.bytes,
         messageBytes: flow.bytes,
         storage: false,
-        connect: { sourcePort: flow.sourcePort, ...(flow.cc && { cc: flow.cc }) },
+        connect: { sourcePort: flow.sourcePort, priority: flow.priority, ...(flow.cc && { cc: flow.cc }) },
         onDone: () => this.#ended++,
       })
       network.kick(host.id)

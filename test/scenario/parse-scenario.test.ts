@@ -50,8 +50,16 @@ watch: {queues: [s1:s2], every: 100us}
         name: 's1',
         id: 1,
         bufferBytes: 4_000_000,
-        ecn: { kminBytes: 100_000, kmaxBytes: 400_000, pmax: 0.2 },
-        pfc: { xoffBytes: 500_000, xonBytes: 400_000, priorities: [3] },
+        ecn: [
+          {
+            kminBytes: 100_000,
+            kmaxBytes: 400_000,
+            pmax: 0.2,
+            at: 'enqueue',
+            priorities: [0, 1, 2, 3, 4, 5, 6, 7],
+          },
+        ],
+        pfc: { priorities: [3], xoffBytes: 500_000, xonBytes: 400_000 },
       },
       { name: 's2', id: 2, bufferBytes: 32_000_000 },
     ],

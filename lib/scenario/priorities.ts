@@ -1,0 +1,64 @@
+/** How a flow's priority, its DSCP and the switches' maps hang together. */
+import type { Problems } from './problems.js'
+import type { Flow, Scenario, Switch, Workload } from './scenario.js'
+
+/** Of flows that name none, and of what hosts say to each other beside them: the lossless class by custom. */
+export const DEFAULT_PRIORITY = 3
+const PRIORITIES = 8
+const DSCPS = 64
+
+/** Priority of every DSCP at a switch: its map, or by default the class selector's number (RFC 2474, section 4.2.2). */
+export function dscpMap(sw: Pick<Switch, 'dscpToTc'>): Record<number, number> {
+  return sw.dscpToTc ?? Object.fromEntries(Array.from({ length: DSCPS }, (_, dscp) => [dscp, dscp >>> 3]))
+}
+
+/**
+ * DSCP by which a host sends each priority: of those that its switch maps to it, the class selector (8 x the priority) if
+ * it is among them, otherwise the lowest. Null: the switch's map leads no DSCP to this priority.
+ */
+export function dscpsOfPriorities(
+  scenario: Pick<Scenario, 'switches' | 'links'>,
+  host: string,
+): (number | null)[] {
+  const map = dscpMap(switchOf(scenario, host) ?? {})
+  return Array.from({ length: PRIORITIES }, (_, priority) => {
+    const leads = (dscp: number) => (map[dscp] ?? 0) === priority
+    if (leads(8 * priority)) return 8 * priority
+    const lowest = Array.from({ length: DSCPS }, (_, dscp) => dscp).find(leads)
+    return lowest ?? null
+  })
+}
+
+/** The same for a NIC, which needs a DSCP even for priorities that no flow has. */
+export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): number[] {
+  return dscpsOfPriorities(scenario, host).map((dscp, priority) => dscp ?? 8 * priority)
+}
+
+/** Reports flows whose priority their host's switch cannot tell. */
+export function checkPriorities(
+  problems: Problems,
+  scenario: Pick<Scenario, 'switches' | 'links'>,
+  traffic: { flows: readonly Flow[]; workloads: readonly Workload[] },
+): void {
+  if (scenario.switches.every(sw => sw.dscpToTc === undefined)) return
+  const known = new Map<string, (number | null)[]>()
+  const look = (host: string, priority: number, flow: string) => {
+    const dscps = known.get(host) ?? dscpsOfPriorities(scenario, host)
+    known.set(host, dscps)
+    if (dscps[priority] !== null) return
+    const path = ['switches', switchOf(scenario, host)!.name, 'dscpToTc']
+    problems.at(path, `no DSCP leads to priority ${priority}, which ${flow} has; map one to it`)
+  }
+  for (const { from, to, priority, name } of traffic.flows) {
+    for (const host of [from, to]) look(host, priority, name)
+  }
+  for (const { hosts, priority, name } of traffic.workloads) {
+    for (const host of hosts) look(host, priority, name)
+  }
+}
+
+function switchOf(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): Switch | undefined {
+  const link = scenario.links.find(({ a, b }) => a.node === host || b.node === host)
+  const peer = link === undefined ? undefined : link.a.node === host ? link.b.node : link.a.node
+  return scenario.switches.find(({ name }) => name === peer)
+}
