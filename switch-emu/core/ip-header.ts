@@ -1,4 +1,7 @@
-/** What a switch reads and changes in an IP header, whatever its version. The frame's `l3` has been found. */
+/**
+ * What a switch reads and changes in an IP header, whatever its version. The frame's `l3` has been found; of a frame that is not IP
+ * (a switch's own answer to ARP) `ecn` and `dscp` are 0.
+ */
 import type { Frame } from '../../lib/frame/frame.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import * as ipv6 from '../../lib/wire/ipv6.js'
@@ -6,17 +9,20 @@ import * as ipv6 from '../../lib/wire/ipv6.js'
 /** The ECN codepoint: ipv4.ECN_NOT_ECT, ECN_ECT0, ECN_ECT1 or ECN_CE. */
 export function ecn(frame: Frame): number {
   const { view, l3 } = frame
+  if (l3 < 0) return 0
   return ipv4.version(view, l3) === 4 ? ipv4.ecn(view, l3) : ipv6.ecn(view, l3)
 }
 
 export function dscp(frame: Frame): number {
   const { view, l3 } = frame
+  if (l3 < 0) return 0
   return ipv4.version(view, l3) === 4 ? ipv4.dscp(view, l3) : ipv6.dscp(view, l3)
 }
 
 /** Sets the DSCP, 0 to 63; the checksum stays right. */
 export function setDscp(frame: Frame, codepoint: number): void {
   const { view, l3 } = frame
+  if (l3 < 0) return
   if (ipv4.version(view, l3) === 4) ipv4.setDscp(view, l3, codepoint)
   else ipv6.setDscp(view, l3, codepoint)
 }

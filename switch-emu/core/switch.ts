@@ -20,6 +20,7 @@ import { PauseAction } from './pause-state.js'
 import { PfcSender } from './pfc-sender.js'
 import { PfcWatchdog, type WatchdogOptions } from './pfc-watchdog.js'
 import { type PortReport, PortReporter } from './port-report.js'
+import type { Responder } from './responder.js'
 import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
 
 /** Source of PFC frames: locally administered; then the switch's id, and the port. */
@@ -38,6 +39,8 @@ export interface SwitchOptions {
   random: () => number
   /** Priorities by DSCP and PCP; everything has priority 0 when absent. */
   classifier?: ClassifierOptions
+  /** Answers what cannot be forwarded; without it that is dropped. */
+  responder?: Responder
   /** Priority flow control; without it every priority is lossy and pauses are not obeyed. */
   pfc?: PfcOptions
   /** Of the lossless queues; without it deadlocks are not noticed. */
@@ -63,6 +66,7 @@ export class Switch implements Node {
   readonly routes = new ForwardingTable()
   readonly #pool: FramePool
   readonly #classifier: Classifier
+  readonly #responder: Responder | null
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #stamper: IntStamper
@@ -88,6 +92,7 @@ export class Switch implements Node {
     this.ports = ports.map((port, index) => this.#makePort(index, port, options))
     this.#pool = options.pool
     this.#classifier = new Classifier(options.classifier)
+    this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
     this.#stamper = new IntStamper(id)
     this.watchdog = options.watchdog === undefined ? null : this.#makeWatchdog(options.watchdog)
@@ -124,7 +129,7 @@ export class Switch implements Node {
     }
     const egress = this.#route(frame)
     if (egress < 0) {
-      this.#drop(frame, port, -egress as DropReason)
+      this.#refuse(now, port, frame, -egress as DropReason)
       return
     }
     const reason = this.#admit(now, port, egress, frame)
@@ -204,6 +209,18 @@ export class Switch implements Node {
       ...(this.watchdog !== null && { watchdog: this.watchdog.report(port) }),
       ...(this.prevention !== null && { movedFrames: this.prevention.movedFrames(port) }),
     }
+  }
+
+  /** A frame that cannot be forwarded goes back as the answer to itself, if there is one, or is dropped. */
+  #refuse(now: Nanos, port: number, frame: Frame, reason: DropReason): void {
+    const bytes = frame.wireLength
+    if (this.#responder?.answer(now, frame, reason) !== true) {
+      this.#drop(frame, port, reason)
+      return
+    }
+    if (reason === DropReason.TTL_EXPIRED) this.ports[port]!.counters.onDropped(reason, bytes)
+    const full = this.#admit(now, port, port, frame)
+    if (full !== DropReason.NONE) this.#drop(frame, port, full)
   }
 
   /** The egress port, or minus the reason why there is none. */
