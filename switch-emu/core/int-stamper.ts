@@ -1,6 +1,9 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as intShim from '../../lib/wire/int-shim.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import { writeL4Checksum } from '../../lib/wire/l4-checksum.js'
+import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
 
 /**
@@ -38,5 +41,15 @@ export class IntStamper {
       txBytes,
       port.queueBytes,
     )
+    if (udp.checksum(view, frame.l4) !== 0) mendChecksum(frame)
   }
+}
+
+/**
+ * The shim is under UDP's checksum, where the sending host's kernel has written one. Over IPv4 the frame goes on
+ * without (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 wants one (RFC 8200, section 8.1).
+ */
+function mendChecksum({ view, l3, l4, length }: Frame): void {
+  if (ipv4.version(view, l3) === 4) udp.setChecksum(view, l4, 0)
+  else writeL4Checksum(view, l3, length)
 }

@@ -4,6 +4,7 @@ import { WeirError } from '../../lib/errors.js'
 import { offer } from '../../lib/scenario/names.js'
 import { daemonSocket, isKept, LAB_MARK, type LabState, namespaceFile } from './lab-state.js'
 import { inNamespacesOf, inNetwork, WITH_OWN_SYS } from './namespaces.js'
+import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 
 /** Entering the mount namespace leaves the folder behind. */
 const IN_FOLDER = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'weir-lab']
@@ -33,7 +34,13 @@ export async function execInLab(state: LabState, node: string, command: readonly
     process.cwd(),
     ...command,
   ]
-  const env = { ...process.env, [LAB_MARK]: state.id, WEIR_LAB: state.name, WEIR_LAB_NODE: node }
+  const env = {
+    ...process.env,
+    [LAB_MARK]: state.id,
+    [LABS_VARIABLE]: labsFolder(),
+    WEIR_LAB: state.name,
+    WEIR_LAB_NODE: node,
+  }
   return await run(words, isHost ? { ...env, WEIR_SOCKET: daemonSocket(state.name, node) } : env)
 }
 

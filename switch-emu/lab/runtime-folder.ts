@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 
-/** `$XDG_RUNTIME_DIR/weir/labs`, else `weir-UID/labs` in the temporary folder. */
+/** Environment variable that names the folder. Within a lab it is set: an ordinary user is root there. */
+export const LABS_VARIABLE = 'WEIR_LABS'
+
+/** `$WEIR_LABS`, else `$XDG_RUNTIME_DIR/weir/labs`, else `weir-UID/labs` in the temporary folder. */
 export function labsFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env[LABS_VARIABLE]) return env[LABS_VARIABLE]
   if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'labs')
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'labs')
 }
@@ -18,7 +22,7 @@ export function prepareLabsFolder(folder: string = labsFolder()): string {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (cause) {
-    const text = `cannot make ${folder} for labs: ${(cause as Error).message}; name another place with XDG_RUNTIME_DIR`
+    const text = `cannot make ${folder} for labs: ${(cause as Error).message}; name another place with WEIR_LABS`
     throw new WeirError('WEIR_NO_FILE', text, { cause })
   }
   for (const one of [dirname(folder), folder]) checkOwner(one)
@@ -32,6 +36,6 @@ function checkOwner(folder: string): void {
   const why = mine ? 'others may write to it' : 'it is not a folder of this user'
   throw new WeirError(
     'WEIR_BAD_STATE',
-    `${folder} cannot hold labs: ${why}; remove it (chmod go-w mends the second), or name another place with XDG_RUNTIME_DIR`,
+    `${folder} cannot hold labs: ${why}; remove it (chmod go-w mends the second), or name another place with WEIR_LABS`,
   )
 }

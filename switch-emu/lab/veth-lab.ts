@@ -14,6 +14,7 @@ import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile
 import { choosePrivilege, inNewNamespaces, refusal } from './namespaces.js'
 import { planHosts } from './network-plan.js'
 import { runCommand } from './run-command.js'
+import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 import { takeDown } from './take-down.js'
 
 export interface VethLabOptions extends LabOptions {
@@ -59,7 +60,8 @@ export class VethLab implements Lab {
       this.#fail = reject
     })
     this.failed.catch(() => {})
-    const within = ['env', `${LAB_MARK}=${state.id}`, ...inNewNamespaces(state.privilege)]
+    const settings = [`${LAB_MARK}=${state.id}`, `${LABS_VARIABLE}=${labsFolder()}`]
+    const within = ['env', ...settings, ...inNewNamespaces(state.privilege)]
     const onExit = (error: WeirError) => this.#fail(error)
     this.#keeper = new Child('the keeper', ['internal', 'lab-keeper'], true, onExit, within)
     this.#client = new SwitchClient(this.#keeper)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
+import * as udp from '../../lib/wire/udp.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, seeded, starSwitch } from './helpers.js'
 
@@ -114,5 +115,19 @@ t.test('a reverse frame reports the egress of the port that it came in by', asyn
     [1, 1, 10e9, 500, 2000, 4000],
   )
   drain(node, Number.MAX_SAFE_INTEGER, give)
+  t.equal(pool.inUse, 0)
+})
+
+t.test("a checksum that a host's kernel wrote is not left to contradict the stamp", async t => {
+  const { node, pool } = starSwitch({ ports: [{ rateBps: 1e9 }, { rateBps: 1e9 }] })
+  const int = { format: intShim.FORMAT_WIDE, slots: 1 }
+  const frame = buildFrame(pool, { from: HOST(0), to: HOST(1), int })
+  udp.setChecksum(frame.view, frame.l4, 0x1234)
+  node.onFrame(0, 0, frame)
+  drain(node, Number.MAX_SAFE_INTEGER, sent => {
+    t.equal(intShim.hopCount(sent.view, sent.shim), 1)
+    t.equal(udp.checksum(sent.view, sent.l4), 0, 'none (RFC 768)')
+    pool.give(sent)
+  })
   t.equal(pool.inUse, 0)
 })
