@@ -6,6 +6,7 @@ import { Network } from '../lib/sim/network.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/address.js'
 import { Graph } from './core/graph.js'
+import type { Responder } from './core/responder.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
 import type { PortCaptures } from './port-captures.js'
@@ -20,6 +21,8 @@ export interface FabricOptions {
   startNs?: Nanos
   /** Of every switch port. Default: nothing is captured. */
   captures?: PortCaptures
+  /** What a switch answers by itself. Default: nothing. */
+  responder?: (switchId: number) => Responder
   /** The nodes that stand for hosts keep the delay of their links themselves, both ways. Default false. */
   hostsKeepDelays?: boolean
 }
@@ -51,6 +54,7 @@ export class Fabric {
           ...switchOptions(scenario, sw, portLinks(scenario, sw.name)),
           pool: options.pool,
           random: options.random,
+          responder: options.responder?.(sw.id),
         }),
     )
     this.#staticRoutes = route(scenario, this.switches)

@@ -5,10 +5,13 @@ import type { PortResult, Series } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { Random } from '../../lib/sim/random.js'
 import type { Nanos } from '../../lib/time/nanos.js'
+import type { Responder } from '../core/responder.js'
+import { Classifier } from '../core/classifier.js'
 import { Fabric, linksOf, type NodeLink } from '../fabric.js'
 import type { PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
+import { classifierOptions } from '../switch-options.js'
 import { Attachment } from './attachment.js'
 
 export interface RealTimeFabricOptions {
@@ -19,6 +22,11 @@ export interface RealTimeFabricOptions {
   startNs: Nanos
   /** Of every switch port; the caller closes them. Default: nothing is captured. */
   captures?: PortCaptures
+  /**
+   * What the switches answer by themselves, by the number of the switch, for hosts with ordinary IP stacks. Default:
+   * nothing.
+   */
+  responder?: (switchId: number) => Responder
   /** Takes a frame that has arrived at the host of that link, and owns it. */
   deliver: (link: number, frame: Frame) => void
 }
@@ -60,7 +68,7 @@ export class RealTimeFabric {
 
   /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT when the hosts' links are not one for each. */
   constructor(options: RealTimeFabricOptions) {
-    const { scenario, pool, hosts, startNs, captures } = options
+    const { scenario, pool, hosts, startNs, captures, responder } = options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
     this.#fabric = new Fabric(scenario, {
@@ -68,6 +76,7 @@ export class RealTimeFabric {
       random: () => random.next(),
       startNs,
       captures,
+      responder,
       hostsKeepDelays: true,
     })
     this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))
@@ -75,7 +84,8 @@ export class RealTimeFabric {
     for (const [link, host] of hosts.entries()) {
       const { rateBps, delayNs } = hostLink(scenario, host)
       const deliver = (frame: Frame) => options.deliver(link, frame)
-      const attachment = new Attachment({ pool, rateBps, delayNs, deliver })
+      const classifier = pausingClassifier(scenario, host)
+      const attachment = new Attachment({ pool, rateBps, delayNs, deliver, classifier })
       this.#attachments.push(attachment)
       this.#ids.push(this.#fabric.attach(host, attachment))
     }
@@ -164,6 +174,12 @@ export class RealTimeFabric {
       this.#fabric.network.kick(this.#ids[link]!)
     }
   }
+}
+
+/** How the switch of a host tells priorities; undefined if it pauses nobody. */
+function pausingClassifier(scenario: Scenario, host: string): Classifier | undefined {
+  const sw = scenario.switches.find(({ name }) => name === hostLink(scenario, host).peer.node)
+  return sw?.pfc === undefined ? undefined : new Classifier(classifierOptions(sw))
 }
 
 /** The one link of a host. */

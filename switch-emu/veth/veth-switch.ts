@@ -4,8 +4,12 @@ import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
 import { FdWaiter } from '../../lib/io/linux/fd-waiter.js'
 import { interfaceMtuOf } from '../../lib/io/linux/packet-socket.js'
 import { PacketPort } from '../../lib/io/packet-port.js'
+import { macOf } from '../../lib/nic/config.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/address.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
+import { HostTable, Responder } from '../core/responder.js'
 import { PortCaptures } from '../port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { VethStart } from './veth-messages.js'
@@ -44,6 +48,7 @@ export class VethSwitch {
   constructor(options: VethSwitchOptions) {
     const { scenario, links } = options
     this.#busyPoll = options.busyPoll ?? false
+    const hosts = hostTable(scenario)
     const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
     this.#pool = new FramePool(POOL_FRAMES, slotBytesFor(mtu))
     this.#captures =
@@ -58,6 +63,7 @@ export class VethSwitch {
         pool: this.#pool,
         hosts: links.map(({ host }) => host),
         startNs: monotonicNs(),
+        responder: id => new Responder(hosts, id),
         deliver: (link, frame) => this.#deliver(link, frame),
         ...(this.#captures === null ? {} : { captures: this.#captures }),
       })
@@ -139,6 +145,16 @@ export class VethSwitch {
   #flush(): void {
     for (const port of this.#ports) port.flush()
   }
+}
+
+/** Every host answers to the MAC address that a Weir NIC takes for its address: labs give it to the interface. */
+function hostTable(scenario: Scenario): HostTable {
+  const table = new HostTable()
+  for (const host of scenario.hosts) {
+    const address = HostAddress.parse(host.address)
+    table.add(address, macOf(address))
+  }
+  return table
 }
 
 /** Room for a whole frame with a VLAN tag, in multiples of 64 bytes. */
