@@ -9,6 +9,7 @@ export function internalCommand(): Command {
     .description('processes that other commands start')
     .addCommand(switchCommand('switch', 'the switches of an overlay lab', runOverlaySwitchProcess))
     .addCommand(switchCommand('veth-switch', 'the switches of a veth lab', runVethSwitchProcess))
+    .addCommand(new Command('lab-keeper').description('holds the namespaces of a lab').action(runKeeper))
 }
 
 function switchCommand(name: string, what: string, run: (folder: string) => Promise<void>): Command {
