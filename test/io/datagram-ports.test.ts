@@ -7,6 +7,7 @@ import { DgramPort, type DgramPortOptions } from '../../lib/io/dgram-port.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import type { Port } from '../../lib/io/port.js'
+import { RawPort, rawFault } from '../../lib/io/raw-port.js'
 import { internetSum, nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
 
 const A = '127.0.0.1'
@@ -18,13 +19,19 @@ type Test = typeof import('tap').t
 const PORTS: Record<string, Open> = {
   dgram: options => DgramPort.open(options),
   batch: async options => new BatchPort({ address: A, ...options }),
+  raw: options => RawPort.open({ address: A, ...options }),
 }
 
 function everyPort(what: string, run: (t: Test, open: Open) => Promise<void>): void {
   for (const [name, open] of Object.entries(PORTS)) {
-    const skip = name === 'batch' && libcFault()
+    const skip = (name === 'batch' && libcFault()) || (name === 'raw' && rawFault())
     t.test(`${name}: ${what}`, skip ? { skip } : {}, t => run(t as Test, open))
   }
+}
+
+/** Of frames that say 4791 themselves. */
+function sourcePortOf(port: Port): number {
+  return port.fixedSourcePort || 4791
 }
 
 function poolOf(capacity: number): FramePool {
@@ -61,7 +68,7 @@ everyPort('a frame arrives as a whole frame with its own addresses, ports and by
   t.equal(frame.view.getUint8(23), 17)
   t.equal(internetSum(frame.bytes.subarray(14, 34)), 0xffff, 'header checksum (RFC 1071)')
   t.same([...frame.bytes.subarray(26, 34)], [127, 0, 0, 1, 127, 0, 0, 2], 'addresses')
-  t.equal(frame.view.getUint16(34), a.fixedSourcePort, 'source port')
+  t.equal(frame.view.getUint16(34), sourcePortOf(a), 'source port')
   t.equal(frame.view.getUint16(36), 4791, 'destination port')
   t.equal(frame.view.getUint16(38), 8 + 4096, 'UDP length')
   t.equal(frame.view.getUint16(40), 0, 'UDP checksum not used')
@@ -74,7 +81,7 @@ everyPort('a frame arrives as a whole frame with its own addresses, ports and by
 
 everyPort('a frame to the INT port arrives by the INT port, from the one source port', async (t, open) => {
   const { a, b, poolA, poolB } = await pair(open)
-  t.ok(a.fixedSourcePort >= 0xc000, 'where source ports of RoCEv2 lie')
+  if (a.fixedSourcePort !== 0) t.ok(a.fixedSourcePort >= 0xc000, 'where source ports of RoCEv2 lie')
   t.equal(a.fixedSourcePort, b.fixedSourcePort, 'hosts with equal ports have one, for symmetric hashes')
   const payload = Uint8Array.of(1, 2, 3, 4)
   a.transmit(
@@ -82,7 +89,7 @@ everyPort('a frame to the INT port arrives by the INT port, from the one source 
   )
   a.flush()
   const frame = await nextFrame(b)
-  t.equal(frame.view.getUint16(34), a.fixedSourcePort)
+  t.equal(frame.view.getUint16(34), sourcePortOf(a))
   t.equal(frame.view.getUint16(36), 4792)
   poolB.give(frame)
   await Promise.all([a.close(), b.close()])
@@ -106,7 +113,7 @@ everyPort('what the kernel sees is the datagram alone: from BTH or shim on', asy
   port.flush()
   const [bytes, from] = await message
   t.same([...bytes], [9, 8, 7])
-  t.match(from, { address: B, port: port.fixedSourcePort })
+  t.match(from, { address: B, port: sourcePortOf(port) })
   await port.close()
   plain.close()
 })
@@ -206,4 +213,34 @@ everyPort('the kernel holds what the budget says, in datagrams of 4 KiB', async 
   t.equal(b.counters.rxFrames + b.counters.dropped, count)
   plain.close()
   await Promise.all([a.close(), b.close()])
+})
+
+t.test('raw sockets do not show IPv6 headers: refused with a way out', async t => {
+  await t.rejects(RawPort.open({ pool: poolOf(2), address: '::1' }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /choose --io/,
+  })
+})
+
+t.test('a raw socket sets and shows TOS, and keeps the port from everybody else', async t => {
+  const fault = rawFault()
+  if (fault !== null) {
+    t.comment(`skipped: ${fault}`)
+    return
+  }
+  const { a, b, poolA, poolB, ports } = await pair(PORTS.raw!)
+  for (const tos of [0x02, 0x03, 0x6a]) {
+    const fields = { source: A, destination: B, sourcePort: 50_000, destinationPort: 4792 }
+    const frame = udpFrame4(poolA, { ...fields, payload: Uint8Array.of(tos) })
+    frame.view.setUint8(15, tos)
+    a.transmit(frame)
+    const seen = await nextFrame(b)
+    t.equal(seen.view.getUint8(15), tos)
+    t.equal(seen.view.getUint16(34), 50_000, 'any source port')
+    t.equal(seen.view.getUint16(18), 0, 'ID 0, since DF is set')
+    poolB.give(seen)
+  }
+  await t.rejects(PORTS.dgram!({ pool: poolA, address: B, ...ports }), { message: /EADDRINUSE/ })
+  await Promise.all([a.close(), b.close()])
+  t.equal(poolA.inUse + poolB.inUse, 0)
 })

@@ -1,0 +1,270 @@
+import { createRequire } from 'node:module'
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import type { FramePool } from '../frame/frame-pool.js'
+import { HostAddress } from '../wire/address.js'
+import * as ethernet from '../wire/ethernet.js'
+import * as ipv4 from '../wire/ipv4.js'
+import * as udp from '../wire/udp.js'
+import { AddressCache } from './address-cache.js'
+import { DatagramSocket, IN_FLIGHT_MAX } from './datagram-socket.js'
+import { FrameRing } from './frame-ring.js'
+import { interfaceMtu } from './interface.js'
+import { type DropReason, type Port, PortCounters } from './port.js'
+
+export interface RawPortOptions {
+  pool: FramePool
+  /** This host's address: literal IPv4, and one of its own. */
+  address: string
+  /** The ports to hold, and to send to. Frames say 4791 and 4792 whatever these are. */
+  rocePort?: number
+  intPort?: number
+  /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
+  mtu?: number
+  /** Received frames that wait for `receive`; a power of two. Default 1024. */
+  ringFrames?: number
+  /** Frames handed to the socket that it has not taken. Default 256. */
+  maxInFlight?: number
+}
+
+/** What the package raw-socket offers, as far as it is used. It has no types of its own. */
+interface RawSocket {
+  on(event: 'message', listener: (packet: Buffer, source: string) => void): void
+  on(event: 'error', listener: (error: Error) => void): void
+  on(event: 'close', listener: () => void): void
+  send(
+    packet: Buffer,
+    offset: number,
+    length: number,
+    address: string,
+    done: (error: Error | null) => void,
+  ): void
+  setOption(level: number, option: number, value: number): void
+  close(): void
+}
+
+const PROTOCOL_UDP = 17
+const IPPROTO_IP = 0
+const IP_HDRINCL = process.platform === 'linux' ? 3 : 2
+const SOL_SOCKET = process.platform === 'linux' ? 1 : 0xffff
+const SO_RCVBUF = process.platform === 'linux' ? 8 : 0x1002
+const SO_SNDBUF = process.platform === 'linux' ? 7 : 0x1001
+const BUFFER_BYTES = 4 << 20
+/** Kernel memory per byte of payload that waits, for 4 KiB datagrams (see DatagramSocket). */
+const KERNEL_OVERHEAD = 2.25
+/** The least that the kernel gives: what the sockets that hold the ports receive is not wanted. */
+const GUARD_BUFFER_BYTES = 65_536
+const L3 = ethernet.BYTES
+const MAC_HERE = 0x0200_0000_0001
+const MAC_THERE = 0x0200_0000_0002
+
+/**
+ * Whole IPv4 packets by a raw socket: sees and sets TOS, so ECN and DSCP work, sees the IP identification, and sends from the
+ * source port that the frame says. Portable to where the package raw-socket compiles; needs CAP_NET_RAW. Two plain
+ * sockets hold the ports, or the kernel would answer that nobody is there.
+ */
+export class RawPort implements Port {
+  readonly mtu: number
+  readonly fixedSourcePort = 0
+  readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
+  readonly counters = new PortCounters()
+  readonly waiter = null
+  readonly #pool: FramePool
+  readonly #ring: FrameRing
+  readonly #local: number
+  readonly #rocePort: number
+  readonly #intPort: number
+  readonly #maxInFlight: number
+  readonly #addresses = new AddressCache()
+  readonly #socket: RawSocket
+  #guards: DatagramSocket[] = []
+  #inFlight = 0
+  #blocked = false
+  #closed = false
+  #readable = () => {}
+  #writable = () => {}
+
+  /**
+   * Throws WEIR_UNSUPPORTED without the package or the right to use raw sockets, WEIR_BAD_ARGUMENT for an IPv6 address,
+   * or when an address or port cannot be bound.
+   */
+  static async open(options: RawPortOptions): Promise<RawPort> {
+    if (HostAddress.parse(options.address).family === 6) {
+      const hint = 'choose --io batch or dgram'
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `raw sockets show no header of IPv6 (${options.address}): ${hint}`,
+      )
+    }
+    const port = new RawPort(options, openRaw())
+    try {
+      for (const number of [port.#rocePort, port.#intPort])
+        port.#guards.push(await port.#hold(options, number))
+    } catch (error) {
+      await port.close()
+      throw error
+    }
+    return port
+  }
+
+  private constructor(options: RawPortOptions, socket: RawSocket) {
+    this.#pool = options.pool
+    this.#ring = new FrameRing(options.ringFrames ?? 1024)
+    this.#local = HostAddress.parse(options.address).ipv4
+    this.#rocePort = options.rocePort ?? udp.PORT_ROCE
+    this.#intPort = options.intPort ?? udp.PORT_INT
+    this.#maxInFlight = options.maxInFlight ?? IN_FLIGHT_MAX
+    this.mtu = options.mtu ?? interfaceMtu(options.address)
+    this.#socket = socket
+    socket.on('message', packet => this.#onPacket(packet))
+    socket.on('error', () => this.counters.rxErrors++)
+  }
+
+  receive(): Frame | null {
+    return this.#ring.shift()
+  }
+
+  canTransmit(): boolean {
+    if (this.#inFlight < this.#maxInFlight) return true
+    this.#blocked = true
+    return false
+  }
+
+  transmit(frame: Frame): void {
+    const fault = this.#faultOf(frame)
+    if (fault !== null) {
+      this.counters.drops[fault]++
+      this.#pool.give(frame)
+      return
+    }
+    const { view, l3, l4, bytes, length } = frame
+    const toInt = udp.destinationPort(view, l4) === udp.PORT_INT
+    udp.setDestinationPort(view, l4, toInt ? this.#intPort : this.#rocePort)
+    const address = this.#addresses.text4(ipv4.destination(view, l3))
+    this.#inFlight++
+    this.#socket.send(bytes, l3, length - l3, address, error => this.#onSent(frame, error))
+  }
+
+  /** Every frame has been handed over at once. */
+  flush(): void {}
+
+  onReadable(callback: () => void): void {
+    this.#readable = callback
+  }
+
+  onWritable(callback: () => void): void {
+    this.#writable = callback
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    while (this.#inFlight > 0) await new Promise(resolve => setImmediate(resolve))
+    this.#closed = true
+    await new Promise<void>(resolve => {
+      this.#socket.on('close', resolve)
+      this.#socket.close()
+    })
+    await Promise.all(this.#guards.map(guard => guard.close()))
+    for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
+  }
+
+  #hold({ address, pool }: RawPortOptions, port: number): Promise<DatagramSocket> {
+    return DatagramSocket.open({
+      pool,
+      counters: new PortCounters(),
+      address,
+      port,
+      socketBufferBytes: GUARD_BUFFER_BYTES,
+      onDatagram: () => {},
+    })
+  }
+
+  /** Every UDP packet of this machine comes by: most are not for this port. */
+  #onPacket(packet: Buffer): void {
+    const { drops } = this.counters
+    const headerBytes = packet.length < ipv4.BYTES ? 0 : (packet[0]! & 15) * 4
+    if (headerBytes < ipv4.BYTES || packet.length < headerBytes + udp.BYTES) return
+    if (packet.readUInt32BE(16) !== this.#local) return
+    const to = packet.readUInt16BE(headerBytes + 2)
+    if (to !== this.#rocePort && to !== this.#intPort) return
+    if (this.#ring.full) drops.ringFull++
+    else if (L3 + packet.length > this.#pool.slotBytes) drops.tooLong++
+    else {
+      const frame = this.#pool.take()
+      if (frame === null) drops.poolEmpty++
+      else this.#keep(frame, packet, headerBytes, to === this.#intPort ? udp.PORT_INT : udp.PORT_ROCE)
+    }
+  }
+
+  #keep(frame: Frame, packet: Buffer, headerBytes: number, port: number): void {
+    ethernet.write(frame.view, 0, MAC_HERE, MAC_THERE, ethernet.TYPE_IPV4)
+    frame.bytes.set(packet, L3)
+    frame.length = frame.wireLength = L3 + packet.length
+    udp.setDestinationPort(frame.view, L3 + headerBytes, port)
+    // Some kernels show the length without the header, in the machine's byte order: what came is what counts.
+    ipv4.setTotalLength(frame.view, L3, packet.length)
+    ipv4.updateChecksum(frame.view, L3)
+    this.counters.rxFrames++
+    this.counters.rxBytes += frame.length
+    const wasEmpty = this.#ring.size === 0
+    this.#ring.push(frame)
+    if (wasEmpty) this.#readable()
+  }
+
+  #onSent(frame: Frame, error: Error | null): void {
+    this.#inFlight--
+    if (error === null) {
+      this.counters.txFrames++
+      this.counters.txBytes += frame.length
+    } else this.counters.drops.txError++
+    this.#pool.give(frame)
+    if (this.#blocked && this.#inFlight <= this.#maxInFlight >> 1) {
+      this.#blocked = false
+      this.#writable()
+    }
+  }
+
+  #faultOf(frame: Frame): DropReason | null {
+    if (this.#closed) return 'closed'
+    if (this.#inFlight >= this.#maxInFlight) return 'txFull'
+    const { l3, l4, view } = frame
+    if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'
+    if (ipv4.version(view, l3) !== 4) return 'malformed'
+    const port = udp.destinationPort(view, l4)
+    if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return 'malformed'
+    return frame.length - l3 > this.mtu ? 'tooLong' : null
+  }
+}
+
+/** Why there are no raw sockets here, or null if there are. */
+export function rawFault(): string | null {
+  try {
+    openRaw().close()
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+function openRaw(): RawSocket {
+  const unsupported = (why: string) => new WeirError('WEIR_UNSUPPORTED', `raw sockets: ${why}`)
+  let raw: { createSocket(options: { protocol: number; bufferSize: number }): RawSocket }
+  try {
+    raw = createRequire(import.meta.url)('raw-socket')
+  } catch {
+    throw unsupported(
+      'the optional package raw-socket is not there; it needs a C++ compiler when it is installed',
+    )
+  }
+  try {
+    const socket = raw.createSocket({ protocol: PROTOCOL_UDP, bufferSize: 65_535 })
+    socket.setOption(IPPROTO_IP, IP_HDRINCL, 1)
+    socket.setOption(SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES)
+    socket.setOption(SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES)
+    return socket
+  } catch (cause) {
+    throw unsupported(
+      `${(cause as Error).message}; run as root, or give node CAP_NET_RAW, or choose --io dgram`,
+    )
+  }
+}
