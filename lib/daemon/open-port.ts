@@ -2,7 +2,7 @@
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { DgramPort } from '../io/dgram-port.js'
-import { HostPacketPort } from '../io/host-packet-port.js'
+import { HostPacketPort, interfaceUp } from '../io/host-packet-port.js'
 import { Neighbours } from '../io/neighbours.js'
 import type { Port } from '../io/port.js'
 import { VxlanPort } from '../io/vxlan-port.js'
@@ -61,11 +61,12 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
 }
 
 /** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */
-function openPacketPort(options: OpenPortOptions): OpenedPort {
+async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
   if (options.port !== udp.PORT_ROCE) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `io "packet": the UDP port is 4791, not ${options.port}`)
   }
   const address = HostAddress.parse(options.address)
+  await interfaceUp(address, options.interface)
   const port = HostPacketPort.open({ pool: options.pool, address, interface: options.interface })
   const neighbours = new Neighbours(port.interface)
   return {

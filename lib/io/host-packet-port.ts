@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { HostAddress } from '../wire/address.js'
@@ -7,6 +8,9 @@ import * as udp from '../wire/udp.js'
 import { roceFilter } from './linux/roce-filter.js'
 import { UdpGuard } from './linux/udp-guard.js'
 import { PacketPort } from './packet-port.js'
+
+const UP_TRIES = 40
+const UP_RETRY_MS = 50
 
 export interface HostPacketPortOptions {
   pool: FramePool
@@ -35,7 +39,9 @@ export class HostPacketPort extends PacketPort {
    * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is taken, and what PacketPort throws.
    */
   static open(options: HostPacketPortOptions): HostPacketPort {
-    const { name, mac } = findInterface(options.address, options.interface)
+    const found = findInterface(options.address, options.interface)
+    if (found === null) throw notFound(options.address, options.interface)
+    const { name, mac } = found
     const guards: UdpGuard[] = []
     try {
       for (const port of [udp.PORT_ROCE, udp.PORT_INT]) guards.push(new UdpGuard(options.address, port))
@@ -65,18 +71,30 @@ export class HostPacketPort extends PacketPort {
   }
 }
 
+/**
+ * Resolves when an interface with that address is up, or after 2 s: one that has just been plugged in is not at once.
+ */
+export async function interfaceUp(address: HostAddress, name?: string): Promise<void> {
+  for (let left = UP_TRIES; left > 0 && findInterface(address, name) === null; left--)
+    await sleep(UP_RETRY_MS)
+}
+
 /** The interface that has the address, which must be the one that was named, if one was. */
-function findInterface(address: HostAddress, wanted?: string): { name: string; mac: MacAddress } {
+function findInterface(address: HostAddress, wanted?: string): { name: string; mac: MacAddress } | null {
   const text = address.toString()
+  // Those that are up, with their link running.
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     if (wanted !== undefined && name !== wanted) continue
     const found = addresses?.find(entry => entry.address === text)
     if (found !== undefined) return { name, mac: parseMac(found.mac) }
   }
-  const where = wanted === undefined ? 'no interface' : `interface ${wanted}`
-  const what = wanted === undefined ? 'has' : 'is not up, or has not'
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `packet port: ${where} ${what} the address ${text}; "ip address" lists what is there`,
-  )
+  return null
+}
+
+function notFound(address: HostAddress, wanted?: string): WeirError {
+  const what =
+    wanted === undefined
+      ? `no interface that is up has the address ${address}`
+      : `interface ${wanted} is not there, or is down, or has not the address ${address}`
+  return new WeirError('WEIR_BAD_ARGUMENT', `packet port: ${what}; "ip address" lists what there is`)
 }
