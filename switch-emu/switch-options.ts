@@ -1,8 +1,10 @@
 import { headroomByPort, longestFrameBytes } from '../lib/scenario/headroom.js'
 import { dscpMap } from '../lib/scenario/priorities.js'
 import type { EcnSettings, Scenario, Switch } from '../lib/scenario/scenario.js'
+import type { ClassifierOptions } from './core/classifier.js'
 import type { SwitchOptions } from './core/switch.js'
 import type { EcnOptions } from './core/wred.js'
+import { deadlockOptions } from './deadlock-options.js'
 
 /** A link as the port at one end of it sees it. */
 interface PortLink {
@@ -12,11 +14,11 @@ interface PortLink {
 
 /** What a scenario says of one switch, as the switch wants it. @param links of the switch, by port */
 export function switchOptions(
-  scenario: Pick<Scenario, 'transport' | 'int'>,
+  scenario: Pick<Scenario, 'transport' | 'int' | 'deadlockPrevention'>,
   sw: Switch,
   links: readonly PortLink[],
 ): Omit<SwitchOptions, 'pool' | 'random'> {
-  const { id, name, bufferBytes, queueBytesMax, weights, pcpToTc: pcp, pfc } = sw
+  const { id, name, bufferBytes, queueBytesMax, weights, pfc } = sw
   const ecn = sw.ecn?.map(ecnOptions)
   return {
     id,
@@ -28,7 +30,8 @@ export function switchOptions(
       ...(ecn && { ecn }),
       ...(weights && { weights }),
     })),
-    classifier: { dscp: dscpMap(sw), ...(pcp && { pcp }) },
+    ...deadlockOptions(scenario, sw),
+    classifier: classifierOptions(sw),
     ...(pfc && {
       pfc: {
         priorities: pfc.priorities,
@@ -42,6 +45,11 @@ export function switchOptions(
       },
     }),
   }
+}
+
+/** How a switch tells priorities. */
+export function classifierOptions(sw: Pick<Switch, 'dscpToTc' | 'pcpToTc'>): ClassifierOptions {
+  return { dscp: dscpMap(sw), ...(sw.pcpToTc && { pcp: sw.pcpToTc }) }
 }
 
 function ecnOptions({ kminBytes, kmaxBytes, pmax, at, priorities }: EcnSettings): EcnOptions {

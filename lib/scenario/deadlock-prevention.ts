@@ -3,12 +3,14 @@ import { z } from 'zod'
 import * as f from './fields.js'
 import { show } from './fields.js'
 import { resolvePorts } from './ports.js'
+import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
-import type { DeadlockPreventionSettings, PortGroup } from './scenario.js'
+import type { DeadlockPreventionSettings, PortGroup, Switch } from './scenario.js'
 import { checkShape } from './schema.js'
 import type { Hop, Topology } from './topology.js'
 
 const GROUPS_MAX = 31
+const DSCPS = 64
 
 const preventionSchema = z.object({
   groups: z.unknown(),
@@ -25,17 +27,35 @@ export function resolveDeadlockPrevention(
   problems: Problems,
   value: unknown,
   topology: Topology | null,
-  switchNames: readonly string[],
+  switches: readonly Switch[],
 ): DeadlockPreventionSettings | undefined {
   if (value === undefined) return undefined
   const path = ['deadlockPrevention']
   const shape = checkShape(problems, path, preventionSchema, value, 'deadlockPrevention')
   if (shape === null) return undefined
-  const groups = resolveGroups(problems, [...path, 'groups'], shape.groups, topology, switchNames)
-  const { from = DEFAULT_FROM, to, dscp } = shape
+  const names = switches.map(({ name }) => name)
+  const ports = resolveGroups(problems, [...path, 'groups'], shape.groups, topology, names)
+  const { from = DEFAULT_FROM, to } = shape
   if (to === undefined) return undefined
   if (to === from) problems.at([...path, 'to'], `packets of priority ${from} must move to another one`)
-  return { groups, from, to, ...(dscp !== undefined && { dscp }) }
+  const groups = ports.map(group => {
+    const sw = switches.find(({ name }) => name === group.switch)!
+    return { ...group, dscp: resolveDscp(problems, path, sw, to, shape.dscp) }
+  })
+  return { groups, from, to }
+}
+
+/** The DSCP that packets get at one switch, which must lead to their new priority there. */
+function resolveDscp(problems: Problems, path: Path, sw: Switch, to: number, given?: number): number {
+  const map = dscpMap(sw)
+  const leads = (dscp: number) => (map[dscp] ?? 0) === to
+  const dscp = [given ?? 8 * to, ...(given === undefined ? Array(DSCPS).keys() : [])].find(leads)
+  if (dscp !== undefined) return dscp
+  if (given === undefined)
+    problems.at([...path, 'to'], `${sw.name} maps no DSCP to priority ${to}; map one to it`)
+  else
+    problems.at([...path, 'dscp'], `${sw.name} maps DSCP ${given} to priority ${map[given] ?? 0}, not ${to}`)
+  return 0
 }
 
 function resolveGroups(
@@ -44,7 +64,7 @@ function resolveGroups(
   value: unknown,
   topology: Topology | null,
   switchNames: readonly string[],
-): PortGroup[] {
+): Omit<PortGroup, 'dscp'>[] {
   if (!Array.isArray(value) || value.length === 0 || !value.every(Array.isArray)) {
     problems.at(
       path,
@@ -53,7 +73,7 @@ function resolveGroups(
     return []
   }
   if (topology === null) return []
-  const groups: PortGroup[] = []
+  const groups: Omit<PortGroup, 'dscp'>[] = []
   for (const [g, items] of (value as unknown[][]).entries()) {
     const hops = items.flatMap((item, i) =>
       resolvePorts(problems, [...path, g, i], item, topology, switchNames, 'a port of a group'),
@@ -68,7 +88,7 @@ function resolveGroups(
 }
 
 /** What goes in and out by ports of one group is seen by one switch. */
-function oneSwitch(problems: Problems, path: Path, hops: readonly Hop[]): PortGroup | null {
+function oneSwitch(problems: Problems, path: Path, hops: readonly Hop[]): Omit<PortGroup, 'dscp'> | null {
   const [first] = hops
   if (first === undefined) {
     problems.at(path, 'a group has at least one port')

@@ -98,18 +98,29 @@ t.test('deadlock prevention', async t => {
     parseScenario(`${NET}deadlockPrevention: ${text}`, 'x.yaml').deadlockPrevention
   t.same(prevention('{groups: [[s1:s2, s1:h1], [s2:s1#1]], to: 4}'), {
     groups: [
-      { switch: 's1', ports: [2, 3, 0] },
-      { switch: 's2', ports: [1] },
+      { switch: 's1', ports: [2, 3, 0], dscp: 32 },
+      { switch: 's2', ports: [1], dscp: 32 },
     ],
     from: 3,
     to: 4,
   })
   t.same(prevention('{groups: [[s1:s2]], from: 5, to: 0, dscp: 1}'), {
-    groups: [{ switch: 's1', ports: [2, 3] }],
+    groups: [{ switch: 's1', ports: [2, 3], dscp: 1 }],
     from: 5,
     to: 0,
-    dscp: 1,
   })
+  const mapped = NET.replace('s1: {}', 's1: {dscpToTc: {40: 3, 41: 4, 42: 4}}')
+  t.same(
+    parseScenario(`${mapped}deadlockPrevention: {groups: [[s1:s2]], to: 4}`, 'x.yaml').deadlockPrevention,
+    {
+      groups: [{ switch: 's1', ports: [2, 3], dscp: 41 }],
+      from: 3,
+      to: 4,
+    },
+  )
+  checkProblems(t, mapped, [
+    ['deadlockPrevention: {groups: [[s1:s2]], to: ¦5}', ['s1 maps no DSCP to priority 5']],
+  ])
   checkProblems(t, NET, [
     ['deadlockPrevention: ¦true', ['is a mapping with the keys groups, from, to, dscp']],
     ['deadlockPrevention: ¦{groups: [[s1:s2]]}', ['to is missing']],
@@ -119,5 +130,6 @@ t.test('deadlock prevention', async t => {
     ['deadlockPrevention: {groups: ¦[], to: 4}', ['a list of lists of ports']],
     ['deadlockPrevention: {groups: [¦[]], to: 4}', ['at least one port']],
     ['deadlockPrevention: {groups: [¦[s1:s2, s2:s1]], to: 4}', ['s1 and s2 need groups of their own']],
+    ['deadlockPrevention: {groups: [[s1:s2]], to: 4, dscp: ¦31}', ['s1 maps DSCP 31 to priority 3, not 4']],
   ])
 })

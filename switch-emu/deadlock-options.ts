@@ -1,0 +1,17 @@
+import type { Scenario, Switch as SwitchSettings } from '../lib/scenario/scenario.js'
+import type { SwitchOptions } from './core/switch.js'
+
+/** What a switch of the scenario does against PFC deadlocks: detection, and prevention by its port groups. */
+export function deadlockOptions(
+  scenario: Pick<Scenario, 'deadlockPrevention'>,
+  { name, pfc }: SwitchSettings,
+): Pick<SwitchOptions, 'watchdog' | 'deadlockPrevention'> {
+  const { groups = [], from = 0, to = 0 } = scenario.deadlockPrevention ?? {}
+  const own = groups.filter(group => group.switch === name)
+  return {
+    ...(pfc?.watchdog && { watchdog: { ...pfc.watchdog, priorities: pfc.priorities } }),
+    ...(own[0] && {
+      deadlockPrevention: { groups: own.map(({ ports }) => ports), from, to, dscp: own[0].dscp },
+    }),
+  }
+}
