@@ -26,6 +26,8 @@ interface DaemonFlags {
   ackTimeout: string
   ackEvery: string
   retryCount: string
+  priority: string
+  dscpOfPriority?: string
   int: string
   chunk: string
   logLevel: string
@@ -74,6 +76,11 @@ export function daemonCommand(): Command {
     )
     .option('--retry-count <count>', 'silences or gaps in a row before a connection fails, 0 to 7', '7')
     .option('--ack-every <packets>', 'one acknowledgement per so many packets, 1 to 256', '16')
+    .option('--priority <number>', "priority of this host's packets, 0 to 7: it chooses their DSCP", '0')
+    .option(
+      '--dscp-of-priority <list>',
+      'eight DSCPs, those of priority 0 to 7 (default: 0,8,16,24,32,40,48,56)',
+    )
     .option('--int <format:hops>', 'telemetry of data packets: wide or compact, 1 to 15 hops', 'wide:5')
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .addOption(
@@ -102,6 +109,8 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     ackTimeoutNs: parseDuration(flags.ackTimeout),
     ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
     retryCount: whole('--retry-count', flags.retryCount, 0, 7),
+    priority: whole('--priority', flags.priority, 0, 7),
+    dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
     chunkBytes: parseBytes(flags.chunk),
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
@@ -170,6 +179,12 @@ function endpoint(name: string, text = ''): { address: string; port: number } {
     throw new WeirError('WEIR_BAD_ARGUMENT', `--overlay ${name}: ADDRESS:PORT is expected, not "${text}"`)
   const address = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
   return { address, port: whole(`--overlay ${name}`, text.slice(colon + 1), 0, 65_535) }
+}
+
+function parseDscps(text: string): number[] {
+  const dscps = text.split(',').map(part => whole('--dscp-of-priority', part, 0, 63))
+  if (dscps.length === 8) return dscps
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--dscp-of-priority is a list of 8 DSCPs, not "${text}"`)
 }
 
 /** Reads `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */

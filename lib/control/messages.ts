@@ -28,6 +28,8 @@ export interface TrafficRequest {
   startUnixMs: number
   congestionControl: string
   options: Record<string, number>
+  /** 0 = the daemon's priority. */
+  priorityPlusOne: number
 }
 
 export interface CancelRequest {

@@ -90,13 +90,14 @@ async function runFlow(
 
 /** Throws WEIR_BAD_ARGUMENT for a controller or an option that does not exist. */
 function connectOptions(
-  { congestionControl, options }: TrafficRequest,
+  { congestionControl, options, priorityPlusOne }: TrafficRequest,
   settings: NicSettings,
 ): ConnectOptions {
-  if (congestionControl === '') return {}
+  const priority = priorityPlusOne === 0 ? undefined : priorityPlusOne - 1
+  if (congestionControl === '') return { priority }
   const cc = { name: congestionControl, options }
   checkController(cc, settings.lineRateBps, settings.pathMtu)
-  return { cc }
+  return { cc, priority }
 }
 
 /** Waits for the connection and its base RTT: a flow's time does not count them. */

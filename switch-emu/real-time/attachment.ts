@@ -3,7 +3,9 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { FrameRing } from '../../lib/io/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { Classifier } from '../core/classifier.js'
 import { Serializer } from '../core/serializer.js'
+import { HostLine } from './host-line.js'
 
 export interface AttachmentOptions {
   pool: FramePool
@@ -15,7 +17,11 @@ export interface AttachmentOptions {
   backlogBytesMax?: number
   /** Takes a frame that has arrived at the host, and owns it. */
   deliver: (frame: Frame) => void
+  /** Priorities of what the host sends: given, the host's end of the link obeys pauses. Default: it does not. */
+  classifier?: Classifier
 }
+
+const BACKLOG_BYTES_MAX = 4 << 20
 
 /** Frames that the network has not taken yet: all that come in between two rounds of the loop. */
 const READY_FRAMES = 1024
@@ -35,6 +41,8 @@ export class Attachment implements Node {
   drops = 0
   readonly #pool: FramePool
   readonly #line: Serializer
+  /** Instead of `#line` and `#ready`, where pauses are obeyed. */
+  readonly #hostLine: HostLine | null
   readonly #backlogNsMax: Nanos
   readonly #deliver: (frame: Frame) => void
   readonly #delayNs: Nanos
@@ -44,13 +52,21 @@ export class Attachment implements Node {
   constructor(options: AttachmentOptions) {
     this.#pool = options.pool
     this.#line = new Serializer(options.rateBps)
-    this.#backlogNsMax = ((options.backlogBytesMax ?? 4 << 20) * 8e9) / options.rateBps
+    const { pool, rateBps, classifier, backlogBytesMax = BACKLOG_BYTES_MAX } = options
+    this.#backlogNsMax = (backlogBytesMax * 8e9) / rateBps
+    this.#hostLine = classifier ? new HostLine({ pool, rateBps, backlogBytesMax, classifier }) : null
     this.#deliver = options.deliver
     this.#delayNs = options.delayNs
   }
 
   /** A frame came from the real host: it takes its place on the link. Call `Network.kick` after the last one. */
   inject(now: Nanos, frame: Frame): void {
+    if (this.#hostLine !== null) {
+      if (this.#hostLine.send(now, frame)) return
+      this.drops++
+      this.#pool.give(frame)
+      return
+    }
     if (this.#line.endNs - now > this.#backlogNsMax || this.#ready.full) {
       this.drops++
       this.#pool.give(frame)
@@ -65,6 +81,7 @@ export class Attachment implements Node {
   /** A frame has left the last switch. */
   onFrame(now: Nanos, _port: number, frame: Frame): void {
     frame.departNs = now + this.#delayNs
+    this.#hostLine?.note(frame.departNs, frame)
     if (this.#leaving.push(frame)) return
     this.drops++
     this.#pool.give(frame)
@@ -83,16 +100,25 @@ export class Attachment implements Node {
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {
-    return NEVER
+    return this.#hostLine === null ? NEVER : this.#hostLine.nextTimeout()
   }
 
-  /** Hands frames out at once, with the time at which they will have left: the link's delay line does the rest. */
-  pollTransmit(_now: Nanos): Frame | null {
-    return this.#ready.shift()
+  /**
+   * Hands frames out at once, with the time at which they will have left: the link's delay line does the rest. Where
+   * pauses are obeyed, each as its transmission starts.
+   */
+  pollTransmit(now: Nanos): Frame | null {
+    if (this.#hostLine === null) return this.#ready.shift()
+    const frame = this.#hostLine.pollTransmit(now)
+    if (frame === null) return null
+    frame.port = 0
+    frame.departNs += this.#delayNs
+    return frame
   }
 
   /** Gives back what the network has not taken, and what has not been delivered. */
   close(): void {
+    this.#hostLine?.close()
     for (const ring of [this.#ready, this.#leaving]) {
       for (let frame = ring.shift(); frame !== null; frame = ring.shift()) this.#pool.give(frame)
     }

@@ -1,3 +1,4 @@
+import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { linksOf } from '../fabric.js'
 
@@ -14,6 +15,8 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     cc: cc.name,
     mtu: String(transport.pathMtu),
     'ack-every': String(transport.ackEvery),
+    priority: String(DEFAULT_PRIORITY),
+    'dscp-of-priority': hostDscps(scenario, host).join(),
     'retry-count': String(transport.retryCount),
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',

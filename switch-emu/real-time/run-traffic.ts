@@ -38,7 +38,6 @@ export async function runTraffic(
   scenario: Scenario,
   options: RealTimeOptions = {},
 ): Promise<RunResult> {
-  checkSupported(scenario)
   const seed = options.seed ?? scenario.seed
   const flows = expandTraffic(scenario, options.seed)
   if (flows.length > FLOWS_MAX) {
@@ -65,14 +64,6 @@ export async function runTraffic(
     })
   }
   return await withLab(up, { ...scenario, seed }, work, { captures: options.captures })
-}
-
-function checkSupported(scenario: Scenario): void {
-  if (scenario.switches.every(sw => sw.pfc === undefined)) return
-  throw new WeirError(
-    'WEIR_BAD_SCENARIO',
-    `${scenario.file}: this version of the switch has no PFC: leave out \`pfc\`, or the run would not be what the file says`,
-  )
 }
 
 class TrafficRun {
@@ -133,6 +124,7 @@ class TrafficRun {
           startUnixMs: this.#startUnixMs + flow.startNs / MILLISECOND,
           congestionControl: cc.name,
           options: numbersOf(cc.options),
+          priorityPlusOne: flow.priority + 1,
         },
         {
           signal,

@@ -1,0 +1,124 @@
+import type { Frame } from '../../lib/frame/frame.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
+import * as pfc from '../../lib/wire/pfc.js'
+import { WireError } from '../../lib/wire/wire-error.js'
+import type { Classifier } from '../core/classifier.js'
+import { DropReason } from '../core/counters.js'
+import { EgressPort } from '../core/egress-port.js'
+import { PRIORITIES } from '../core/shared-buffer.js'
+
+/** PFC frames on their way to one host. */
+const PAUSES_MAX = 64
+/** A pause in the ring: when it arrives, its priorities, and the quanta of each. */
+const COLUMNS = 2 + PRIORITIES
+const EQUAL_WEIGHTS = new Array<number>(PRIORITIES).fill(1)
+
+export interface HostLineOptions {
+  pool: FramePool
+  /** Of the host's link, bit/s. */
+  rateBps: number
+  /** Bytes that may wait for it. */
+  backlogBytesMax: number
+  /** Priorities as the switch at the other end has them. */
+  classifier: Classifier
+}
+
+/**
+ * The host's end of an emulated link on which pauses are obeyed: the transmitter of a NIC. The real host obeys them
+ * too, but it hears of them when the machine lets it; here they hold from the nanosecond at which they arrive, so that
+ * a lossless switch needs no memory for the machine's slowness.
+ */
+export class HostLine {
+  readonly #port: EgressPort
+  readonly #pool: FramePool
+  readonly #backlogBytesMax: number
+  readonly #classifier: Classifier
+  readonly #pauses = new Float64Array(PAUSES_MAX * COLUMNS)
+  #pauseHead = 0
+  #pauseCount = 0
+  #startNs: Nanos = NEVER
+
+  constructor(options: HostLineOptions) {
+    const { pool, rateBps, backlogBytesMax } = options
+    this.#pool = pool
+    this.#backlogBytesMax = backlogBytesMax
+    this.#classifier = options.classifier
+    this.#port = new EgressPort(
+      0,
+      { rateBps, weights: EQUAL_WEIGHTS },
+      { bufferBytes: backlogBytesMax, pool, random: () => 1, losslessMask: 0xff, pfcSender: null },
+    )
+  }
+
+  /** Takes a frame that the host has sent at `now`; false if too much waits already: the caller keeps it. */
+  send(now: Nanos, frame: Frame): boolean {
+    if (this.#port.queueBytes + frame.wireLength > this.#backlogBytesMax) return false
+    if (this.#port.enqueue(now, frame, this.#priority(frame)) !== DropReason.NONE) return false
+    this.#startNs = this.#port.nextStartNs(now)
+    return true
+  }
+
+  /** If this is a PFC frame, it holds from `atNs` on, when it arrives at the host. */
+  note(atNs: Nanos, frame: Frame): void {
+    const { view, length } = frame
+    if (frame.l3 >= 0 || pfc.check(view, 0, length) !== WireError.OK) return
+    // More than that can be on no link: the oldest is due.
+    if (this.#pauseCount === PAUSES_MAX) this.#applyFirst()
+    const at = ((this.#pauseHead + this.#pauseCount++) % PAUSES_MAX) * COLUMNS
+    this.#pauses[at] = atNs
+    this.#pauses[at + 1] = pfc.enableVector(view, 0)
+    for (let p = 0; p < PRIORITIES; p++) this.#pauses[at + 2 + p] = pfc.quanta(view, 0, p)
+  }
+
+  nextTimeout(): Nanos {
+    return Math.min(this.#startNs, this.#nextPauseNs())
+  }
+
+  /** A frame whose transmission starts by `now`, or null. Its last bit leaves at `frame.departNs`. */
+  pollTransmit(now: Nanos): Frame | null {
+    while (this.#nextPauseNs() <= Math.min(now, this.#startNs)) this.#applyFirst()
+    if (this.#startNs > now) return null
+    const dueNs = this.#startNs
+    const frame = this.#port.transmit(dueNs)
+    this.#startNs = this.#port.nextStartNs(dueNs)
+    return frame
+  }
+
+  /** Gives back what waits. */
+  close(): void {
+    for (let p = 0; p < PRIORITIES; p++) {
+      for (let frame = this.#port.takeOut(0, p); frame !== null; frame = this.#port.takeOut(0, p)) {
+        this.#pool.give(frame)
+      }
+    }
+    this.#startNs = NEVER
+  }
+
+  #nextPauseNs(): Nanos {
+    return this.#pauseCount === 0 ? NEVER : this.#pauses[this.#pauseHead * COLUMNS]!
+  }
+
+  #applyFirst(): void {
+    const at = this.#pauseHead * COLUMNS
+    const now = this.#pauses[at]!
+    for (let p = 0; p < PRIORITIES; p++) {
+      if ((this.#pauses[at + 1]! >>> p) & 1) this.#port.pause.onPause(now, p, this.#pauses[at + 2 + p]!)
+    }
+    this.#pauseHead = (this.#pauseHead + 1) % PAUSES_MAX
+    this.#pauseCount--
+    this.#startNs = this.#port.nextStartNs(now)
+  }
+
+  /** The headers are only looked at: that they have been checked is for the switch to say. */
+  #priority(frame: Frame): number {
+    const { view, length } = frame
+    const type = length >= ethernet.TAGGED_BYTES ? ethernet.etherType(view, 0) : 0
+    if (type !== ethernet.TYPE_IPV4 && type !== ethernet.TYPE_IPV6) return 0
+    frame.l3 = ethernet.headerBytes(view, 0)
+    const priority = this.#classifier.priority(frame)
+    frame.l3 = -1
+    return priority
+  }
+}
