@@ -6,7 +6,7 @@ import { execInLab } from '../../switch-emu/lab/lab-exec.js'
 import { allLabs, findLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
 import { takeDown } from '../../switch-emu/lab/take-down.js'
-import { VethLab } from '../../switch-emu/lab/veth-lab.js'
+import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
 import { printLabs, printStatus, printUp } from './lab-display.js'
 
@@ -31,7 +31,7 @@ function upCommand(): Command {
     .description('bring a lab up; it stays until "weir lab down"')
     .argument('<file>', 'scenario file (YAML); its traffic is left alone')
     .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
-    .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default('auto'))
+    .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
     .option('--foreground', 'stay, and take the lab down at Ctrl-C')
     .action(async (file: string, options: { name?: string; io: string; foreground?: boolean }) => {
       const scenario = loadScenario(file)

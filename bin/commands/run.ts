@@ -7,10 +7,11 @@ import { printTables, type RunResult, resultJson, writeResult } from '../../lib/
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatDuration } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
+import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 interface RunOptions {
-  on: 'virtual' | 'overlay'
+  on: 'virtual' | 'overlay' | 'veth'
   seed?: number
   json?: string
   pcap?: string
@@ -23,8 +24,11 @@ export function runCommand(): Command {
     .description('run a scenario file and report what happened')
     .argument('<scenario>', 'scenario file (YAML)')
     .addOption(
-      new Option('--on <place>', 'virtual: simulated time; overlay: processes joined by VXLAN on loopback')
-        .choices(['virtual', 'overlay'])
+      new Option(
+        '--on <place>',
+        'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces',
+      )
+        .choices(['virtual', 'overlay', 'veth'])
         .default('virtual'),
     )
     .option('--seed <number>', 'seed of every random choice; default: that of the scenario', parseSeed)
@@ -57,9 +61,21 @@ interface Ran {
 async function run(scenario: Scenario, options: RunOptions): Promise<Ran> {
   const captures = capturesOf(options)
   if (options.on === 'virtual') return runVirtual(scenario, options.seed, captures)
-  const { runOverlay } = await import('../../switch-emu/overlay/run-overlay.js')
-  const result = await runOverlay(scenario, { seed: options.seed, captures })
+  const result = await runInRealTime(scenario, options.on, { seed: options.seed, captures })
   return { result, captureClock: 'in time of day' }
+}
+
+async function runInRealTime(
+  scenario: Scenario,
+  on: 'overlay' | 'veth',
+  options: RealTimeOptions,
+): Promise<RunResult> {
+  if (on === 'veth') {
+    const { runVeth } = await import('../../switch-emu/lab/run-veth.js')
+    return await runVeth(scenario, options)
+  }
+  const { runOverlay } = await import('../../switch-emu/overlay/run-overlay.js')
+  return await runOverlay(scenario, options)
 }
 
 function runVirtual(scenario: Scenario, seed: number | undefined, captures: CapturePlace | undefined): Ran {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WeirError } from '../../lib/errors.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
@@ -9,6 +10,7 @@ import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
+import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import { type KeeperStart, RELEASE } from './keeper-messages.js'
 import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile } from './lab-state.js'
 import { choosePrivilege, inNewNamespaces, refusal } from './namespaces.js'
@@ -17,10 +19,16 @@ import { runCommand } from './run-command.js'
 import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 import { takeDown } from './take-down.js'
 
+/** Why a keeper ended may be known a moment after it has. */
+const LAST_WORDS_MS = 1000
+
+/** How the daemons of a lab send when nobody says so. */
+export const DEFAULT_IO = 'packet'
+
 export interface VethLabOptions extends LabOptions {
   /** By which it can be found. Default: one that nobody else has. */
   name?: string
-  /** How the daemons send: a name for `--io`. Default 'auto'. */
+  /** How the daemons send: a name for `--io`. Default 'packet', which sees ECN marks and honours PFC. */
   io?: string
 }
 
@@ -72,15 +80,15 @@ export class VethLab implements Lab {
   }
 
   async begin(): Promise<void> {
-    await this.#client.ask({ type: 'begin' }, 'begun')
+    await this.#ask({ type: 'begin' }, 'begun')
   }
 
   async ports(): Promise<Ports> {
-    return await this.#client.ask({ type: 'ports' }, 'ports')
+    return await this.#ask({ type: 'ports' }, 'ports')
   }
 
   async report(): Promise<SwitchReport> {
-    return (await this.#client.ask({ type: 'report' }, 'report')).report
+    return (await this.#ask({ type: 'report' }, 'report')).report
   }
 
   /** The lab stays when this process ends, and `down` leaves it alone; `takeDown` ends it. */
@@ -108,10 +116,20 @@ export class VethLab implements Lab {
   async #start({ captures }: VethLabOptions): Promise<void> {
     const { name: lab, hosts, dataFolder } = this.state
     await this.#client.up()
-    await this.#client.ask({ type: 'start', lab, scenario: this.scenario, captures }, 'started')
+    await this.#ask({ type: 'start', lab, scenario: this.scenario, captures }, 'started')
     const connect = ({ name, address }: { name: string; address: string }) =>
       this.#hosts.connect({ name, address, inbox: join(dataFolder, name) }, daemonSocket(lab, name))
     await Promise.all(hosts.map(connect))
+  }
+
+  /** When the lab has failed, its reason is thrown, and not what follows from it. */
+  async #ask<K extends SwitchReply['type']>(request: KeeperStart | SwitchQuestion, answer: K) {
+    try {
+      return await this.#client.ask(request, answer)
+    } catch (error) {
+      if (!this.#keeper.running) await Promise.race([this.failed, sleep(LAST_WORDS_MS)])
+      throw error
+    }
   }
 }
 
@@ -131,7 +149,7 @@ async function prepare(scenario: Scenario, options: VethLabOptions): Promise<Lab
     file: resolveFile(scenario.file) ?? scenario.file,
     startedUnixMs: Date.now(),
     privilege,
-    io: options.io ?? 'auto',
+    io: options.io ?? DEFAULT_IO,
     dataFolder: mkdtempSync(join(tmpdir(), 'weir-lab-')),
     namespaces: [],
     hosts,
