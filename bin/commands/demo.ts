@@ -1,13 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { printTables, type RunResult, writeResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
+import { VethLab } from '../../switch-emu/lab/veth-lab.js'
+import { checkVeth } from '../../switch-emu/lab/veth-support.js'
 import { OverlayLab } from '../../switch-emu/overlay/lab.js'
 import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-files.js'
 import { demoDisplay } from './demo-display.js'
@@ -28,8 +30,16 @@ export function demoCommand(): Command {
       'write the result there',
       join(tmpdir(), `weir-demo-${process.getuid?.() ?? 'user'}.json`),
     )
-    .action(async (file: string, options: { json: string }) => {
-      const result = await demo(resolve(file))
+    .addOption(
+      new Option(
+        '--on <place>',
+        'what carries the frames; auto: veth where the machine allows it, else the overlay',
+      )
+        .choices(['auto', 'overlay', 'veth'])
+        .default('auto'),
+    )
+    .action(async (file: string, options: { json: string; on: Place }) => {
+      const result = await demo(resolve(file), options.on)
       writeResult(options.json, result)
       process.stdout.write(`\n${printTables(result)}\nJSON: ${options.json}\n`)
       if (!result.flows.every(flow => flow.digestEqual)) {
@@ -38,14 +48,17 @@ export function demoCommand(): Command {
     })
 }
 
-async function demo(path: string): Promise<RunResult> {
+type Place = 'auto' | 'overlay' | 'veth'
+
+async function demo(path: string, place: Place): Promise<RunResult> {
   const scenario = loadScenario(packageFile('bench', 'scenarios', 'dumbbell.yaml'))
   const transfers: FileTransfer[] = [
     { from: 'h1', to: 'h3', path, name: 'from-h1', startMs: 0 },
     { from: 'h2', to: 'h3', path, name: 'from-h2', startMs: JOIN_MS },
   ]
   const size = await sizeOf(path)
-  introduce(scenario, path, size)
+  const { on, why } = choose(place)
+  introduce(scenario, path, size, why)
   const display = demoDisplay({
     transfers,
     sizes: transfers.map(() => size),
@@ -53,9 +66,26 @@ async function demo(path: string): Promise<RunResult> {
     queueBytesFull: scenario.switches[0]!.ecn?.[0]?.kminBytes ?? 100_000,
   })
   try {
-    return await sendFiles(OverlayLab.up, scenario, transfers, { onView: view => display.show(view) })
+    return await sendFiles(on === 'veth' ? VethLab.up : OverlayLab.up, scenario, transfers, {
+      onView: view => display.show(view),
+    })
   } finally {
     display.close()
+  }
+}
+
+/** What carries the frames, in words, and why that. */
+function choose(place: Place): { on: 'overlay' | 'veth'; why: string } {
+  const overlay = 'links are VXLAN on loopback'
+  const veth = 'links are veth pairs between network namespaces, with real packets'
+  if (place === 'overlay') return { on: 'overlay', why: `${overlay}, as asked.` }
+  if (place === 'veth') return { on: 'veth', why: `${veth}, as asked.` }
+  try {
+    checkVeth()
+    return { on: 'veth', why: `${veth}: this machine allows it.` }
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error
+    return { on: 'overlay', why: `${overlay}.\nNot on veth: ${error.message}` }
   }
 }
 
@@ -67,7 +97,7 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-function introduce(scenario: Scenario, path: string, size: number): void {
+function introduce(scenario: Scenario, path: string, size: number, why: string): void {
   const rate = formatRate(scenario.links[0]!.rateBps)
   const lines = [
     'h1 ──┐',
@@ -75,7 +105,7 @@ function introduce(scenario: Scenario, path: string, size: number): void {
     'h2 ──┘',
     '',
     `h1 sends ${path} (${formatBytes(size)}) to h3; h2 joins after ${JOIN_MS / 1000} s with a copy.`,
-    'Each host is a daemon of its own, the switches are one process, links are VXLAN on loopback.',
+    `Each host is a daemon of its own, the switches are one process, ${why}`,
     '',
   ]
   process.stdout.write(`${lines.join('\n')}\n`)

@@ -14,7 +14,7 @@ import { offer } from '../../lib/scenario/names.js'
 import type { Privilege } from './namespaces.js'
 import type { HostPlan } from './network-plan.js'
 import { isAlive, type ProcessId, processesMarked } from './processes.js'
-import { labsFolder, prepareLabsFolder } from './runtime-folder.js'
+import { labsFolder, prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
 
 export interface LabState {
   version: 1
@@ -77,7 +77,7 @@ export function claimLab(state: LabState): void {
   }
   const before = readState(state.name)
   if (before !== null && isGone(before)) forgetLab(before)
-  const made = mkdtempSync(join(prepareLabsFolder(), '.new-'))
+  const made = newFolder()
   writeFileSync(join(made, STATE_FILE), JSON.stringify(state), { mode: 0o600 })
   try {
     renameSync(made, labFolder(state.name))
@@ -87,6 +87,18 @@ export function claimLab(state: LabState): void {
     const how = there?.up ? 'is up already' : 'is coming up, or was left behind'
     const text = `lab ${state.name} ${how}${there ? ` (${there.file})` : ''}: take it down with "weir lab down ${state.name}", or give this one another name with --name`
     throw new WeirError('WEIR_BAD_STATE', text, { cause })
+  }
+}
+
+/** A folder for a lab that has no name yet. */
+function newFolder(): string {
+  for (;;) {
+    try {
+      return mkdtempSync(join(prepareLabsFolder(), '.new-'))
+    } catch (error) {
+      // The last lab went in between, and the folder with it.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
   }
 }
 
@@ -131,6 +143,7 @@ export function forgetLab(state: LabState): void {
   const folder = labFolder(state.name)
   // A lab of the same name that came up meanwhile is another one.
   if (readState(state.name)?.id === state.id) rmSync(folder, { recursive: true, force: true })
+  removeLabsFolder()
 }
 
 /** No process of the lab is left: what is on disk means nothing. */

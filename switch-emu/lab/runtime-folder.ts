@@ -1,5 +1,5 @@
 /** Where labs keep what must outlive the command that brought them up: a folder for this user alone. */
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
@@ -27,6 +27,16 @@ export function prepareLabsFolder(folder: string = labsFolder()): string {
   }
   for (const one of [dirname(folder), folder]) checkOwner(one)
   return folder
+}
+
+/** Removes the folder of all labs, and the one above it, when they are empty. */
+export function removeLabsFolder(folder: string = labsFolder()): void {
+  try {
+    rmdirSync(folder)
+    rmdirSync(dirname(folder))
+  } catch {
+    // Something is in use there.
+  }
 }
 
 function checkOwner(folder: string): void {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WeirError } from '../../lib/errors.js'
-import { libcFault } from '../../lib/io/linux/libc.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
@@ -13,11 +12,11 @@ import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import { type KeeperStart, RELEASE } from './keeper-messages.js'
 import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile } from './lab-state.js'
-import { choosePrivilege, inNewNamespaces, refusal } from './namespaces.js'
+import { inNewNamespaces } from './namespaces.js'
 import { planHosts } from './network-plan.js'
-import { runCommand } from './run-command.js'
 import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 import { takeDown } from './take-down.js'
+import { checkVeth } from './veth-support.js'
 
 /** Why a keeper ended may be known a moment after it has. */
 const LAST_WORDS_MS = 1000
@@ -50,7 +49,7 @@ export class VethLab implements Lab {
 
   /** Brings everything up, or takes everything down again. Throws WEIR_UNSUPPORTED where the machine forbids it. */
   static async up(scenario: Scenario, options: VethLabOptions = {}, signal?: AbortSignal): Promise<VethLab> {
-    const state = await prepare(scenario, options)
+    const state = prepare(scenario, options)
     const lab = new VethLab(scenario, state)
     try {
       await Promise.race([lab.#start(options), lab.failed, aborted(signal)])
@@ -134,14 +133,9 @@ export class VethLab implements Lab {
 }
 
 /** Checks what can be checked beforehand, and takes the lab's name. */
-async function prepare(scenario: Scenario, options: VethLabOptions): Promise<LabState> {
+function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   const hosts = planHosts(scenario)
-  const privilege = choosePrivilege()
-  const fault = libcFault()
-  if (fault !== null) throw refusal(`veth needs the kernel's packet sockets; ${fault}`)
-  await runCommand(['ip', '-Version']).catch(() => {
-    throw refusal('labs need the command ip of iproute2; install it with: sudo apt-get install iproute2')
-  })
+  const privilege = checkVeth()
   const state: LabState = {
     version: 1,
     name: options.name ?? `run-${process.pid}-${randomUUID().slice(0, 8)}`,

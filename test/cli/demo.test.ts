@@ -23,7 +23,7 @@ function startDemo(folder: string, bytes: number) {
   writeFileSync(join(folder, 'file'), randomBytes(bytes))
   const child = spawn(
     process.execPath,
-    [WEIR, 'demo', join(folder, 'file'), '--json', join(folder, 'json')],
+    [WEIR, 'demo', join(folder, 'file'), '--json', join(folder, 'json'), '--on', 'overlay'],
     {
       env: { ...process.env, TMPDIR: temporary },
       stdio: ['ignore', 'pipe', 'pipe'],
