@@ -1,6 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { type Nanos, SECOND } from '../time/nanos.js'
 import * as ethernet from '../wire/ethernet.js'
 import { writeL4Checksum } from '../wire/l4-checksum.js'
 import { parseFrame } from '../wire/parse.js'
@@ -19,6 +20,7 @@ import { RxRingV2 } from './linux/rx-ring-v2.js'
 import { RxRingV3 } from './linux/rx-ring-v3.js'
 import { attachFilter, type FilterInstruction } from './linux/socket-filter.js'
 import { TxBatch } from './linux/tx-batch.js'
+import type { WallClock } from './linux/wall-clock.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
 import type { Waiter } from './waiter.js'
 
@@ -133,6 +135,14 @@ export class PacketPort implements Port {
       if (frame !== null) return frame
     }
     return null
+  }
+
+  /**
+   * How long before `clock` was read the kernel had the frame that `receive` returned last. Negative when it came
+   * later, and wrong by as much as somebody has set the time of day meanwhile.
+   */
+  ageNs(clock: WallClock): Nanos {
+    return (clock.seconds - this.#ring.seconds) * SECOND + (clock.nanoseconds - this.#ring.nanoseconds)
   }
 
   /** A batch that is full is sent at once, so there is always room. */

@@ -3,6 +3,8 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
 import { FdWaiter } from '../../lib/io/linux/fd-waiter.js'
 import { interfaceMtuOf } from '../../lib/io/linux/packet-socket.js'
+import { becomeRealTime } from '../../lib/io/linux/thread-priority.js'
+import { WallClock } from '../../lib/io/linux/wall-clock.js'
 import { PacketPort } from '../../lib/io/packet-port.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
@@ -23,6 +25,8 @@ export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
 const POOL_FRAMES = 16_384
 /** Frames taken from one port before the others have their turn. */
 const BATCH_FRAMES = 64
+/** A frame that seems older came before the time of day was set. */
+const AGE_MOST_NS: Nanos = 100_000_000
 /** To sleep for less than this would take longer. */
 const SLEEP_LEAST_NS: Nanos = 5_000
 /** A process that exits waits for its threads: bounds how long. */
@@ -38,6 +42,7 @@ export class VethSwitch {
   readonly #pool: FramePool
   readonly #ports: PacketPort[] = []
   readonly #waiter: FdWaiter
+  readonly #wallClock = new WallClock()
   readonly #busyPoll: boolean
   readonly #captures: PortCaptures | null
 
@@ -77,6 +82,8 @@ export class VethSwitch {
 
   /** Forwards until `isWanted` says that its caller has something else to do. It is asked once a round. */
   run(isWanted: () => boolean): void {
+    // Without a sleep in between it would keep everything else from its core.
+    if (!this.#busyPoll) becomeRealTime()
     let woken = false
     while (!isWanted()) {
       const now = monotonicNs()
@@ -117,13 +124,16 @@ export class VethSwitch {
   }
 
   #receive(now: Nanos): number {
+    this.#wallClock.read()
     let received = 0
     for (let link = 0; link < this.#ports.length; link++) {
       const port = this.#ports[link]!
       for (let n = 0; n < BATCH_FRAMES; n++) {
         const frame = port.receive()
         if (frame === null) break
-        this.#fabric.inject(now, link, frame)
+        // On the emulated line it begins when it really came, not when this thread woke.
+        const ageNs = Math.min(Math.max(port.ageNs(this.#wallClock), 0), AGE_MOST_NS)
+        this.#fabric.inject(now - ageNs, link, frame)
         received++
       }
     }

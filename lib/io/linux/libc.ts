@@ -41,6 +41,10 @@ export interface Libc {
   munmap(address: Pointer, bytes: number): number
   /** Copies bytes between memories that do not overlap. In JavaScript, a long copy makes an object. */
   memcpy(to: Pointer, from: Pointer, bytes: number): void
+  /** Writes a clock's time, a `struct timespec`, to `time`. */
+  clockGettime(clock: number, time: Pointer): number
+  /** For the calling thread when `thread` is 0. `parameter` is a `struct sched_param`. */
+  schedSetscheduler(thread: number, policy: number, parameter: Uint8Array): number
   /** Moves the calling thread into a namespace. */
   setns(fd: number, type: number): number
   /** Index of the network interface of that name in the calling thread's namespace, 0 if there is none. */
@@ -114,6 +118,8 @@ function bindCalls(koffi: typeof import('koffi'), library: import('koffi').Libra
     mmap: call('uint64_t mmap(uint64_t, uint64_t, int, int, int, int64_t)'),
     munmap: call('int munmap(uint64_t, uint64_t)'),
     memcpy: library.func('memcpy', 'void', ['uint64_t', 'uint64_t', 'uint64_t']) as Libc['memcpy'],
+    clockGettime: call('int clock_gettime(int, uint64_t)'),
+    schedSetscheduler: call('int sched_setscheduler(int, int, void*)'),
     setns: call('int setns(int, int)'),
     ifNameToIndex: call('uint32_t if_nametoindex(const char*)'),
     ioctl: call('int ioctl(int, uint64_t, void*)'),
