@@ -63,9 +63,10 @@ export const ExtendedHeader = {
   IMMDT: 0x20,
   IETH: 0x40,
   CNP: 0x80,
+  SACK: 0x100,
 } as const
 
-const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP } = ExtendedHeader
+const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP, SACK } = ExtendedHeader
 
 const REQUEST = 0x01
 const RESPONSE = 0x02
@@ -77,7 +78,7 @@ const PAYLOAD = 0x20
 const KNOWN = 0x80
 
 const names: string[] = []
-const headers = new Uint8Array(256)
+const headers = new Uint16Array(256)
 const traits = new Uint8Array(256)
 /** Bytes of extended headers behind the BTH, by opcode; 0 for unknown ones. */
 export const EXTENDED_HEADER_BYTES = new Uint8Array(256)
@@ -91,6 +92,7 @@ const HEADER_BYTES = new Map<number, number>([
   [IMMDT, 4],
   [IETH, 4],
   [CNP, 16],
+  [SACK, 36],
 ])
 
 defineMessages(0x00, 'RC_')
@@ -112,7 +114,7 @@ define(Opcode.CNP, 'CNP', CNP, RESPONSE | ONLY)
 define(Opcode.PROBE, 'PROBE', 0, REQUEST | ONLY)
 define(Opcode.NOTIFY, 'NOTIFY', 0, RESPONSE | ONLY)
 define(Opcode.RATE, 'RATE', 0, RESPONSE | ONLY | PAYLOAD)
-define(Opcode.SACK, 'SACK', AETH, RESPONSE | ONLY | PAYLOAD)
+define(Opcode.SACK, 'SACK', AETH | SACK, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE are numbered alike in RC and UC. */
 function defineMessages(service: number, prefix: string): void {
@@ -208,6 +210,10 @@ export function hasIeth(opcode: number): boolean {
 
 export function hasDeth(opcode: number): boolean {
   return (headers[opcode]! & DETH) !== 0
+}
+
+export function hasSack(opcode: number): boolean {
+  return (headers[opcode]! & SACK) !== 0
 }
 
 /** RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */

@@ -16,6 +16,7 @@ import * as opcodes from './opcode.js'
 import { parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as pfc from './pfc.js'
 import * as reth from './reth.js'
+import * as sack from './sack.js'
 import * as udp from './udp.js'
 import * as vxlan from './vxlan.js'
 
@@ -133,6 +134,7 @@ function printExtendedHeaders(view: DataView, bthAt: number): string[] {
   if (opcodes.hasAtomicAckEth(opcode)) add(atomicAckEth)
   if (opcodes.hasImmediate(opcode)) add(immdt)
   if (opcodes.hasIeth(opcode)) add(ieth)
+  if (opcodes.hasSack(opcode)) add(sack)
   return parts
 }
 

@@ -49,7 +49,7 @@ const TABLE: [string, number, number, string][] = [
   ['PROBE', 0xc0, 0, 'qfl'],
   ['NOTIFY', 0xc1, 0, 'rfl'],
   ['RATE', 0xc2, 0, 'rflp'],
-  ['SACK', 0xc3, 4, 'rflp'],
+  ['SACK', 0xc3, 40, 'rfl'],
 ]
 
 t.test('every opcode', async t => {
@@ -80,6 +80,7 @@ t.test('which headers', async t => {
   t.same(having(opcode.hasImmediate), [3, 5, 9, 11, 0x23, 0x25, 0x29, 0x2b, 0x65])
   t.same(having(opcode.hasIeth), [22, 23])
   t.same(having(opcode.hasDeth), [0x64, 0x65])
+  t.same(having(opcode.hasSack), [0xc3])
   t.same(having(opcode.isRcSend), [0, 1, 2, 3, 4, 5, 22, 23])
   t.same(having(opcode.isRcWrite), [6, 7, 8, 9, 10, 11])
   t.same(having(opcode.isReadResponse), [13, 14, 15, 16])

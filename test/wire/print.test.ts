@@ -11,6 +11,7 @@ import { parseFrame } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import { printFrame } from '../../lib/wire/print.js'
 import * as reth from '../../lib/wire/reth.js'
+import * as sack from '../../lib/wire/sack.js'
 import * as udp from '../../lib/wire/udp.js'
 import * as vxlan from '../../lib/wire/vxlan.js'
 import { buildRoce, PLAIN, type Shape } from './helpers.js'
@@ -50,6 +51,15 @@ t.test('transport packets', async t => {
   t.equal(ack(0x62), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, nak remote-access msn 7`)
   t.equal(ack(0x6f), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, nak 15 msn 7`)
   t.equal(ack(0x2c), `${HOSTS} RC_ACKNOWLEDGE qp 0x11 psn 1, rnr-nak 640us msn 7`)
+  t.equal(
+    roce({ opcode: Opcode.SACK }, (v, f) => {
+      bth.setAckRequest(v, f.bth, false)
+      aeth.write(v, f.bth + 12, 0x1f, 7)
+      sack.write(v, f.bth + 16, 0xfffffe)
+      for (const bit of [1, 2, 3, 255]) sack.add(v, f.bth + 16, bit)
+    }),
+    `${HOSTS} SACK qp 0x11 psn 1, ack msn 7, sack 16777215-1 253`,
+  )
 })
 
 t.test('marks, tags, IPv6, INT', async t => {
