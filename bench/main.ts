@@ -20,6 +20,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--size 2GB]: weir send between two daemons on loopback, beside the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
+  forwarding: {
+    what: '[--seconds N] [--pairs N]: packets per second through a switch on veth, beside a Linux bridge; needs root',
+    load: () => import('./forwarding.js'),
+  },
   sim: {
     what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
     load: () => import('./sim.js'),

@@ -19,7 +19,8 @@ const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 export interface VethLabOptions {
   mtu?: number
   start?: Partial<VethStart>
-  /** Arguments of node for the switch process. */
+  /** What runs the switch process: words before `node`, and arguments of node. */
+  prefix?: string[]
   nodeArgs?: string[]
 }
 
@@ -110,7 +111,8 @@ export class VethLab {
 
   async #start(t: Pick<Test, 'teardown'>, options: VethLabOptions): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'weir-test-'))
-    const args = ['netns', 'exec', this.switchNamespace, process.execPath, ...(options.nodeArgs ?? [])]
+    const { prefix = [], nodeArgs = [] } = options
+    const args = ['netns', 'exec', this.switchNamespace, ...prefix, process.execPath, ...nodeArgs]
     this.#process = spawn('ip', [...args, WEIR, 'internal', 'veth-switch', folder], {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     })

@@ -18,8 +18,8 @@ const PACKET_VERSION = 10
 const PACKET_RESERVE = 12
 const PACKET_QDISC_BYPASS = 20
 const PACKET_IGNORE_OUTGOING = 23
-/** Every protocol, in network byte order. */
-const ETH_P_ALL_BE = 0x0300
+/** Every protocol. */
+const ETH_P_ALL = 0x0003
 const PROT_READ_WRITE = 3
 const MAP_SHARED = 1
 const SOCKADDR_LL_BYTES = 20
@@ -80,6 +80,11 @@ export class PacketSocket {
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
     // What this socket or another one sends out of the interface is not to come back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
+    this.configureSending()
+  }
+
+  /** Options for sending alone. */
+  configureSending(): void {
     this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
     // In a user namespace the usual limit holds: then the buffer stays as it is.
     this.#write(0, SEND_BUFFER_BYTES)
@@ -104,8 +109,12 @@ export class PacketSocket {
     return { memory: this.#libc.memory(address, bytes), address }
   }
 
-  /** Begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface in this namespace. */
-  bind(): void {
+  /**
+   * Binds to the interface, and begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface in this namespace.
+   *
+   * @param protocol ETH_P_ALL, or 0 to receive nothing
+   */
+  bind(protocol = ETH_P_ALL): void {
     const index = this.#libc.ifNameToIndex(this.#interface)
     if (index === 0) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `packet socket: there is no interface ${this.#interface} here`)
@@ -113,7 +122,7 @@ export class PacketSocket {
     const address = new Uint8Array(SOCKADDR_LL_BYTES)
     const view = new DataView(address.buffer)
     view.setUint16(0, AF_PACKET, true)
-    view.setUint16(2, ETH_P_ALL_BE, true)
+    view.setUint16(2, protocol)
     view.setInt32(4, index, true)
     if (this.#libc.bind(this.fd, address, SOCKADDR_LL_BYTES) < 0) this.#fail('bind')
   }
