@@ -3,7 +3,7 @@ import type { FramePool } from '../frame/frame-pool.js'
 import { HostAddress } from '../wire/address.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as udp from '../wire/udp.js'
-import { SOCKET_BUFFER_BYTES } from './datagram-socket.js'
+import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { interfaceMtu } from './interface.js'
 import { BatchReceiver, RECEIVER_ROOM_BYTES } from './linux/batch-receiver.js'
@@ -30,8 +30,6 @@ export interface BatchPortOptions {
 
 /** How long a full socket is left alone. */
 const RETRY_MS = 1
-/** Kernel memory per byte of payload that waits, for 4 KiB datagrams (see DatagramSocket). */
-const KERNEL_OVERHEAD = 2.25
 
 /**
  * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots.

@@ -31,9 +31,10 @@ export interface DatagramSocketOptions {
 
 /**
  * Kernel memory that a waiting 4 KiB datagram takes, per byte of payload: Linux charges the 8 KiB allocation
- * that it lands in, and its own bookkeeping.
+ * that it lands in and its own bookkeeping, 2.25 in all, and gives back what has been read only when it is a quarter of
+ * the buffer (udp_rmem_release).
  */
-const KERNEL_OVERHEAD = 2.25
+export const KERNEL_OVERHEAD = 2.25 / 0.75
 
 type SendDone = (error: Error | null) => void
 

@@ -7,7 +7,7 @@ import * as ethernet from '../wire/ethernet.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as udp from '../wire/udp.js'
 import { AddressCache } from './address-cache.js'
-import { DatagramSocket, IN_FLIGHT_MAX } from './datagram-socket.js'
+import { DatagramSocket, IN_FLIGHT_MAX, KERNEL_OVERHEAD } from './datagram-socket.js'
 import { FrameRing } from './frame-ring.js'
 import { interfaceMtu } from './interface.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
@@ -50,8 +50,6 @@ const SOL_SOCKET = process.platform === 'linux' ? 1 : 0xffff
 const SO_RCVBUF = process.platform === 'linux' ? 8 : 0x1002
 const SO_SNDBUF = process.platform === 'linux' ? 7 : 0x1001
 const BUFFER_BYTES = 4 << 20
-/** Kernel memory per byte of payload that waits, for 4 KiB datagrams (see DatagramSocket). */
-const KERNEL_OVERHEAD = 2.25
 /** The least that the kernel gives: what the sockets that hold the ports receive is not wanted. */
 const GUARD_BUFFER_BYTES = 65_536
 const L3 = ethernet.BYTES
