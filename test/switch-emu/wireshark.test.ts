@@ -1,156 +1,24 @@
-/** Captures read by tshark with switch-emu/wireshark/weir.lua, beside what lib/wire makes of the same bytes. */
-import { execFileSync, spawnSync } from 'node:child_process'
+/** What Wireshark makes of captures of virtual runs, and of single frames. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  CapturedPacket,
-  CaptureReader,
-  FRAME_EXTRA_BYTES,
-  loadFrame,
-  PACKET_BYTES_MAX,
-} from '../../lib/capture/capture-reader.js'
 import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as icrc from '../../lib/wire/icrc.js'
-import * as intShim from '../../lib/wire/int-shim.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { Opcode, opcodeName } from '../../lib/wire/opcode.js'
-import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import * as udp from '../../lib/wire/udp.js'
-import { runOverlay } from '../../switch-emu/overlay/run-overlay.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
-import { repositoryRoot } from '../support/fixtures.js'
+import { compare, noTshark, tshark, twoSenders } from '../support/tshark.js'
 
-const LUA = join(repositoryRoot, 'switch-emu', 'wireshark', 'weir.lua')
-const skip = spawnSync('tshark', ['--version']).status === 0 ? false : 'tshark is not installed'
-
-/** The fields of every packet: what occurs more than once is joined by commas. */
-function tshark(path: string, fields: readonly string[], filter = ''): string[][] {
-  const args = ['-n', '-X', `lua_script:${LUA}`, '-r', path, '-T', 'fields', '-E', 'separator=|']
-  for (const field of fields) args.push('-e', field)
-  if (filter !== '') args.push('-Y', filter)
-  const output = execFileSync('tshark', args, {
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  return output
-    .split('\n')
-    .slice(0, -1)
-    .map(line => line.split('|'))
-}
-
-const FIELDS = [
-  'infiniband.bth.opcode',
-  'infiniband.bth.psn',
-  'infiniband.bth.destqp',
-  'infiniband.invariant.crc',
-  'weir.int.format',
-  'weir.int.flags',
-  'weir.int.hops',
-  'weir.int.slots',
-  'weir.int.path_id',
-  'weir.int.flows',
-  'weir.hop.switch_id',
-  'weir.hop.port',
-  'weir.hop.rate',
-  'weir.hop.time',
-  'weir.hop.tx_bytes',
-  'weir.hop.queue',
-  'weir.opcode',
-  '_ws.malformed',
-]
-
-/** The same fields, by lib/wire. */
-function ourFields(frame: Frame): string[] {
-  const { view, shim } = frame
-  const opcode = bth.opcode(view, frame.bth)
-  const hex = (value: number, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`
-  // Of opcodes that it does not know, Wireshark's dissector shows the BTH alone.
-  const crc = icrc.isPresent(frame) && opcode < 0xc0 ? hex(view.getUint32(frame.length - icrc.BYTES), 8) : ''
-  const fields = [
-    opcode.toString(),
-    bth.psn(view, frame.bth).toString(),
-    hex(bth.destQpn(view, frame.bth), 6),
-    crc,
-  ]
-  const vendor = opcode >= 0xc0 ? hex(opcode, 2) : ''
-  if (shim < 0) return [...fields, ...Array(12).fill(''), vendor, '']
-  const hops = new HopRecords()
-  if (intShim.read(view, shim, frame.bth, hops) !== WireError.OK) throw new Error('shim')
-  const rows = Array.from({ length: hops.count }, (_, i) => i)
-  const column = (values: { [row: number]: number }) => rows.map(row => values[row]).join()
-  // Compact records name no switch and no port.
-  const wide = intShim.format(view, shim) === intShim.FORMAT_WIDE
-  return [
-    ...fields,
-    intShim.format(view, shim).toString(),
-    hex(intShim.flags(view, shim), 2),
-    intShim.hopCount(view, shim).toString(),
-    intShim.slots(view, shim).toString(),
-    hex(hops.pathId, 4),
-    hops.flows.toString(),
-    wide ? column(hops.switchId) : '',
-    wide ? column(hops.port) : '',
-    column(hops.rateBps),
-    column(hops.tsNs),
-    column(hops.txBytes),
-    column(hops.qlenBytes),
-    vendor,
-    '',
-  ]
-}
-
-/** Both readings of each packet. */
-function compare(t: Test, path: string): { packets: number; withHops: number; opcodes: Set<string> } {
-  const theirs = tshark(path, FIELDS)
-  const reader = CaptureReader.open(path)
-  const packet = new CapturedPacket()
-  const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
-  const seen = { packets: 0, withHops: 0, opcodes: new Set<string>() }
-  while (reader.next(packet)) {
-    loadFrame(packet, frame)
-    if (parseFrame(frame) !== WireError.OK) throw new Error(`packet ${seen.packets + 1} is malformed`)
-    const their = theirs[seen.packets++] ?? []
-    const our = ourFields(frame)
-    // Where the end was not captured it shows zeros, if anything.
-    if (our[3] === '') our[3] = their[3] === '0x00000000' ? '0x00000000' : ''
-    if (our.join('|') !== their.join('|')) t.same(their, our, `${path}: packet ${seen.packets}`)
-    if (our[12] !== '') seen.withHops++
-    seen.opcodes.add(opcodeName(Number(our[0])))
-  }
-  reader.close()
-  t.equal(theirs.length, seen.packets, `${path}: tshark reads the same packets`)
-  return seen
-}
-
-function scenario(name: string, rate: string, int: string): Scenario {
-  return parseScenario(
-    `
-name: ${name}
-link: {rate: ${rate}, delay: 100us}
-hosts: [h1, h2, h3]
-switches: [s1, s2]
-links: [h1--s1, h2--s1, s1--s2, s2--h3]
-int: ${int}
-transport: {pathMtu: 1024}
-traffic:
-  - {name: a, from: h1, to: h3, size: 100KB}
-  - {name: b, from: h2, to: h3, size: 100KB}
-`,
-    `${name}.yaml`,
-  )
-}
+const skip = noTshark
 
 t.test('a virtual run, wide records: every packet dissects, headers only as they are', { skip }, async t => {
   const folder = t.testdir({})
-  new VirtualRun(scenario('wide', '1Gbps', '{format: wide, hops: 5}'), { captures: { folder } }).run()
+  new VirtualRun(twoSenders('wide', '1Gbps', '{format: wide, hops: 5}'), { captures: { folder } }).run()
   const seen = compare(t, join(folder, 's1--s2.pcapng'))
   t.ok(seen.withHops > 200, `${seen.withHops} packets with hop records`)
   const expected = [
@@ -166,41 +34,14 @@ t.test('a virtual run, wide records: every packet dissects, headers only as they
 
 t.test('a virtual run, compact records, more hops than slots', { skip }, async t => {
   const folder = t.testdir({})
-  new VirtualRun(scenario('compact', '10Gbps', '{format: compact, hops: 1}'), { captures: { folder } }).run()
+  new VirtualRun(twoSenders('compact', '10Gbps', '{format: compact, hops: 1}'), {
+    captures: { folder },
+  }).run()
   const path = join(folder, 's2--h3.pcapng')
   const seen = compare(t, path)
   t.ok(seen.withHops > 200, `${seen.withHops} packets with hop records`)
   t.ok(tshark(path, ['frame.number'], 'weir.int.flags.overflow == 1').length > 100)
   t.ok(tshark(path, ['frame.number'], 'weir.int.flags.echo == 1 && infiniband.aeth').length > 10)
-})
-
-t.test('an overlay run: every byte is there, the ICRC too', { skip }, async t => {
-  const folder = t.testdir({})
-  await runOverlay(scenario('real', '100Mbps', '{format: wide, hops: 5}'), { captures: { folder } })
-  const path = join(folder, 's1--s2.pcapng')
-  const seen = compare(t, path)
-  t.ok(seen.withHops > 200, `${seen.withHops} packets with hop records`)
-  t.same(tshark(path, ['frame.number'], 'frame.cap_len != frame.len'), [])
-  // The field itself, 4 bytes at the packet's end: from the detailed output of the last data packet.
-  const pdml = execFileSync(
-    'tshark',
-    [
-      '-n',
-      '-X',
-      `lua_script:${LUA}`,
-      '-r',
-      path,
-      '-Y',
-      'infiniband.bth.opcode == 7',
-      '-T',
-      'pdml',
-      '-c',
-      '200',
-    ],
-    { encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] },
-  )
-  const crcs = [...pdml.matchAll(/<field name="infiniband.invariant.crc"[^>]* size="(\d+)"/g)]
-  t.ok(crcs.length > 0 && crcs.every(match => match[1] === '4'), `${crcs.length} ICRCs of 4 bytes`)
 })
 
 /** One frame as a capture; returns its path. */
@@ -241,6 +82,34 @@ function datagram(port: number, payload: Buffer): Frame {
   frame.wireLength = frame.length
   return frame
 }
+
+t.test('PFC frames of a run: as many pauses as the report says', { skip }, async t => {
+  const folder = t.testdir({})
+  const paused = parseScenario(
+    `
+name: paused
+link: {rate: 1Gbps, delay: 10us}
+hosts: [h1..h4]
+switches: {s1: {buffer: 1MB, pfc: {xoff: 20KB}}}
+links: [h1..h4--s1]
+cc: {name: fixed-window, window: 200KB}
+transport: {pathMtu: 1024}
+traffic:
+  - {name: incast, incast: [h1..h3], to: h4, size: 400KB}
+`,
+    'paused.yaml',
+  )
+  const { ports } = new VirtualRun(paused, { captures: { folder } }).run()
+  const { pausesSent } = ports.find(({ name }) => name === 's1:h1')!
+  const path = join(folder, 's1--h1.pcapng')
+  const pauses = tshark(
+    path,
+    ['macc.cbfc.pause_time.c3'],
+    'macc.opcode == 0x0101 && macc.cbfc.pause_time.c3 > 0',
+  )
+  t.ok(pausesSent > 0)
+  t.equal(pauses.length, pausesSent)
+})
 
 t.test('vendor opcodes have names, and shims that break a rule are malformed', { skip }, async t => {
   const plain = (opcode: number) => {

@@ -1,0 +1,145 @@
+/** Captures read by tshark with switch-emu/wireshark/weir.lua, beside what lib/wire makes of the same bytes. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import {
+  CapturedPacket,
+  CaptureReader,
+  FRAME_EXTRA_BYTES,
+  loadFrame,
+  PACKET_BYTES_MAX,
+} from '../../lib/capture/capture-reader.js'
+import { Frame } from '../../lib/frame/frame.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+import * as bth from '../../lib/wire/bth.js'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+import * as icrc from '../../lib/wire/icrc.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import { opcodeName } from '../../lib/wire/opcode.js'
+import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import { repositoryRoot } from './fixtures.js'
+
+export const LUA = join(repositoryRoot, 'switch-emu', 'wireshark', 'weir.lua')
+
+/** Why tshark's verdict cannot be asked for here, or false: for the `skip` of a test. */
+export const noTshark = spawnSync('tshark', ['--version']).status === 0 ? false : 'tshark is not installed'
+
+/** The fields of every packet: what occurs more than once is joined by commas. */
+export function tshark(path: string, fields: readonly string[], filter = ''): string[][] {
+  const args = ['-n', '-X', `lua_script:${LUA}`, '-r', path, '-T', 'fields', '-E', 'separator=|']
+  for (const field of fields) args.push('-e', field)
+  if (filter !== '') args.push('-Y', filter)
+  const output = execFileSync('tshark', args, {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .map(line => line.split('|'))
+}
+
+const FIELDS = [
+  'infiniband.bth.opcode',
+  'infiniband.bth.psn',
+  'infiniband.bth.destqp',
+  'infiniband.invariant.crc',
+  'weir.int.format',
+  'weir.int.flags',
+  'weir.int.hops',
+  'weir.int.slots',
+  'weir.int.path_id',
+  'weir.int.flows',
+  'weir.hop.switch_id',
+  'weir.hop.port',
+  'weir.hop.rate',
+  'weir.hop.time',
+  'weir.hop.tx_bytes',
+  'weir.hop.queue',
+  'weir.opcode',
+  '_ws.malformed',
+]
+
+/** The same fields, by lib/wire. */
+function ourFields(frame: Frame): string[] {
+  const { view, shim } = frame
+  const opcode = bth.opcode(view, frame.bth)
+  const hex = (value: number, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`
+  // Of opcodes that it does not know, Wireshark's dissector shows the BTH alone.
+  const crc = icrc.isPresent(frame) && opcode < 0xc0 ? hex(view.getUint32(frame.length - icrc.BYTES), 8) : ''
+  const fields = [
+    opcode.toString(),
+    bth.psn(view, frame.bth).toString(),
+    hex(bth.destQpn(view, frame.bth), 6),
+    crc,
+  ]
+  const vendor = opcode >= 0xc0 ? hex(opcode, 2) : ''
+  if (shim < 0) return [...fields, ...Array(12).fill(''), vendor, '']
+  const hops = new HopRecords()
+  if (intShim.read(view, shim, frame.bth, hops) !== WireError.OK) throw new Error('shim')
+  const rows = Array.from({ length: hops.count }, (_, i) => i)
+  const column = (values: { [row: number]: number }) => rows.map(row => values[row]).join()
+  // Compact records name no switch and no port.
+  const wide = intShim.format(view, shim) === intShim.FORMAT_WIDE
+  return [
+    ...fields,
+    intShim.format(view, shim).toString(),
+    hex(intShim.flags(view, shim), 2),
+    intShim.hopCount(view, shim).toString(),
+    intShim.slots(view, shim).toString(),
+    hex(hops.pathId, 4),
+    hops.flows.toString(),
+    wide ? column(hops.switchId) : '',
+    wide ? column(hops.port) : '',
+    column(hops.rateBps),
+    column(hops.tsNs),
+    column(hops.txBytes),
+    column(hops.qlenBytes),
+    vendor,
+    '',
+  ]
+}
+
+/** Both readings of each packet. */
+export function compare(t: Test, path: string): { packets: number; withHops: number; opcodes: Set<string> } {
+  const theirs = tshark(path, FIELDS)
+  const reader = CaptureReader.open(path)
+  const packet = new CapturedPacket()
+  const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
+  const seen = { packets: 0, withHops: 0, opcodes: new Set<string>() }
+  while (reader.next(packet)) {
+    loadFrame(packet, frame)
+    if (parseFrame(frame) !== WireError.OK) throw new Error(`packet ${seen.packets + 1} is malformed`)
+    const their = theirs[seen.packets++] ?? []
+    const our = ourFields(frame)
+    // Where the end was not captured it shows zeros, if anything.
+    if (our[3] === '') our[3] = their[3] === '0x00000000' ? '0x00000000' : ''
+    if (our.join('|') !== their.join('|')) t.same(their, our, `${path}: packet ${seen.packets}`)
+    if (our[12] !== '') seen.withHops++
+    seen.opcodes.add(opcodeName(Number(our[0])))
+  }
+  reader.close()
+  t.equal(theirs.length, seen.packets, `${path}: tshark reads the same packets`)
+  return seen
+}
+
+/** Two switches between two senders and a receiver. */
+export function twoSenders(name: string, rate: string, int: string): Scenario {
+  return parseScenario(
+    `
+name: ${name}
+link: {rate: ${rate}, delay: 100us}
+hosts: [h1, h2, h3]
+switches: [s1, s2]
+links: [h1--s1, h2--s1, s1--s2, s2--h3]
+int: ${int}
+transport: {pathMtu: 1024}
+traffic:
+  - {name: a, from: h1, to: h3, size: 100KB}
+  - {name: b, from: h2, to: h3, size: 100KB}
+`,
+    `${name}.yaml`,
+  )
+}
