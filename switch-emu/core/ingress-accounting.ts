@@ -145,7 +145,10 @@ export class IngressAccounting {
     return DropReason.NONE
   }
 
-  /** A frame that was admitted has left. `xoffMask(port)` may have changed. */
+  /**
+   * A frame that was admitted has left. `xoffMask(port)` may have changed: the peer goes on once the headroom is empty
+   * again and xon is reached.
+   */
   release(port: number, priority: number, bytes: number): void {
     if (((this.losslessMask >>> priority) & 1) === 0) {
       this.#sharedUsed -= bytes
@@ -159,8 +162,9 @@ export class IngressAccounting {
     this.#bytes[at] = left
     const owned = left - this.#headroom[at]!
     this.#sharedUsed -= this.#sharedPart(owned + bytes - fromHeadroom) - this.#sharedPart(owned)
-    if ((this.#xoff[port]! >>> priority) & 1 && left <= this.resumeBytes())
+    if ((this.#xoff[port]! >>> priority) & 1 && left === owned && left <= this.resumeBytes()) {
       this.#xoff[port]! &= ~(1 << priority)
+    }
   }
 
   /** Bytes of a lossless priority and port at which its peer may go on, now. */
