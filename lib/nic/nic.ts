@@ -184,6 +184,8 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** What a flow may do next, after it sent. */
   #afterSend(now: Nanos, flow: Flow): void {
+    // What was posted while an acknowledgement was owed stood behind it.
+    if (flow.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(flow)
     if (flow.phase === 'failing') this.#connections.finishFailing(now, flow)
