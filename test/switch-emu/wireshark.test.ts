@@ -4,12 +4,14 @@ import t, { type Test } from 'tap'
 import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import * as aeth from '../../lib/wire/aeth.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as icrc from '../../lib/wire/icrc.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { Opcode, opcodeName } from '../../lib/wire/opcode.js'
 import * as pfc from '../../lib/wire/pfc.js'
+import * as sack from '../../lib/wire/sack.js'
 import * as udp from '../../lib/wire/udp.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { compare, noTshark, tshark, twoSenders } from '../support/tshark.js'
@@ -68,6 +70,18 @@ t.test('PFC frames dissect as CBFC (802.1Qbb)', { skip }, async t => {
   ]
   t.same(tshark(captureOf(t, [frame]), fields), [['0x0101', '0x0009', '65535', '17', '']])
 })
+
+/** BTH, AETH and SACK, behind that shim if there is one. */
+function sackPacket(shim = ''): Buffer {
+  const packet = Buffer.alloc(bth.BYTES + aeth.BYTES + sack.BYTES + icrc.BYTES)
+  const view = new DataView(packet.buffer, packet.byteOffset)
+  bth.write(view, 0, Opcode.SACK, false, false, 0, 0xffff, 0x12, false, 7)
+  aeth.write(view, bth.BYTES, aeth.NAK_PSN_SEQUENCE_ERROR, 5)
+  const at = bth.BYTES + aeth.BYTES
+  sack.write(view, at, 0xfffffe)
+  for (const bit of [0, 1, 32]) sack.add(view, at, bit)
+  return Buffer.concat([Buffer.from(shim, 'hex'), packet])
+}
 
 /** An IPv4 packet to `port` whose UDP payload is `payload`. */
 function datagram(port: number, payload: Buffer): Frame {
@@ -128,13 +142,31 @@ t.test('vendor opcodes have names, and shims that break a rule are malformed', {
     )
     return packet
   }
-  const names = [Opcode.PROBE, Opcode.NOTIFY, Opcode.RATE, Opcode.SACK]
+  const names = [Opcode.PROBE, Opcode.NOTIFY, Opcode.RATE]
   const frames = [...names, 0xd0].map(opcode => datagram(udp.PORT_ROCE, plain(opcode)))
   const infos = tshark(captureOf(t, frames), ['weir.sequence', '_ws.col.Info']).map(fields => fields.join())
   t.same(
     infos,
     [...names.map(opcodeName), 'vendor opcode 0xd0'].map(name => `7,${name} QP=0x000012 sequence 7`),
   )
+  const whole = captureOf(t, [
+    datagram(udp.PORT_ROCE, sackPacket()),
+    datagram(udp.PORT_INT, sackPacket(`1080010100010000${'00'.repeat(24)}`)),
+  ])
+  const expected = ['0xc3', '7', '0x60', '5', '16777214', '16777214-16777215 30', '']
+  const fields = [
+    'weir.opcode',
+    'weir.sequence',
+    'weir.sack.syndrome',
+    'weir.sack.msn',
+    'weir.sack.base',
+    '_ws.col.Info',
+    '_ws.malformed',
+  ]
+  const sacks = tshark(whole, fields).map(columns =>
+    columns.map(text => text.replace(/^SACK .* arrived /, '')),
+  )
+  t.same(sacks, [expected, expected])
   const bad = [
     '',
     '10',
