@@ -8,6 +8,7 @@ import { dumpCommand } from './commands/dump.js'
 import { getCommand } from './commands/get.js'
 import { internalCommand } from './commands/internal.js'
 import { labCommand } from './commands/lab.js'
+import { perfCommand } from './commands/perf.js'
 import { runCommand } from './commands/run.js'
 import { sendCommand } from './commands/send.js'
 import { EXIT_CODES, report } from './failure.js'
@@ -23,6 +24,7 @@ const program = new Command('weir')
   .addCommand(daemonCommand())
   .addCommand(sendCommand())
   .addCommand(getCommand())
+  .addCommand(perfCommand())
   .addCommand(runCommand())
   .addCommand(labCommand())
   .addCommand(demoCommand())

@@ -30,6 +30,7 @@ interface DaemonFlags {
   dscpOfPriority?: string
   int: string
   chunk: string
+  perf: boolean
   logLevel: string
   overlay?: string
   untilStdinEnds?: boolean
@@ -83,6 +84,7 @@ export function daemonCommand(): Command {
     )
     .option('--int <format:hops>', 'telemetry of data packets: wide or compact, 1 to 15 hops', 'wide:5')
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
+    .option('--no-perf', 'let no other host measure against this one (weir perf)')
     .addOption(
       new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'),
     )
@@ -113,6 +115,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
     chunkBytes: parseBytes(flags.chunk),
+    perf: flags.perf,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })

@@ -2,6 +2,8 @@
 import { resolve } from 'node:path'
 import { ControlClient, type RequestOptions } from '../control/client.js'
 import type {
+  PerfReply,
+  PerfRequest,
   Progress,
   StatusReply,
   TrafficReply,
@@ -11,7 +13,16 @@ import type {
 } from '../control/messages.js'
 import { defaultSocketPath } from '../control/socket-path.js'
 
-export type { Progress, StatusReply, TrafficReply, TrafficRequest, TransferInfo, TransferReply }
+export type {
+  PerfReply,
+  PerfRequest,
+  Progress,
+  StatusReply,
+  TrafficReply,
+  TrafficRequest,
+  TransferInfo,
+  TransferReply,
+}
 
 export interface TransferOptions {
   /** Name of the file where it goes. Default: its own. */
@@ -70,6 +81,11 @@ export class DaemonClient {
   /** Laboratory use: a flow from memory. */
   async traffic(flow: Partial<TrafficRequest>, options: RequestOptions = {}): Promise<TrafficReply> {
     return await this.#control.request({ traffic: flow }, 'traffic', options)
+  }
+
+  /** Has the daemon measure the way to another one, for as long as it takes. Throws a WeirError that says what went wrong. */
+  async perf(request: Partial<PerfRequest>, options: RequestOptions = {}): Promise<PerfReply> {
+    return await this.#control.request({ perf: request }, 'perf', options)
   }
 
   async transfers(): Promise<TransferInfo[]> {

@@ -32,6 +32,21 @@ export interface TrafficRequest {
   priorityPlusOne: number
 }
 
+export interface PerfRequest {
+  host: string
+  test: string
+  op: string
+  size: number
+  qps: number
+  depth: number
+  iterations: number
+  durationNs: number
+  warmupNs: number
+  bidirectional: boolean
+  busyPoll: boolean
+  pathMtu: number
+}
+
 export interface CancelRequest {
   transferId: string
   requestId: number
@@ -46,6 +61,7 @@ export interface RequestBodies {
   cancel: CancelRequest
   stop: object
   listTransfers: object
+  perf: PerfRequest
 }
 
 export interface Progress {
@@ -109,6 +125,39 @@ export interface TrafficReply {
   baseRttNs: number
 }
 
+export interface PerfReply {
+  messages: number
+  bytes: number
+  seconds: number
+  goodputBps: number
+  peakBps: number
+  latency: Latency | null
+  retransmittedBytes: number
+  cpuSeconds: number
+  remoteCpuSeconds: number
+  remoteMessages: number
+  remoteBytes: number
+  remoteGoodputBps: number
+  depth: number
+  pathMtu: number
+  baseRttNs: number
+  io: string
+}
+
+export interface Latency {
+  count: number
+  min: number
+  max: number
+  mean: number
+  stdev: number
+  p50: number
+  p90: number
+  p99: number
+  p999: number
+  p9999: number
+  histogram: { fromNs: number; count: number }[]
+}
+
 export interface TransferInfo {
   transferId: string
   direction: 'send' | 'receive' | 'get' | 'serve'
@@ -127,6 +176,7 @@ export interface ResponseBodies {
   cancel: { found: boolean }
   stop: object
   listTransfers: { transfers: TransferInfo[] }
+  perf: PerfReply
 }
 
 export type RequestKind = keyof RequestBodies

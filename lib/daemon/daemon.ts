@@ -22,6 +22,7 @@ import { HostAddress } from '../wire/address.js'
 import { checkController } from './check-controller.js'
 import { registerTransferHandlers } from './handlers.js'
 import { type OpenedPort, type OverlayLink, openPort, pathMtuFor } from './open-port.js'
+import { registerPerfHandler } from './perf.js'
 import { systemRandom } from './random.js'
 import { registerTrafficHandler } from './traffic.js'
 
@@ -92,6 +93,8 @@ export interface DaemonOptions {
   int?: { format: 'wide' | 'compact'; hops: number }
   /** Bytes of a chunk of a transfer. Default 1 MiB. */
   chunkBytes?: number
+  /** False: other hosts may not measure against this one. Default true. */
+  perf?: boolean
   /** For labs: this host's link is emulated. */
   overlay?: OverlayLink
 }
@@ -138,7 +141,10 @@ export class Daemon {
       const nic = createNic(options, address, pool, port, link)
       let onDefect = (_error: unknown) => {}
       const parts = { address, udpPort, io, port, pool, nic, inbox, share, arrivals }
-      const daemon = new Daemon(assemble(options, parts, error => onDefect(error)))
+      const daemon = new Daemon(
+        assemble(options, parts, error => onDefect(error)),
+        options.perf ?? true,
+      )
       onDefect = error => daemon.#onDefect(error)
       daemon.parts.loop.start()
       daemon.parts.transfers.start()
@@ -150,13 +156,14 @@ export class Daemon {
     }
   }
 
-  private constructor(parts: DaemonParts) {
+  private constructor(parts: DaemonParts, servesPerf: boolean) {
     this.parts = parts
     this.closed = new Promise(resolve => {
       this.#resolveClosed = resolve
     })
     registerTransferHandlers(this)
     registerTrafficHandler(this)
+    registerPerfHandler(this, servesPerf)
   }
 
   #onDefect(error: unknown): void {

@@ -12,7 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/wire'],
   ['lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core'],
   ['lib/nic', 'lib/scenario', 'lib/control'],
-  ['lib/traffic', 'lib/transfer', 'lib/client'],
+  ['lib/traffic', 'lib/perf', 'lib/transfer', 'lib/client'],
   ['lib/daemon', 'lib/index'],
   ['switch-emu'],
   ['switch-emu/real-time'],

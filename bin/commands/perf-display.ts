@@ -1,0 +1,118 @@
+/** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
+import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
+import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
+import type { PerfReport } from './perf.js'
+
+interface Output {
+  write(text: string): unknown
+}
+
+/** As ib_write_bw and ib_write_lat print them: sizes in bytes, Gbit/s, millions of messages a second, microseconds. */
+const COLUMNS = {
+  bw: ['#bytes', '#iterations', 'BW peak[Gb/sec]', 'BW average[Gb/sec]', 'MsgRate[Mpps]'],
+  lat: [
+    '#bytes',
+    '#iterations',
+    't_min[usec]',
+    't_max[usec]',
+    't_typical[usec]',
+    't_avg[usec]',
+    't_stdev[usec]',
+    '99% percentile[usec]',
+    '99.9% percentile[usec]',
+    '99.99% percentile[usec]',
+  ],
+}
+const BAR_WIDTH = 50
+
+export interface PerfTable {
+  row(report: PerfReport): void
+  histogram(report: PerfReport): void
+  /** What the columns do not say. */
+  end(reports: readonly PerfReport[]): void
+}
+
+/** Prints the head at once. */
+export function perfTable(test: 'bw' | 'lat', output: Output): PerfTable {
+  const names = COLUMNS[test]
+  const line = (cells: readonly string[]) =>
+    ` ${cells.map((cell, i) => cell.padEnd(names[i]!.length)).join('  ')}`.trimEnd()
+  output.write(`${line(names)}\n`)
+  return {
+    row: report => output.write(`${line(test === 'bw' ? bandwidthCells(report) : latencyCells(report))}\n`),
+    histogram: report => output.write(histogramText(report)),
+    end: reports => output.write(remarks(reports)),
+  }
+}
+
+function bandwidthCells({
+  size,
+  messages,
+  peakBps,
+  goodputBps,
+  messagesPerSecond,
+  ...more
+}: PerfReport): string[] {
+  const remoteMessages = more.remote === null ? 0 : more.remote.goodputBps / 8 / size
+  return [
+    String(size),
+    String(messages),
+    (Math.max(peakBps, goodputBps) / 1e9).toFixed(3),
+    (goodputBps / 1e9).toFixed(3),
+    ((messagesPerSecond + remoteMessages) / 1e6).toFixed(6),
+  ]
+}
+
+function latencyCells({ size, messages, latencyUs }: PerfReport): string[] {
+  const { min, max, p50, mean, stdev, p99, p999, p9999 } = latencyUs
+  const times = [min, max, p50, mean, stdev, p99, p999, p9999]
+  return [String(size), String(messages), ...times.map(us => us.toFixed(2))]
+}
+
+/** One line a power of two, bars by share. */
+function histogramText({ histogram }: PerfReport): string {
+  const most = Math.max(1, ...histogram.map(({ count }) => count))
+  const lines = histogram.map(({ fromUs, count }) => {
+    const from = `from ${formatDuration(Math.round(fromUs * 1000))}`
+    return `   ${from.padEnd(14)} ${String(count).padStart(10)} ${'#'.repeat(Math.ceil((BAR_WIDTH * count) / most))}`
+  })
+  return `${lines.join('\n')}\n`
+}
+
+function remarks(reports: readonly PerfReport[]): string {
+  const last = reports.at(-1)
+  if (last === undefined) return ''
+  const { op, io, qps, depth, pathMtu, baseRttUs, cpuSecondsPerGB } = last
+  const { local, remote } = cpuSecondsPerGB
+  const repeated = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
+  const what =
+    last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op} and answer, ${halfOrWhole(op)}`
+  return (
+    ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
+    `CPU ${local.toFixed(3)} + ${remote.toFixed(3)} s/GB; repeated ${formatBytes(repeated)}\n`
+  )
+}
+
+function halfOrWhole(op: string): string {
+  return op === 'read' ? 'the whole round trip' : 'half of the round trip'
+}
+
+/** A line on a terminal that is written over every second. */
+export function intervalPrinter(request: PerfRequest, output: Output) {
+  const began = Date.now()
+  const clear = () => output.write('\r\x1b[2K')
+  return {
+    show(progress: Progress) {
+      const seconds = ((Date.now() - began) / 1000).toFixed(0)
+      const { state, goodputBps, rttNs, retransmittedBytes } = progress
+      const rate = formatRate(Math.round(goodputBps))
+      const messages = Math.round(goodputBps / 8 / request.size)
+      clear()
+      output.write(
+        ` ${seconds.padStart(3)} s  ${state}  ${rate}  ${messages} messages/s  RTT ${formatDuration(rttNs)}  ` +
+          `repeated ${formatBytes(retransmittedBytes)}`,
+      )
+    },
+    clear,
+  }
+}

@@ -1,0 +1,248 @@
+import { Command, Option } from 'commander'
+import {
+  connectDaemon,
+  type DaemonClient,
+  type PerfReply,
+  type PerfRequest,
+} from '../../lib/client/daemon-client.js'
+import { defaultSocketPath } from '../../lib/control/socket-path.js'
+import { WeirError } from '../../lib/errors.js'
+import { parseBytes, parseDuration } from '../../lib/units/units.js'
+import { cancelOnSignal } from '../cancel-on-signal.js'
+import { intervalPrinter, perfTable } from './perf-display.js'
+
+interface PerfFlags {
+  op: 'write' | 'send' | 'read'
+  size?: string
+  all?: boolean
+  qps: string
+  depth: string
+  duration?: string
+  iters?: string
+  warmup?: string
+  bidirectional?: boolean
+  mtu?: string
+  busyPoll?: boolean
+  histogram?: boolean
+  json?: boolean
+  socket: string
+}
+
+type Test = 'bw' | 'lat'
+
+/** perftest's `-a`: 2 B to 8 MiB. */
+const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
+const DURATION_NS = 5e9
+/** Of each size, when all are measured. */
+const DURATION_OF_ALL_NS = 1e9
+/** V8 compiles, windows open. */
+const WARMUP_NS = 2e8
+
+/** What `--json` prints: one of these, or with `--all` an array of them. */
+export interface PerfReport {
+  test: Test
+  op: string
+  host: string
+  /** Bytes of a message. */
+  size: number
+  qps: number
+  /** Messages in flight on each QP. */
+  depth: number
+  bidirectional: boolean
+  seconds: number
+  messages: number
+  bytes: number
+  /** Of both directions together, if bidirectional. */
+  goodputBps: number
+  /** Of this end's messages: the best 100 ms. */
+  peakBps: number
+  messagesPerSecond: number
+  /** bw: from post to completion. lat: half of the way there and back; of read all of it. */
+  latencyUs: {
+    min: number
+    p50: number
+    p90: number
+    p99: number
+    p999: number
+    p9999: number
+    max: number
+    mean: number
+    stdev: number
+  }
+  /** Counts of times from `fromUs` to below that of the next. */
+  histogram: { fromUs: number; count: number }[]
+  retransmittedBytes: number
+  /** CPU time of the daemons per 10^9 payload bytes of both directions. */
+  cpuSecondsPerGB: { local: number; remote: number }
+  /** The other end's part, if bidirectional. */
+  remote: { messages: number; bytes: number; goodputBps: number } | null
+  pathMtu: number
+  baseRttUs: number
+  io: string
+}
+
+/** `weir perf` */
+export function perfCommand(): Command {
+  return new Command('perf')
+    .enablePositionalOptions()
+    .description(
+      'measure bandwidth or latency to a host that runs a daemon, by way of the daemon on this one',
+    )
+    .addCommand(testCommand('bw', 'bandwidth: many messages in flight', '64KiB'))
+    .addCommand(testCommand('lat', 'latency: one message, and its answer', '64'))
+}
+
+function testCommand(test: Test, what: string, size: string): Command {
+  const isBw = test === 'bw'
+  const command = new Command(test)
+    .description(what)
+    .argument('<host>', 'a name or an address')
+    .addOption(
+      new Option('--op <operation>', 'operation (lat: a write carries an immediate, so that it is noticed)')
+        .choices(['write', 'send', 'read'])
+        .default(isBw ? 'write' : 'send'),
+    )
+    .option('--size <bytes>', `bytes of a message, 1 to 64MiB (default: ${size})`)
+    .option('--all', 'all sizes from 2 bytes to 8 MiB, by powers of two')
+    .option('--duration <time>', 'how long to measure (default: 5s; 1s a size with --all)')
+    .option('--iters <count>', 'measure so many messages of each queue pair instead')
+    .option('--warmup <time>', 'send for so long before measuring (default: 200ms; none with --iters)')
+    .option('--mtu <bytes>', "payload of a packet: 256, 512, 1024, 2048 or 4096 (default: the daemon's)")
+    .option('--busy-poll', 'both daemons look for packets without sleeping: a whole core each')
+    .option('--histogram', 'print how the times are distributed')
+    .option('--json', 'print the outcome as JSON')
+    .option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
+  if (isBw) {
+    command
+      .option('--qps <count>', 'queue pairs, 1 to 512', '1')
+      .option('--depth <count>', 'messages in flight on each, as far as there is room', '128')
+      .option('--bidirectional', 'the other end sends as much as it can, too')
+  }
+  return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags, size))
+}
+
+async function runPerf(test: Test, host: string, flags: PerfFlags, defaultSize: string): Promise<void> {
+  const requests = requestsOf(test, host, flags, defaultSize)
+  const cancelled = new AbortController()
+  const client = await connectDaemon(flags.socket)
+  const removeHandlers = cancelOnSignal(cancelled)
+  const reports: PerfReport[] = []
+  const table = flags.json ? null : perfTable(test, process.stdout)
+  try {
+    for (const request of requests) {
+      const report = await measure(client, request, cancelled.signal)
+      reports.push(report)
+      table?.row(report)
+      if (flags.histogram) table?.histogram(report)
+    }
+    table?.end(reports)
+  } catch (error) {
+    if (!(error instanceof WeirError) || error.code !== 'WEIR_CANCELLED' || !cancelled.signal.aborted)
+      throw error
+    throw new WeirError(error.code, error.message, { cause: cancelled.signal.reason })
+  } finally {
+    if (flags.json && (flags.all || reports.length > 0)) {
+      process.stdout.write(`${JSON.stringify(flags.all ? reports : reports[0], null, 2)}\n`)
+    }
+    client.close()
+    removeHandlers()
+  }
+}
+
+async function measure(client: DaemonClient, request: PerfRequest, signal: AbortSignal): Promise<PerfReport> {
+  const interval = process.stderr.isTTY ? intervalPrinter(request, process.stderr) : null
+  try {
+    const onProgress = interval === null ? {} : { onProgress: interval.show }
+    return reportOf(request, await client.perf(request, { signal, ...onProgress }))
+  } finally {
+    interval?.clear()
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT. */
+function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSize: string): PerfRequest[] {
+  if (flags.all && flags.size !== undefined) throw bad('--all measures all sizes: leave --size out')
+  if (flags.iters !== undefined && (flags.duration !== undefined || flags.warmup !== undefined)) {
+    throw bad('--iters counts every message: leave --duration and --warmup out')
+  }
+  const iterations = flags.iters === undefined ? 0 : whole('--iters', flags.iters, 1, 1e12)
+  const usual = flags.all ? DURATION_OF_ALL_NS : DURATION_NS
+  const durationNs = flags.duration === undefined ? usual : parseDuration(flags.duration)
+  const warmupNs = flags.warmup === undefined ? WARMUP_NS : parseDuration(flags.warmup)
+  const isBw = test === 'bw'
+  const shared = {
+    host,
+    test,
+    op: flags.op,
+    qps: isBw ? whole('--qps', flags.qps, 1, 512) : 1,
+    depth: isBw ? whole('--depth', flags.depth, 1, 65_536) : 1,
+    iterations,
+    durationNs: iterations > 0 ? 0 : durationNs,
+    warmupNs: iterations > 0 ? 0 : warmupNs,
+    bidirectional: flags.bidirectional ?? false,
+    busyPoll: flags.busyPoll ?? false,
+    pathMtu: flags.mtu === undefined ? 0 : pathMtu(flags.mtu),
+  }
+  const sizes = flags.all ? ALL_SIZES : [parseBytes(flags.size ?? defaultSize)]
+  return sizes.map(size => ({ ...shared, size }))
+}
+
+function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
+  const { test, op, host, size, qps, bidirectional } = request
+  const { messages, bytes, seconds, peakBps, retransmittedBytes, depth, pathMtu, io } = reply
+  const latency = reply.latency!
+  const us = (ns: number) => Math.round(ns) / 1000
+  const gigabytes = (bytes + (bidirectional ? reply.remoteBytes : 0)) / 1e9
+  const perGB = (cpuSeconds: number) => (gigabytes > 0 ? cpuSeconds / gigabytes : 0)
+  const { remoteMessages, remoteBytes, remoteGoodputBps } = reply
+  return {
+    test: test as Test,
+    op,
+    host,
+    size,
+    qps,
+    depth,
+    bidirectional,
+    seconds,
+    messages,
+    bytes,
+    goodputBps: reply.goodputBps + remoteGoodputBps,
+    peakBps,
+    messagesPerSecond: seconds > 0 ? messages / seconds : 0,
+    latencyUs: {
+      min: us(latency.min),
+      p50: us(latency.p50),
+      p90: us(latency.p90),
+      p99: us(latency.p99),
+      p999: us(latency.p999),
+      p9999: us(latency.p9999),
+      max: us(latency.max),
+      mean: us(latency.mean),
+      stdev: us(latency.stdev),
+    },
+    histogram: latency.histogram.map(({ fromNs, count }) => ({ fromUs: fromNs / 1000, count })),
+    retransmittedBytes,
+    cpuSecondsPerGB: { local: perGB(reply.cpuSeconds), remote: perGB(reply.remoteCpuSeconds) },
+    remote: bidirectional
+      ? { messages: remoteMessages, bytes: remoteBytes, goodputBps: remoteGoodputBps }
+      : null,
+    pathMtu,
+    baseRttUs: us(reply.baseRttNs),
+    io,
+  }
+}
+
+function pathMtu(text: string): number {
+  if (['256', '512', '1024', '2048', '4096'].includes(text)) return Number(text)
+  throw bad(`--mtu is one of 256, 512, 1024, 2048, 4096, not "${text}"`)
+}
+
+function whole(name: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw bad(`${name} is a whole number from ${min} to ${max}, not "${text}"`)
+}
+
+function bad(text: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', text)
+}

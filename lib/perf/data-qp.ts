@@ -1,0 +1,92 @@
+/**
+ * One data connection of a run, at either end: what it receives, and what sends on it. Nothing here is allocated
+ * per message.
+ */
+import { WeirError } from '../errors.js'
+import type { Connection, ConnectionHandler } from '../nic/types.js'
+import type { Completion } from '../qp/completion-queue.js'
+import type { MemoryRegion } from '../qp/memory.js'
+import type { ReceiveWork } from '../qp/work.js'
+import { WorkStatus, workStatusName } from '../qp/work-status.js'
+import type { Nanos } from '../time/nanos.js'
+
+/** What sends on a data connection. */
+export interface Sender {
+  /** A work request of the send queue is complete. */
+  onSent(now: Nanos, connection: Connection): void
+  /** A message of `bytes` arrived. */
+  onReceived(now: Nanos, connection: Connection, bytes: number): void
+}
+
+/** Hears how the connection does. */
+export interface DataQpOwner {
+  onQpReady?(now: Nanos, qp: DataQp): void
+  onQpFailed?(now: Nanos, qp: DataQp, error: WeirError): void
+  /** Once, at the end. */
+  onQpClosed(now: Nanos, qp: DataQp): void
+}
+
+export interface DataQpOptions {
+  /** All messages of the run lie over each other at its beginning. */
+  region: MemoryRegion
+  /** Receives to keep posted, 0 where nothing consumes any. */
+  receives: number
+  owner: DataQpOwner
+}
+
+export class DataQp implements ConnectionHandler {
+  /** Null until the connection has been asked for. */
+  connection: Connection | null = null
+  sender: Sender | null = null
+  established = false
+  closed = false
+  receivedMessages = 0
+  receivedBytes = 0
+  readonly #owner: DataQpOwner
+  readonly #receives: number
+  readonly #receive: ReceiveWork
+
+  constructor({ region, receives, owner }: DataQpOptions) {
+    this.#owner = owner
+    this.#receives = receives
+    this.#receive = { id: 0, region, offset: 0, length: region.length }
+  }
+
+  onCreated(_now: Nanos, connection: Connection): void {
+    this.connection = connection
+    for (let i = 0; i < this.#receives; i++) connection.postReceive(this.#receive)
+  }
+
+  onEstablished(now: Nanos): void {
+    this.established = true
+    this.#owner.onQpReady?.(now, this)
+  }
+
+  onCompletion(now: Nanos, connection: Connection, completion: Completion): void {
+    const { status } = completion
+    if (status !== WorkStatus.SUCCESS) {
+      // What is flushed has no reason of its own.
+      if (status !== WorkStatus.WR_FLUSH_ERR) this.#owner.onQpFailed?.(now, this, failure(connection, status))
+      return
+    }
+    if (!completion.isReceive) {
+      this.sender?.onSent(now, connection)
+      return
+    }
+    connection.postReceive(this.#receive)
+    this.receivedMessages++
+    this.receivedBytes += completion.byteLength
+    this.sender?.onReceived(now, connection, completion.byteLength)
+  }
+
+  onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
+    this.closed = true
+    if (error !== null) this.#owner.onQpFailed?.(now, this, error)
+    this.#owner.onQpClosed(now, this)
+  }
+}
+
+function failure(connection: Connection, status: WorkStatus): WeirError {
+  const text = `perf with ${connection.remote}: a message ended with ${workStatusName(status)}`
+  return new WeirError('WEIR_CONNECTION_LOST', text)
+}

@@ -1,0 +1,88 @@
+import { build, type Histogram } from 'hdr-histogram-js'
+import type { Nanos } from '../time/nanos.js'
+
+/** An hour: longer times count as one. */
+const NS_MAX = 3600e9
+/** Significant decimal digits that a time keeps: an error of 0.1 %. */
+const DIGITS = 3
+
+/** Nanoseconds, but for `count`. */
+export interface LatencySummary {
+  count: number
+  min: number
+  max: number
+  mean: number
+  /** Standard deviation. */
+  stdev: number
+  p50: number
+  p90: number
+  p99: number
+  p999: number
+  p9999: number
+  /** Counts by powers of two: of times from `fromNs` to below twice that (the first: from 0). None is empty at the ends. */
+  histogram: { fromNs: number; count: number }[]
+}
+
+/** Times of messages. Takes a fixed amount of memory, however many they are. */
+export class LatencyRecorder {
+  readonly #histogram: Histogram = build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: NS_MAX,
+    numberOfSignificantValueDigits: DIGITS,
+    bitBucketSize: 32,
+  })
+  readonly #octaves = new Float64Array(53)
+  #minNs = Number.POSITIVE_INFINITY
+  #maxNs = 0
+
+  record(ns: Nanos): void {
+    const time = Math.min(Math.max(0, Math.round(ns)), NS_MAX)
+    this.#histogram.recordValue(time)
+    this.#octaves[octaveOf(time)]!++
+    if (time < this.#minNs) this.#minNs = time
+    if (time > this.#maxNs) this.#maxNs = time
+  }
+
+  reset(): void {
+    this.#histogram.reset()
+    this.#octaves.fill(0)
+    this.#minNs = Number.POSITIVE_INFINITY
+    this.#maxNs = 0
+  }
+
+  /** @param share what part of each time counts: 0.5 for half a round trip */
+  summary(share = 1): LatencySummary {
+    const histogram = this.#histogram
+    const count = histogram.totalCount
+    const at = (percentile: number) =>
+      count === 0 ? 0 : share * Math.min(this.#maxNs, histogram.getValueAtPercentile(percentile))
+    return {
+      count,
+      min: count === 0 ? 0 : share * this.#minNs,
+      max: share * this.#maxNs,
+      mean: count === 0 ? 0 : share * histogram.mean,
+      stdev: count === 0 ? 0 : share * histogram.stdDeviation,
+      p50: at(50),
+      p90: at(90),
+      p99: at(99),
+      p999: at(99.9),
+      p9999: at(99.99),
+      histogram: this.#histogramOf(share),
+    }
+  }
+
+  #histogramOf(share: number): LatencySummary['histogram'] {
+    const first = this.#octaves.findIndex(count => count > 0)
+    if (first < 0) return []
+    const last = this.#octaves.findLastIndex(count => count > 0)
+    return Array.from(this.#octaves.subarray(first, last + 1), (count, i) => ({
+      fromNs: first + i === 0 ? 0 : share * 2 ** (first + i),
+      count,
+    }))
+  }
+}
+
+/** 0 for 0 and 1 ns, else the exponent of the largest power of two that is not above `ns`. */
+function octaveOf(ns: number): number {
+  return ns < 2 ** 31 ? 31 - Math.clz32(ns | 1) : Math.floor(Math.log2(ns))
+}

@@ -1,0 +1,18 @@
+import type { Verbs } from '../nic/types.js'
+import { Access, type MemoryRegion } from '../qp/memory.js'
+import type { RemoteMemory } from './messages.js'
+
+/**
+ * Memory that the messages of one run lie in, one over the other, at either end. It has contents, so that its pages
+ * are its own: the kernel keeps one page for all that were never written.
+ * @param storage false: none behind it, as in virtual time
+ */
+export function registerMemory(verbs: Verbs, bytes: number, storage: boolean): MemoryRegion {
+  const access = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ
+  return verbs.memory.register(storage ? Buffer.alloc(bytes, 'weir perf') : null, bytes, access)
+}
+
+/** How the other end names it. */
+export function namesOf(region: MemoryRegion): RemoteMemory {
+  return { rkey: region.key, address: region.address, bytes: region.length }
+}

@@ -1,0 +1,370 @@
+/**
+ * A run, at the end that measures. It is driven by what its connections hear and by `onTick`; it holds no timer.
+ *
+ *     opening ─▶ joining ─▶ starting ─▶ warming ─▶ measuring ─▶ draining ─▶ closing ─▶ closed
+ *     the control  the data    Ask START              Ask FIGURES at       Ask STOP
+ *     connection   connections                        its begin
+ */
+import { WeirError } from '../errors.js'
+import type { Connection, ConnectionHandler, Verbs } from '../nic/types.js'
+import type { Completion } from '../qp/completion-queue.js'
+import type { MemoryRegion } from '../qp/memory.js'
+import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import { ControlChannel } from './control-channel.js'
+import { DataQp, type DataQpOwner } from './data-qp.js'
+import { namesOf, registerMemory } from './memory.js'
+import {
+  CONTROL_MARK,
+  DATA_MARK,
+  type Figures,
+  PERF_PORT,
+  PERF_VERSION,
+  type PerfMessage,
+  type RemoteMemory,
+  SESSION_BYTES,
+  type What,
+} from './messages.js'
+import { Ping } from './ping-pong.js'
+import { checkSettings, depthWithin, type HostLimits, type PerfSettings } from './settings.js'
+import { Stream } from './stream.js'
+import { Tally } from './tally.js'
+
+/** What is in flight when a run is over gets so long to complete. */
+const DRAIN_NS: Nanos = 2 * SECOND
+/** The other end is asked at least so often: it takes silence for the end. */
+const ASK_EVERY_NS: Nanos = SECOND
+/** An answer that takes longer than this, while the connection lives, is no answer. */
+const ANSWER_MAX_NS: Nanos = 20 * SECOND
+
+export type RunState =
+  | 'opening'
+  | 'joining'
+  | 'starting'
+  | 'warming'
+  | 'measuring'
+  | 'draining'
+  | 'closing'
+  | 'closed'
+
+export interface PerfRunOptions {
+  verbs: Verbs
+  limits: HostLimits
+  remote: HostAddress
+  settings: PerfSettings
+  /** The clock that `now` comes from. */
+  clock: () => Nanos
+  /** User and system time of this process, microseconds. */
+  cpuUs: () => number
+  /** False: the memory has no storage, as in virtual time. */
+  storage: boolean
+  /** Called once, when the run is over, well or badly: its outcome stands, its connections are being closed. */
+  onDone?: (now: Nanos, run: PerfRun) => void
+}
+
+/** What a run has found. */
+export interface PerfOutcome {
+  /** Of this end's messages, while it measured. */
+  tally: Tally
+  /** Messages in flight on each connection. */
+  depth: number
+  retransmittedBytes: number
+  cpuUs: number
+  remoteCpuUs: number
+  /** Of the other end's own messages, if it sent any. */
+  remote: { messages: number; bytes: number; seconds: number }
+}
+
+export class PerfRun implements ConnectionHandler, DataQpOwner {
+  readonly settings: PerfSettings
+  readonly tally = new Tally()
+  state: RunState = 'opening'
+  /** Why it failed. */
+  error: WeirError | null = null
+  readonly #options: PerfRunOptions
+  readonly #depth: number
+  readonly #channel: ControlChannel
+  readonly #region: MemoryRegion
+  #control: Connection | null = null
+  readonly #qps: DataQp[] = []
+  readonly #senders: (Stream | Ping)[] = []
+  #controlClosed = false
+  #target: RemoteMemory | null = null
+  #askedNs: Nanos = NEVER
+  #lastAskNs: Nanos = 0
+  #measureFromNs: Nanos = NEVER
+  #drainUntilNs: Nanos = NEVER
+  /** Figures of both ends when counting began. */
+  #first: Figures | null = null
+  #last: Figures | null = null
+  #firstOwn = { cpuUs: 0, retransmittedBytes: 0 }
+  #lastOwn = { cpuUs: 0, retransmittedBytes: 0 }
+
+  /** Throws WEIR_BAD_ARGUMENT, WEIR_FULL. */
+  constructor(now: Nanos, options: PerfRunOptions) {
+    checkSettings(options.settings)
+    this.#options = options
+    this.settings = options.settings
+    const { verbs, remote, settings } = options
+    this.#depth = depthWithin(settings, options.limits)
+    this.#region = registerMemory(verbs, settings.size, options.storage)
+    this.#channel = new ControlChannel(verbs)
+    const privateData = Uint8Array.of(CONTROL_MARK)
+    try {
+      this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData })
+    } catch (error) {
+      this.#channel.close()
+      verbs.memory.deregister(this.#region)
+      throw error
+    }
+  }
+
+  /** Figures up to now, or in the end. */
+  get outcome(): PerfOutcome {
+    const first = this.#first
+    const last = this.#last ?? first
+    const own = this.state === 'closed' || this.state === 'closing' ? this.#lastOwn : this.#ownFigures()
+    const since = (key: keyof Figures) => (first === null || last === null ? 0 : last[key] - first[key])
+    return {
+      tally: this.tally,
+      depth: this.#depth,
+      retransmittedBytes:
+        own.retransmittedBytes - this.#firstOwn.retransmittedBytes + since('retransmittedBytes'),
+      cpuUs: own.cpuUs - this.#firstOwn.cpuUs,
+      remoteCpuUs: since('cpuUs'),
+      remote: { messages: since('messages'), bytes: since('bytes'), seconds: since('elapsedNs') / SECOND },
+    }
+  }
+
+  /** Round-trip time of the idle path, and the last one that was seen; 0 when not known. */
+  get path(): { baseRttNs: Nanos; rttNs: Nanos; rateBps: number; windowBytes: number } {
+    const stats = this.#qps[0]?.connection?.stats
+    return {
+      baseRttNs: stats?.baseRttNs ?? 0,
+      rttNs: stats?.rttNs ?? 0,
+      rateBps: stats?.rateBps ?? 0,
+      windowBytes: stats?.windowBytes ?? 0,
+    }
+  }
+
+  /** Ends the run at once; what has been counted stays. */
+  cancel(now: Nanos, error: WeirError): void {
+    this.#fail(now, error)
+  }
+
+  /** Call some times a second, about every 10 ms at best: keeps the deadlines. */
+  onTick(now: Nanos): void {
+    if (this.state === 'closing' || this.state === 'closed') return
+    if (now - this.#askedNs > ANSWER_MAX_NS) {
+      this.#fail(now, new WeirError('WEIR_UNREACHABLE', `perf: ${this.#options.remote} does not answer`))
+    }
+    if (this.state === 'joining') this.#startWhenReady(now)
+    else if (this.state === 'warming' || this.state === 'measuring') {
+      this.#refill(now)
+      this.#advance(now)
+      if (this.#askedNs === NEVER && now - this.#lastAskNs > ASK_EVERY_NS) this.#ask(now, 'FIGURES')
+    } else if (this.state === 'draining') this.#stopWhenDrained(now)
+  }
+
+  // ---- The control connection
+
+  onCreated(_now: Nanos, connection: Connection): void {
+    this.#control = connection
+    this.#channel.attach(connection)
+  }
+
+  onEstablished(now: Nanos): void {
+    const { op, mode, size, qps, depth, bidirectional, busyPoll } = this.settings
+    const open = { version: PERF_VERSION, op, mode, size, qps, depth, bidirectional, busyPoll }
+    this.#askedNs = now
+    this.#channel.send(now, { body: 'open', open: { ...open, memory: namesOf(this.#region) } })
+  }
+
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    try {
+      const message = this.#channel.onCompletion(now, completion)
+      if (message !== null) this.#onMessage(now, message)
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error
+      this.#fail(now, error)
+    }
+  }
+
+  onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
+    this.#controlClosed = true
+    const early = () => new WeirError('WEIR_CONNECTION_LOST', `perf: ${this.#options.remote} ended the run`)
+    if (this.state !== 'closing') this.#fail(now, error ?? early())
+    this.#channel.close()
+    this.#endWhenClosed()
+  }
+
+  #onMessage(now: Nanos, message: PerfMessage): void {
+    if (this.state === 'closing') return
+    this.#askedNs = NEVER
+    if (message.body === 'refuse') throw new WeirError('WEIR_REJECTED', printable(message.refuse.text))
+    if (this.state === 'opening' && message.body === 'opened') this.#join(now, message.opened)
+    else if (message.body === 'figures') this.#onFigures(now, message.figures)
+    else throw new WeirError('WEIR_PROTOCOL', `perf: ${this.#options.remote} spoke out of turn`)
+  }
+
+  #ask(now: Nanos, what: What): void {
+    this.#askedNs = now
+    this.#lastAskNs = now
+    this.#channel.send(now, { body: 'ask', ask: { what } })
+  }
+
+  #onFigures(now: Nanos, figures: Figures): void {
+    this.#last = figures
+    if (this.state === 'starting') {
+      this.#begin(now, figures)
+    } else if (this.state === 'measuring') {
+      this.#first ??= figures
+    } else if (this.state === 'draining' && this.#drainUntilNs === NEVER) {
+      this.#close(now)
+    }
+  }
+
+  // ---- The data connections
+
+  #join(now: Nanos, { session, memory }: { session: Uint8Array; memory: RemoteMemory | null }): void {
+    const { settings } = this
+    if (session.length !== SESSION_BYTES || memory === null || memory.bytes < settings.size) {
+      throw new WeirError('WEIR_PROTOCOL', `perf: ${this.#options.remote} names no session or memory`)
+    }
+    this.#target = memory
+    this.state = 'joining'
+    const privateData = Uint8Array.of(DATA_MARK, ...session)
+    const { verbs, remote, limits } = this.#options
+    const isPingPong = settings.mode === 'PING_PONG'
+    const takes = isPingPong ? settings.op !== 'READ' : settings.op === 'SEND' && settings.bidirectional
+    const receives = takes ? limits.queueDepth : 0
+    for (let i = 0; i < settings.qps; i++) {
+      const qp = new DataQp({ region: this.#region, receives, owner: this })
+      this.#qps.push(qp)
+      const pathMtu = settings.pathMtu === 0 ? {} : { pathMtu: settings.pathMtu }
+      qp.connection = verbs.connect(now, remote, PERF_PORT, qp, { privateData, ...pathMtu })
+    }
+  }
+
+  onQpReady(now: Nanos): void {
+    this.#startWhenReady(now)
+  }
+
+  onQpFailed(now: Nanos, _qp: DataQp, error: WeirError): void {
+    this.#fail(now, error)
+  }
+
+  onQpClosed(now: Nanos): void {
+    const early = () =>
+      new WeirError('WEIR_CONNECTION_LOST', `perf: ${this.#options.remote} closed a connection`)
+    if (this.state !== 'closing') this.#fail(now, early())
+    this.#endWhenClosed()
+  }
+
+  /** T has been measured on every connection: that is not part of what is measured here. */
+  #startWhenReady(now: Nanos): void {
+    if (this.state !== 'joining') return
+    if (!this.#qps.every(qp => qp.established && qp.connection!.stats.baseRttNs > 0)) return
+    this.state = 'starting'
+    this.#ask(now, 'START')
+  }
+
+  #begin(now: Nanos, figures: Figures): void {
+    const { iterations, warmupNs } = this.settings
+    for (const qp of this.#qps) {
+      const sender = this.#makeSender()
+      qp.sender = sender
+      this.#senders.push(sender)
+    }
+    this.state = 'warming'
+    this.tally.begin(now)
+    this.#measureFromNs = iterations > 0 ? now : now + warmupNs
+    if (this.#measureFromNs <= now) {
+      this.#measure(now)
+      this.#first = figures
+    }
+    this.#refill(now)
+  }
+
+  #makeSender(): Stream | Ping {
+    const { op, mode, size, iterations } = this.settings
+    const shared = { op, size, region: this.#region, remote: this.#target!, tally: this.tally }
+    const limit = iterations > 0 ? { iterations } : {}
+    if (mode === 'STREAM') return new Stream({ ...shared, ...limit, depth: this.#depth })
+    return new Ping({ ...shared, ...limit, clock: this.#options.clock })
+  }
+
+  /** Counting begins. */
+  #measure(now: Nanos): void {
+    this.state = 'measuring'
+    this.tally.begin(now)
+    if (this.settings.iterations === 0) this.tally.endNs = now + this.settings.durationNs
+    this.#firstOwn = this.#ownFigures()
+    if (this.#askedNs === NEVER) this.#ask(now, 'FIGURES')
+  }
+
+  /** Posts where the send queue was full. */
+  #refill(now: Nanos): void {
+    for (const [i, sender] of this.#senders.entries()) sender.fill(now, this.#qps[i]!.connection!)
+  }
+
+  /** Goes on to measuring, and from there to draining, when it is time. */
+  #advance(now: Nanos): void {
+    if (this.state === 'warming' && now >= this.#measureFromNs) this.#measure(now)
+    if (this.state !== 'measuring') return
+    const over =
+      this.settings.iterations > 0 ? this.#senders.every(sender => sender.done) : now >= this.tally.endNs
+    if (!over) return
+    this.state = 'draining'
+    this.#drainUntilNs = now + DRAIN_NS
+    this.#lastOwn = this.#ownFigures()
+    for (const sender of this.#senders) sender.stop()
+    this.#stopWhenDrained(now)
+  }
+
+  /** Asks for the last figures when nothing is in flight any more, and no answer is awaited. */
+  #stopWhenDrained(now: Nanos): void {
+    if (this.#drainUntilNs === NEVER || this.#askedNs !== NEVER) return
+    const drained = this.#senders.every(sender => sender.done)
+    if (!drained && now < this.#drainUntilNs) return
+    this.#drainUntilNs = NEVER
+    this.#ask(now, 'STOP')
+  }
+
+  #ownFigures(): { cpuUs: number; retransmittedBytes: number } {
+    let retransmittedBytes = 0
+    for (const qp of this.#qps) retransmittedBytes += qp.connection?.stats.retransmittedBytes ?? 0
+    return { cpuUs: this.#options.cpuUs(), retransmittedBytes }
+  }
+
+  // ---- The end
+
+  #fail(now: Nanos, error: WeirError): void {
+    if (this.state === 'closing' || this.state === 'closed') return
+    this.error = error
+    this.#lastOwn = this.#ownFigures()
+    this.#close(now)
+  }
+
+  #close(now: Nanos): void {
+    this.state = 'closing'
+    this.#askedNs = NEVER
+    for (const sender of this.#senders) sender.stop()
+    for (const qp of this.#qps) qp.connection?.disconnect(now)
+    this.#control?.disconnect(now)
+    this.#options.onDone?.(now, this)
+  }
+
+  #endWhenClosed(): void {
+    if (this.state !== 'closing' || !this.#controlClosed) return
+    // One that never got a connection hears of no end.
+    if (this.#qps.some(qp => qp.connection !== null && !qp.closed)) return
+    this.state = 'closed'
+    this.#options.verbs.memory.deregister(this.#region)
+  }
+}
+
+/** `text` of another host, without characters that steer a terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?').slice(0, 500)
+}
