@@ -136,7 +136,7 @@ export class KeptLab {
     this.#write()
     await this.#switch.up()
     const links = hosts.map(host => ({ host: host.name, interface: host.interface }))
-    await this.#switch.ask({ type: 'start', scenario, links, pcap: captures?.folder }, 'started')
+    await this.#switch.ask({ type: 'start', scenario, links, captures }, 'started')
   }
 
   #spawn(name: string, args: string[], ipc: boolean, within: readonly string[]): Child {

@@ -1,4 +1,5 @@
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { CapturePlace } from '../port-captures.js'
 
 /** A host of the scenario, and the interface in the switch process's namespace that its link is plugged into. */
 export interface VethLink {
@@ -18,6 +19,6 @@ export interface VethStart {
   links: VethLink[]
   /** Looks at the rings without ever sleeping: lowest latency, one whole core. Default false. */
   busyPoll?: boolean
-  /** Folder for a capture file of every port; it exists. Absent: nothing is captured. */
-  pcap?: string
+  /** Captures every switch port, with the time of day. Absent: nothing is captured. */
+  captures?: CapturePlace
 }

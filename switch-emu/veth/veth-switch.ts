@@ -51,15 +51,13 @@ export class VethSwitch {
    * stays open then.
    */
   constructor(options: VethSwitchOptions) {
-    const { scenario, links } = options
+    const { scenario, links, captures } = options
     this.#busyPoll = options.busyPoll ?? false
     const hosts = hostTable(scenario)
     const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
     this.#pool = new FramePool(POOL_FRAMES, slotBytesFor(mtu))
     this.#captures =
-      options.pcap === undefined
-        ? null
-        : new PortCaptures(scenario, { folder: options.pcap, epochNs: clockEpochNs() })
+      captures === undefined ? null : new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     try {
       for (const link of links)
         this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface }))
