@@ -2,6 +2,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
 import { FdWaiter } from '../../lib/io/linux/fd-waiter.js'
+import { Nap } from '../../lib/io/linux/nap.js'
 import { interfaceMtuOf } from '../../lib/io/linux/packet-socket.js'
 import { becomeRealTime } from '../../lib/io/linux/thread-priority.js'
 import { WallClock } from '../../lib/io/linux/wall-clock.js'
@@ -25,6 +26,9 @@ export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
 const POOL_FRAMES = 16_384
 /** Frames taken from one port before the others have their turn. */
 const BATCH_FRAMES = 64
+/** How long frames gather, and from how many on they need not. */
+const GATHER_NS: Nanos = 30_000
+const GATHERED_FRAMES = 32
 /** A frame that seems older came before the time of day was set. */
 const AGE_MOST_NS: Nanos = 100_000_000
 /** To sleep for less than this would take longer. */
@@ -42,7 +46,10 @@ export class VethSwitch {
   readonly #pool: FramePool
   readonly #ports: PacketPort[] = []
   readonly #waiter: FdWaiter
+  /** Frames that came in or went out in this round. */
+  #moved = 0
   readonly #wallClock = new WallClock()
+  readonly #nap = new Nap()
   readonly #busyPoll: boolean
   readonly #captures: PortCaptures | null
 
@@ -85,11 +92,15 @@ export class VethSwitch {
     let woken = false
     while (!isWanted()) {
       const now = monotonicNs()
-      const received = this.#receive(now)
+      this.#moved = 0
+      this.#receive(now)
       this.#fabric.runUntil(now)
       this.#flush()
-      // What has come in meanwhile is seen without sleeping.
-      if (received > 0) continue
+      if (this.#moved > 0) {
+        // Frames are let to gather, as a NIC moderates its interrupts; a flood leaves no time for that.
+        if (this.#moved < GATHERED_FRAMES && !this.#busyPoll) this.#nap.sleep(GATHER_NS)
+        continue
+      }
       // Woken, but by no frame: an interface that went down must be taken note of, or it wakes for ever.
       if (woken) for (const port of this.#ports) port.onError()
       woken = this.#sleep()
@@ -121,9 +132,8 @@ export class VethSwitch {
     this.#captures?.close()
   }
 
-  #receive(now: Nanos): number {
+  #receive(now: Nanos): void {
     this.#wallClock.read()
-    let received = 0
     for (let link = 0; link < this.#ports.length; link++) {
       const port = this.#ports[link]!
       for (let n = 0; n < BATCH_FRAMES; n++) {
@@ -132,13 +142,13 @@ export class VethSwitch {
         // On the emulated line it begins when it really came, not when this thread woke.
         const ageNs = Math.min(Math.max(port.ageNs(this.#wallClock), 0), AGE_MOST_NS)
         this.#fabric.inject(now - ageNs, link, frame)
-        received++
+        this.#moved++
       }
     }
-    return received
   }
 
   #deliver(link: number, frame: Frame): void {
+    this.#moved++
     this.#ports[link]!.transmit(frame)
   }
 

@@ -1,7 +1,8 @@
 import { WeirError } from '../../errors.js'
-import { type Nanos, SECOND } from '../../time/nanos.js'
+import type { Nanos } from '../../time/nanos.js'
 import type { Waiter } from '../waiter.js'
 import { type Libc, loadLibc, type Pointer } from './libc.js'
+import { Timespec } from './timespec.js'
 
 /** `struct pollfd`: descriptor, events asked for, events that happened. */
 const POLLFD_BYTES = 8
@@ -100,24 +101,5 @@ class PollSet {
       view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true)
     }
     this.pointer = libc.address(this.#bytes)
-  }
-}
-
-/** `struct timespec`, where the kernel sees it. */
-class Timespec {
-  readonly pointer: Pointer
-  readonly #view: DataView
-
-  constructor(libc: Libc) {
-    const bytes = new Uint8Array(new SharedArrayBuffer(16))
-    this.#view = new DataView(bytes.buffer)
-    this.pointer = libc.address(bytes)
-  }
-
-  /** @param ns 0 or more; negative counts as 0 */
-  set(ns: Nanos): void {
-    const seconds = ns > 0 ? Math.floor(ns / SECOND) : 0
-    this.#view.setInt32(0, seconds, true)
-    this.#view.setInt32(8, ns > 0 ? ns - seconds * SECOND : 0, true)
   }
 }

@@ -1,4 +1,5 @@
-import { loadLibc, type Pointer } from './libc.js'
+import { loadLibc } from './libc.js'
+import { Timespec } from './timespec.js'
 
 const CLOCK_REALTIME = 0
 
@@ -9,18 +10,11 @@ export class WallClock {
   /** …and what is beyond them, 0 to 999,999,999. */
   nanoseconds = 0
   readonly #libc = loadLibc()
-  readonly #view: DataView
-  readonly #pointer: Pointer
-
-  constructor() {
-    const bytes = new Uint8Array(new SharedArrayBuffer(16))
-    this.#view = new DataView(bytes.buffer)
-    this.#pointer = this.#libc.address(bytes)
-  }
+  readonly #time = new Timespec(this.#libc)
 
   read(): void {
-    this.#libc.clockGettime(CLOCK_REALTIME, this.#pointer)
-    this.seconds = this.#view.getUint32(0, true)
-    this.nanoseconds = this.#view.getUint32(8, true)
+    this.#libc.clockGettime(CLOCK_REALTIME, this.#time.pointer)
+    this.seconds = this.#time.seconds
+    this.nanoseconds = this.#time.nanoseconds
   }
 }
