@@ -12,6 +12,11 @@ export function noNamespaces(): string | false {
   const fault = libcFault()
   if (fault !== null) return fault
   if (process.getuid?.() !== 0) return 'needs root'
+  try {
+    execFileSync('ethtool', ['--version'], { stdio: 'ignore' })
+  } catch {
+    return 'needs ethtool'
+  }
   const probe = `weirp${randomBytes(4).toString('hex')}`
   try {
     execFileSync('ip', ['netns', 'add', probe], { stdio: 'ignore' })
@@ -46,13 +51,9 @@ export class Namespaces {
     this.#names.push(full)
     ip('-n', full, 'link', 'set', 'lo', 'up')
     // Nothing is sent that no test asked for.
-    this.exec(
-      full,
-      'sysctl',
-      '-qw',
-      'net.ipv6.conf.all.disable_ipv6=1',
-      'net.ipv6.conf.default.disable_ipv6=1',
-    )
+    for (const which of ['all', 'default']) {
+      this.exec(full, 'sh', '-c', `echo 1 > /proc/sys/net/ipv6/conf/${which}/disable_ipv6`)
+    }
     return full
   }
 

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { FramePool } from '../../../lib/frame/frame-pool.js'
+import { PacketPort } from '../../../lib/io/packet-port.js'
+import { noNamespaces } from '../../support/netns.js'
+import { VethLab } from '../../support/veth-lab.js'
+
+const skip = noNamespaces()
+const YAML = `
+name: veth
+link: {rate: 1Gbps, delay: 500us}
+hosts: [h1, h2, h3]
+switches: {s1: {}, s2: {buffer: 8KB}}
+links: [h1--s1, h2--s1, s1--s2, {ends: s2--h3, rate: 20Mbps}]
+traffic: [{name: flow0, from: h1, to: h3, size: 1MB}]
+watch: {queues: [s2:h3], every: 1ms}
+`
+
+async function reportOf(lab: VethLab) {
+  return (await lab.ask({ type: 'report' }, 'report')).report
+}
+
+t.test(
+  'ping crosses two switches: hosts are found by ARP, and the delays of the links add up',
+  { skip },
+  async t => {
+    const lab = await VethLab.up(t, YAML)
+    const out = lab.exec('h1', 'ping', '-c', '5', '-i', '0.05', lab.address('h3'))
+    t.match(out, / 5 received, 0% packet loss/)
+    // Six links of 500 us, never less.
+    const least = Number(/= ([0-9.]+)\//.exec(out)![1])
+    t.ok(least >= 3, `${least} ms`)
+    t.match(out, /ttl=62 /, 'two hops were counted')
+    const mac = lab.exec('h3', 'cat', '/sys/class/net/eth0/address').trim()
+    t.match(lab.exec('h1', 'ip', 'neigh', 'show', lab.address('h3')), mac)
+    const report = await reportOf(lab)
+    t.equal(report.lostFrames, 0)
+    // Of s2 towards h3: five requests of 98 bytes, and the answer to h3's own question for h1, 42 bytes.
+    const port = report.ports.find(({ name }) => name === 's2:h3')!
+    t.equal(port.txBytes, 5 * 98 + 42)
+    t.ok(report.series['queue/s2:h3']!.values.length > 0)
+    await lab.down()
+  },
+)
+
+t.test('expired packets are reported by the switch at which they expired', { skip }, async t => {
+  const lab = await VethLab.up(t, YAML)
+  for (const [ttl, from] of [
+    ['1', '10.255.0.1'],
+    ['2', '10.255.0.2'],
+  ]) {
+    const out = await lab.run('h1', 'sh', '-c', `ping -c 1 -W 5 -t ${ttl} ${lab.address('h3')}; true`)
+    t.match(out, new RegExp(`From ${from} .*Time to live exceeded`))
+  }
+  const { ports } = await lab.ask({ type: 'ports' }, 'ports')
+  t.equal(ports.find(({ name }) => name === 's1:h1')!.drops, 1)
+  t.equal(ports.find(({ name }) => name === 's2:s1')!.drops, 1)
+  await lab.down()
+})
+
+t.test('frames that nobody can forward are counted, and the switch goes on', { skip }, async t => {
+  const lab = await VethLab.up(t, YAML)
+  const pool = new FramePool(64, 2048)
+  const port = lab.namespaces.inside(lab.hosts.get('h1')!, () => new PacketPort({ pool, interface: 'eth0' }))
+  t.teardown(() => port.close())
+  const ipv4 = '4500001c00000000401100000a0000010a000003'
+  const frames = [
+    // Of no protocol; IPv4 that ends in its header, has a bad checksum, has no route; ARP that is cut off; a bare header.
+    `020000000099020000000001${'88b5'}${'00'.repeat(46)}`,
+    `020000000099020000000001${'0800'}450000`,
+    `020000000099020000000001${'0800'}${ipv4}${'00'.repeat(8)}`,
+    `020000000099020000000001${'0800'}4500001c000000004011661b0a000001c0a80101${'00'.repeat(8)}`,
+    `ffffffffffff020000000001${'0806'}00010800060400`,
+    `020000000099020000000001${'86dd'}`,
+  ]
+  for (const hex of frames) {
+    const frame = pool.take()!
+    frame.length = frame.bytes.write(hex, 'hex')
+    frame.wireLength = frame.length
+    port.transmit(frame)
+  }
+  port.flush()
+  t.match(lab.exec('h1', 'ping', '-c', '1', lab.address('h2')), / 1 received/)
+  const { ports } = await lab.ask({ type: 'ports' }, 'ports')
+  t.equal(ports.find(({ name }) => name === 's1:h1')!.drops, frames.length)
+  await lab.down()
+})
+
+t.test('an idle switch sleeps, also when an interface has gone down', { skip }, async t => {
+  const lab = await VethLab.up(t, YAML)
+  const ticks = () => {
+    const fields = readFileSync(`/proc/${lab.pid}/stat`, 'utf8').split(' ')
+    return Number(fields[13]) + Number(fields[14])
+  }
+  lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'down')
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const before = ticks()
+  await new Promise(resolve => setTimeout(resolve, 2000))
+  // Of the 200 ticks of a core; 4 wakes a second take none.
+  t.ok(ticks() - before < 40, `${ticks() - before} ticks`)
+  lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'up')
+  t.match(lab.exec('h1', 'ping', '-c', '1', '-W', '5', lab.address('h3')), / 1 received/)
+  await lab.down()
+})
+
+t.test('what cannot be started says why, and leaves a process that answers', { skip }, async t => {
+  await t.rejects(start(t, { links: [{ host: 'h1', interface: 'nowhere' }] }), /nowhere/)
+  await t.rejects(
+    start(t, {
+      links: [
+        { host: 'h1', interface: 'to-h1' },
+        { host: 'h2', interface: 'to-h2' },
+      ],
+    }),
+    /h3 has no link/,
+  )
+})
+
+async function start(t: Test, wrong: object): Promise<void> {
+  const lab = await VethLab.up(t, YAML, { start: wrong })
+  await lab.down()
+}
