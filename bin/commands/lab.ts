@@ -3,7 +3,7 @@ import { IO_NAMES } from '../../lib/daemon/open-port.js'
 import { WeirError } from '../../lib/errors.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
-import { allLabs, findLab } from '../../switch-emu/lab/lab-state.js'
+import { allLabs, findLab, lookUpLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
 import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
@@ -38,9 +38,9 @@ function upCommand(): Command {
       const { io, name = scenario.name } = options
       const up: typeof VethLab.up = (scenario, more, signal) =>
         VethLab.up(scenario, { ...more, name, io }, signal)
-      await withLab(up, scenario, async lab => {
+      await withLab(up, scenario, async (lab, signal) => {
         process.stdout.write(printUp(lab.state))
-        if (options.foreground) await forEver()
+        if (options.foreground) await stay(signal)
         else await lab.release()
       })
     })
@@ -48,14 +48,16 @@ function upCommand(): Command {
 
 function downCommand(): Command {
   return new Command('down')
-    .description('take a lab down: every process in it, its namespaces, its interfaces')
+    .description('take a lab down: every process in it, its namespaces, its interfaces; fine when it is down')
     .argument('[lab]', 'file or name')
     .option('--all', 'all labs of this user')
     .action(async (lab: string | undefined, { all }: { all?: boolean }) => {
       if ((lab === undefined) !== (all === true)) {
         throw new WeirError('WEIR_BAD_ARGUMENT', 'name one lab, or give --all')
       }
-      const states = lab === undefined ? allLabs() : [findLab(lab)]
+      const states = lab === undefined ? allLabs() : [lookUpLab(lab)].filter(state => state !== null)
+      if (states.length === 0)
+        process.stdout.write(`${lab === undefined ? 'no lab' : `no lab ${lab}`} is up\n`)
       for (const state of states) {
         await takeDown(state)
         process.stdout.write(`lab ${state.name} is down\n`)
@@ -100,13 +102,9 @@ function listCommand(): Command {
   })
 }
 
-/** Until a signal or a failure ends it from elsewhere. */
-async function forEver(): Promise<never> {
-  // Something has to keep the process: a promise alone does not.
+/** Keeps the process until a signal or a failure ends it from elsewhere: a promise alone does not. */
+async function stay(signal: AbortSignal): Promise<never> {
   const clock = setInterval(() => {}, 1 << 30)
-  try {
-    return await new Promise<never>(() => {})
-  } finally {
-    clearInterval(clock)
-  }
+  signal.addEventListener('abort', () => clearInterval(clock), { once: true })
+  return await new Promise<never>(() => {})
 }

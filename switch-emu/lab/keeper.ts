@@ -3,7 +3,7 @@ import { type ErrorCode, WeirError } from '../../lib/errors.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import { type KeeperStart, type KeeperStatus, RELEASE } from './keeper-messages.js'
 import { KeptLab } from './kept-lab.js'
-import { keeperSocket } from './lab-state.js'
+import { allLabs, forgetLab, keeperSocket, LAB_MARK } from './lab-state.js'
 
 type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
 
@@ -66,7 +66,19 @@ class Keeper {
     if (this.#ending) return
     this.#ending = true
     this.#server?.close()
-    void (this.#lab?.down() ?? Promise.resolve()).finally(() => this.#resolveEnded())
+    void this.#down()
+      .catch((error: Error) => {
+        process.stderr.write(`${error.message}\n`)
+        process.exitCode = 1
+      })
+      .then(() => this.#resolveEnded())
+  }
+
+  async #down(): Promise<void> {
+    if (this.#lab !== null) return await this.#lab.down()
+    // Who started this process was gone before it could say for which lab: it is the one of the mark.
+    const state = allLabs().find(({ id }) => id === process.env[LAB_MARK])
+    if (state !== undefined) forgetLab(state)
   }
 
   async #answer(request: Request): Promise<void> {

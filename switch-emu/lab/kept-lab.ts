@@ -30,6 +30,8 @@ export class KeptLab {
   readonly #onLoss: (error: WeirError) => void
   readonly #children: Child[] = []
   readonly #said = new Map<string, string>()
+  /** Files that are the hosts' namespaces. */
+  readonly #mounted: string[] = []
   #switch: SwitchClient<VethStart> | null = null
   #isDown = false
 
@@ -81,6 +83,9 @@ export class KeptLab {
     await Promise.all(daemons.map(child => child.stop()))
     await sw?.stop()
     await endLeftovers(this.#state)
+    // In this process's mount namespace they are mount points still, which cannot be removed.
+    const files = this.#mounted.splice(0)
+    for (const file of files) await runCommand(['umount', '--lazy', file]).catch(() => {})
     forgetLab(this.#state)
   }
 
@@ -99,6 +104,7 @@ export class KeptLab {
     for (const host of hosts) {
       const file = namespaceFile(name, host.name)
       writeFileSync(file, '')
+      this.#mounted.push(file)
       const link = await runCommand(['unshare', `--net=${file}`, '--', 'readlink', '/proc/self/ns/net'])
       namespaces.push(link.trim())
     }

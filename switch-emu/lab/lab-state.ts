@@ -24,6 +24,8 @@ export interface LabState {
   /** The scenario file, absolute, links resolved. */
   file: string
   startedUnixMs: number
+  /** Who brings it up, or brought it up. */
+  owner: ProcessId
   privilege: Privilege
   /** How the daemons send: `--io`. */
   io: string
@@ -135,6 +137,14 @@ export function allLabs(): LabState[] {
     .sort()
     .map(readState)
     .filter(state => state !== null)
+    .filter(state => !forgetStillborn(state))
+}
+
+/** Removes what is left of a lab whose coming up was killed. Returns whether it was one. */
+export function forgetStillborn(state: LabState): boolean {
+  const stillborn = !state.up && !isAlive(state.owner) && isGone(state)
+  if (stillborn) forgetLab(state)
+  return stillborn
 }
 
 /** Removes what is on disk; the processes must have ended. */
@@ -156,28 +166,34 @@ export function isKept(state: LabState): boolean {
   return state.keeper !== undefined && isAlive(state.keeper)
 }
 
-/**
- * The lab that `text` names: its name, or the file it came from. Throws WEIR_BAD_ARGUMENT when there is none, or
- * when several came from that file.
- */
+/** The lab that `text` names. Throws WEIR_BAD_ARGUMENT when there is none, or as `lookUpLab`. */
 export function findLab(text: string): LabState {
+  const found = lookUpLab(text)
+  if (found !== null) return found
+  const names = allLabs().map(({ name }) => name)
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    names.length === 0
+      ? 'no lab is up; bring one up with "weir lab up FILE"'
+      : `no lab is called ${text} and none came from such a file; there are ${offer(text, names)}`,
+  )
+}
+
+/**
+ * The lab of that name, or the one that came from that file, or null. Throws WEIR_BAD_ARGUMENT when several came
+ * from that file.
+ */
+export function lookUpLab(text: string): LabState | null {
   const labs = allLabs()
   const named = labs.find(({ name }) => name === text)
   if (named !== undefined) return named
   const file = resolveFile(text)
-  const [one, ...others] = labs.filter(lab => lab.file === file)
-  if (one !== undefined && others.length === 0) return one
-  const names = labs.map(({ name }) => name)
-  let text2: string
-  if (one !== undefined) {
-    const several = [one, ...others].map(({ name }) => name).join(', ')
-    text2 = `several labs came from ${text}: name one of ${several}`
-  } else if (names.length === 0) {
-    text2 = `no lab is up; bring one up with "weir lab up FILE"`
-  } else {
-    text2 = `no lab is called ${text} and none came from such a file; there are ${offer(text, names)}`
+  const found = labs.filter(lab => lab.file === file)
+  if (found.length > 1) {
+    const names = found.map(({ name }) => name).join(', ')
+    throw new WeirError('WEIR_BAD_ARGUMENT', `several labs came from ${text}: name one of ${names}`)
   }
-  throw new WeirError('WEIR_BAD_ARGUMENT', text2)
+  return found[0] ?? null
 }
 
 /** The absolute path of a file without links, or null when there is none. */

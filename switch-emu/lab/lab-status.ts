@@ -2,7 +2,8 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PortResult } from '../../lib/scenario/result.js'
 import type { KeeperStatus } from './keeper-messages.js'
-import { isGone, isKept, keeperSocket, type LabState } from './lab-state.js'
+import { isKept, keeperSocket, type LabState } from './lab-state.js'
+import { isAlive } from './processes.js'
 
 /** What `weir lab status --json` prints for a lab. */
 export interface LabStatus {
@@ -70,7 +71,7 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
 
 /** How a lab stands, as far as it can be told without asking it. */
 export function stateOf(state: LabState, keeper: KeeperStatus | null): LabStatus['state'] {
-  if (!isKept(state)) return state.up || isGone(state) ? 'broken' : 'starting'
+  if (!isKept(state)) return state.up || !isAlive(state.owner) ? 'broken' : 'starting'
   if (!state.up) return 'starting'
   if (keeper === null) return 'broken'
   return keeper.processes.every(({ alive }) => alive) ? 'up' : 'degraded'

@@ -14,6 +14,7 @@ import { type KeeperStart, RELEASE } from './keeper-messages.js'
 import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile } from './lab-state.js'
 import { inNewNamespaces } from './namespaces.js'
 import { planHosts } from './network-plan.js'
+import { identify } from './processes.js'
 import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 import { takeDown } from './take-down.js'
 import { checkVeth } from './veth-support.js'
@@ -142,6 +143,7 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     id: randomUUID(),
     file: resolveFile(scenario.file) ?? scenario.file,
     startedUnixMs: Date.now(),
+    owner: identify(process.pid)!,
     privilege,
     io: options.io ?? DEFAULT_IO,
     dataFolder: mkdtempSync(join(tmpdir(), 'weir-lab-')),

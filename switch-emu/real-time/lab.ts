@@ -112,7 +112,10 @@ export async function withLab<L extends Lab, T>(
 /** Rejects when the signal is aborted; never resolves. */
 export function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
-    const cancel = () => reject(new WeirError('WEIR_CANCELLED', 'stopped while the lab was coming up'))
+    const cancel = () =>
+      reject(
+        new WeirError('WEIR_CANCELLED', 'stopped while the lab was coming up', { cause: signal?.reason }),
+      )
     if (signal?.aborted) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })
   })
@@ -129,7 +132,7 @@ class Interrupt {
       for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
         const listener = () => {
           reject(new WeirError('WEIR_CANCELLED', `stopped by ${name}`, { cause: name }))
-          this.abort()
+          this.abort(name)
         }
         this.#listeners.set(name, listener)
         process.on(name, listener)
@@ -142,8 +145,8 @@ class Interrupt {
     return this.#abort.signal
   }
 
-  abort(): void {
-    this.#abort.abort()
+  abort(reason?: string): void {
+    this.#abort.abort(reason)
   }
 
   close(): void {

@@ -1,0 +1,129 @@
+/** `weir lab` as a user runs it. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { networkOfMachine, noLabs, Place, SMALL } from './support.js'
+
+const skip = noLabs()
+
+t.test('up, status, exec, down: the machine is as before', { skip }, async t => {
+  const place = new Place(t)
+  const file = place.file('small.yaml', SMALL)
+  const before = networkOfMachine()
+  const up = await place.weir(['lab', 'up', file])
+  t.equal(up.code, 0, up.stderr)
+  t.match(up.stdout, /lab small is up: h1 10\.0\.0\.1, h2 10\.0\.0\.2/)
+
+  const again = await place.weir(['lab', 'up', file])
+  t.equal(again.code, 1, 'a lab that is up is not brought up twice')
+  t.match(again.stderr, /small is up already.*weir lab down small.*WEIR_BAD_STATE/)
+
+  const ping = await place.exec('small', 'h1', ['ping', '-c', '4', '-i', '0.2', '-W', '2', 'h2'])
+  t.equal(ping.code, 0, ping.stderr)
+  t.match(ping.stdout, /4 packets transmitted, 4 received, 0% packet loss/, 'by its name')
+  t.match(ping.stdout, /from h2 \(10\.0\.0\.2\)/)
+  const least = Number(/= ([\d.]+)\//.exec(ping.stdout)?.[1])
+  t.ok(least >= 2, `a round trip of ${least} ms is not shorter than the links`)
+
+  const byFile = await place.exec(file, 'h2', [
+    'sh',
+    '-c',
+    'cat; pwd; echo $WEIR_SOCKET; ls /sys/class/net; exit 7',
+  ])
+  t.equal(byFile.code, 7, 'the exit code is that of the command')
+  const [folder, socket, ...interfaces] = byFile.stdout.trim().split('\n')
+  t.equal(folder, place.folder, 'where the user is')
+  t.match(socket, /h2\.sock$/)
+  t.same(interfaces.sort(), ['eth0', 'lo'])
+  const sees = await place.exec('small', 's1', ['ls', '/sys/class/net'])
+  t.same(sees.stdout.trim().split('\n').sort(), ['lo', 's1-h1', 's1-h2'], "the switch's own ports")
+  const killed = await place.exec('small', 'h1', ['sh', '-c', 'kill -9 $$'])
+  t.equal(killed.code, 137)
+
+  const status = await place.weir(['lab', 'status', 'small', '--json'])
+  t.equal(status.code, 0, status.stderr)
+  const [lab] = JSON.parse(status.stdout)
+  t.match(lab, {
+    name: 'small',
+    file,
+    state: 'up',
+    switch: { alive: true },
+    hosts: [
+      { name: 'h1', address: '10.0.0.1', mac: '02:57:0a:00:00:01', alive: true },
+      { name: 'h2', address: '10.0.0.2', mac: '02:57:0a:00:00:02', alive: true },
+    ],
+    ports: [
+      { name: 's1:h1', rateBps: 200e6, drops: 0, queueBytes: 0, pausesSent: 0 },
+      { name: 's1:h2', rateBps: 200e6, drops: 0, queueBytes: 0, pausesSent: 0 },
+    ],
+  })
+  t.ok(lab.ports[1].txBytes >= 4 * 98, 'four echo requests, 98 bytes each, left by the port to h2')
+  t.match((await place.weir(['lab', 'status'])).stdout, /s1:h2 +200Mbps/)
+  t.match((await place.weir(['lab', 'list'])).stdout, /small +up/)
+
+  const down = await place.weir(['lab', 'down', file])
+  t.equal(down.code, 0, down.stderr)
+  t.same(place.processes(), [])
+  t.same(place.leftFiles(), [])
+  const after = networkOfMachine()
+  const news = after.interfaces.filter(name => !before.interfaces.includes(name) && !name.startsWith('weir'))
+  t.same(news, [], 'no interface is left')
+  t.match((await place.weir(['lab', 'list'])).stdout, /no lab is up/)
+  t.equal((await place.weir(['lab', 'down', 'small'])).code, 0, 'to take down what is down is fine')
+})
+
+t.test('two labs with the same addresses stand side by side', { skip }, async t => {
+  const place = new Place(t)
+  const file = place.file('small.yaml', SMALL)
+  const ups = await Promise.all(['a', 'b'].map(name => place.weir(['lab', 'up', file, '--name', name])))
+  for (const up of ups) t.equal(up.code, 0, up.stderr)
+  const both = await place.exec(file, 'h1', ['true'])
+  t.equal(both.code, 1)
+  t.match(both.stderr, /several labs came from .*a, b/)
+  const bytes = randomBytes(100_000)
+  const path = place.file('data', bytes)
+  const sent = await place.exec('a', 'h1', [process.execPath, ...weirAt(), 'send', path, 'h2', '--json'])
+  t.equal(sent.code, 0, sent.stderr)
+  const labs = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
+  const carried = labs.map((lab: { ports: { txBytes: number }[] }) => lab.ports[1]!.txBytes)
+  t.ok(carried[0] > 100_000, 'the file crossed the one')
+  t.ok(carried[1] < 10_000, 'and not the other')
+  t.equal((await place.weir(['lab', 'down', 'a'])).code, 0)
+  const ping = await place.exec('b', 'h2', ['ping', '-c', '1', '-W', '2', 'h1'])
+  t.equal(ping.code, 0, 'the other one is not touched')
+  t.equal((await place.weir(['lab', 'down', '--all'])).code, 0)
+  t.same(place.processes(), [])
+  t.same(place.leftFiles(), [])
+})
+
+t.test('mistakes are said', { skip }, async t => {
+  const place = new Place(t)
+  const wrong = place.file('wrong.yaml', SMALL.replace('h2--s1', 'h3--s1'))
+  const bad = await place.weir(['lab', 'up', wrong])
+  t.equal(bad.code, 1)
+  t.match(bad.stderr, /wrong\.yaml:6:\d+: .*'h3'.*h1, h2/)
+  const none = await place.weir(['lab', 'exec', 'small', 'h1', '--', 'true'])
+  t.equal(none.code, 1)
+  t.match(none.stderr, /no lab is up.*weir lab up/)
+  const name = await place.weir(['lab', 'up', place.file('small.yaml', SMALL), '--name', 'a/b'])
+  t.equal(name.code, 1)
+  t.match(name.stderr, /"a\/b" cannot name a lab/)
+  const both = await place.weir(['lab', 'down'])
+  t.match(both.stderr, /name one lab, or give --all/)
+  t.same(place.leftFiles(), [])
+})
+
+/** The command line program, as an argument of node. */
+function weirAt(): string[] {
+  return [join(import.meta.dirname, '..', '..', 'bin', 'weir.js')]
+}
+
+t.test('names of hosts come before the machine’s own, which stay', { skip }, async t => {
+  const place = new Place(t)
+  await place.weir(['lab', 'up', place.file('small.yaml', SMALL)])
+  const hosts = await place.exec('small', 'h1', ['cat', '/etc/hosts'])
+  t.match(hosts.stdout, /^127\.0\.0\.1\tlocalhost\n::1\tlocalhost\n10\.0\.0\.1\th1\n10\.0\.0\.2\th2\n/)
+  t.ok(hosts.stdout.endsWith(readFileSync('/etc/hosts', 'utf8')))
+  t.notMatch(readFileSync('/etc/hosts', 'utf8'), /10\.0\.0\.2\th2/, 'outside nothing has changed')
+})

@@ -1,0 +1,160 @@
+/** Labs as a user has them: by commands, with folders of their own so that nobody's labs are met. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { checkVeth } from '../../switch-emu/lab/veth-support.js'
+
+const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const NOBODY = 65_534
+
+/** Two hosts, one switch; 1 ms from one to the other. */
+export const SMALL = `
+name: small
+link: { rate: 200Mbps, delay: 500us }
+hosts: [h1, h2]
+switches: [s1]
+links: [h1--s1, h2--s1]
+transport: { pathMtu: 4096 }
+`
+
+/** Why labs cannot be had here, or false: for the option `skip` of a test. */
+export function noLabs(): string | false {
+  try {
+    checkVeth()
+    return false
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Why an ordinary user's labs cannot be tried, or false. Whoever is no root is one. */
+export function noUserLabs(): string | false {
+  if (process.getuid?.() !== 0) return noLabs()
+  const [program, ...args] = [
+    ...AS_NOBODY,
+    'unshare',
+    '--user',
+    '--map-root-user',
+    '--net',
+    '--mount',
+    'true',
+  ]
+  const tried = spawnSync(program!, args, { encoding: 'utf8' })
+  if (tried.status !== 0) return `as nobody: ${tried.stderr || tried.error?.message}`
+  const reads = spawnSync('setpriv', [...AS_NOBODY.slice(1), process.execPath, WEIR, '--version'])
+  return reads.status === 0 ? noLabs() : 'nobody may not read this checkout'
+}
+
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+
+export interface Output {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** Folders for labs, and commands that use them. Everything in them is ended and removed with the test. */
+export class Place {
+  readonly folder: string
+  readonly #as: readonly string[]
+
+  /** @param asNobody commands run as an ordinary user when the test itself is root */
+  constructor(t: Test, asNobody = false) {
+    this.folder = mkdtempSync(join(tmpdir(), 'weir-'))
+    mkdirSync(join(this.folder, 'run'), { mode: 0o700 })
+    mkdirSync(join(this.folder, 'tmp'), { mode: 0o700 })
+    this.#as = asNobody && process.getuid?.() === 0 ? AS_NOBODY : []
+    if (this.#as.length > 0) {
+      for (const one of [this.folder, join(this.folder, 'run'), join(this.folder, 'tmp')])
+        chownSync(one, NOBODY, NOBODY)
+    }
+    t.teardown(async () => {
+      if (this.leftFiles().length > 0) await this.weir(['lab', 'down', '--all'])
+      for (const pid of this.processes()) process.kill(pid, 'SIGKILL')
+      rmSync(this.folder, { recursive: true, force: true })
+    })
+  }
+
+  /** Writes a file, and returns its path. */
+  file(name: string, content: string | Uint8Array): string {
+    const path = join(this.folder, name)
+    writeFileSync(path, content)
+    return path
+  }
+
+  start(args: readonly string[]) {
+    const [program, ...words] = [...this.#as, process.execPath, WEIR, ...args]
+    return spawn(program!, words, {
+      env: this.#environment(),
+      cwd: this.folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  }
+
+  async weir(args: readonly string[]): Promise<Output> {
+    const child = this.start(args)
+    const [stdout, stderr, [code, signal]] = await Promise.all([
+      child.stdout.setEncoding('utf8').toArray(),
+      child.stderr.setEncoding('utf8').toArray(),
+      once(child, 'close'),
+    ])
+    return { code, signal, stdout: stdout.join(''), stderr: stderr.join('') }
+  }
+
+  /** Runs a command on a host of a lab. */
+  async exec(lab: string, node: string, command: readonly string[]): Promise<Output> {
+    return await this.weir(['lab', 'exec', lab, node, '--', ...command])
+  }
+
+  /** Pids of all processes that have to do with this place, by their environment or their arguments. */
+  processes(): number[] {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter(pid => Number.isInteger(pid) && pid !== process.pid)
+      .filter(pid =>
+        ['environ', 'cmdline'].some(file => readOrEmpty(`/proc/${pid}/${file}`).includes(this.folder)),
+      )
+  }
+
+  /** Files and folders that labs made and did not remove. */
+  leftFiles(): string[] {
+    return ['run', 'tmp'].flatMap(name => readdirSync(join(this.folder, name)))
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    const { WEIR_LABS: _labs, ...env } = process.env
+    return {
+      ...env,
+      XDG_RUNTIME_DIR: join(this.folder, 'run'),
+      TMPDIR: join(this.folder, 'tmp'),
+      HOME: this.folder,
+    }
+  }
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+/** Names of this machine's interfaces and named namespaces: what a lab must leave as it is. */
+export function networkOfMachine(): { interfaces: string[]; namespaces: string[] } {
+  const links = JSON.parse(execFileSync('ip', ['-json', 'link'], { encoding: 'utf8' })) as {
+    ifname: string
+  }[]
+  const names = execFileSync('ip', ['netns'], { encoding: 'utf8' }).split('\n')
+  return { interfaces: links.map(({ ifname }) => ifname), namespaces: names.map(name => name.split(' ')[0]!) }
+}
+
+/** Resolves when the condition holds; a test that waits for ever is ended by its own limit. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(resolve => setTimeout(resolve, 20))
+}

@@ -1,0 +1,27 @@
+/** Labs of an ordinary user: everything lies in a user namespace. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import t from 'tap'
+import { noUserLabs, Place, SMALL } from './support.js'
+
+const WEIR = join(import.meta.dirname, '..', '..', 'bin', 'weir.js')
+
+t.test('an ordinary user has a lab, without sudo', { skip: noUserLabs() }, async t => {
+  const place = new Place(t, true)
+  const file = place.file('small.yaml', SMALL)
+  const up = await place.weir(['lab', 'up', file])
+  t.equal(up.code, 0, up.stderr)
+  const ping = await place.exec('small', 'h1', ['ping', '-c', '3', '-i', '0.2', '-W', '2', 'h2'])
+  t.match(ping.stdout, /3 received, 0% packet loss/)
+  const path = place.file('data', randomBytes(200_000))
+  const sent = await place.exec('small', 'h1', [process.execPath, WEIR, 'send', path, 'h2', '--json'])
+  t.equal(sent.code, 0, sent.stderr)
+  t.equal(JSON.parse(sent.stdout).bytes, 200_000)
+  const inside = await place.exec('small', 'h2', [process.execPath, WEIR, 'lab', 'status', '--json'])
+  const [lab] = JSON.parse(inside.stdout)
+  t.match(lab, { state: 'up', privilege: 'user' }, 'also from within the lab')
+  const down = await place.weir(['lab', 'down', 'small'])
+  t.equal(down.code, 0, down.stderr)
+  t.same(place.processes(), [])
+  t.same(place.leftFiles(), [])
+})
