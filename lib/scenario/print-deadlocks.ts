@@ -31,10 +31,11 @@ function watchdogs({ ports }: RunResult): string[] {
       ? ''
       : `, from ${formatDuration(Math.min(...times))} to ${formatDuration(Math.max(...times))}`
   const off = sum(({ turnedOff }) => turnedOff)
+  const detected = sum(w => w.detected)
   return [
-    `PFC watchdog: ${sum(w => w.detected)} deadlocks detected at ${names(seen)}${span}; ${sum(w => w.restored)} restored, ` +
+    `PFC watchdog: ${detected} ${detected === 1 ? 'deadlock' : 'deadlocks'} detected at ${names(seen)}${span}; ${sum(w => w.restored)} restored, ` +
       `${sum(w => w.droppedFrames)} frames dropped, ${sum(w => w.forwardedFrames)} forwarded against a pause` +
-      (off > 0 ? `; PFC turned off ${off} times` : ''),
+      (off > 0 ? `; PFC turned off ${off === 1 ? 'once' : `${off} times`}` : ''),
   ]
 }
 

@@ -15,6 +15,8 @@ const MS = 1_000_000
 const EVERY = 10 * MS
 const DETECTION = 100 * MS
 const RESTORATION = 200 * MS
+/** At most this long after a loss the transport sends again: 4 x the timeout, 4.096 us x 2^17 (IBA 9.7.6.1.3). */
+const RESEND = 4 * 536.870912 * MS
 const RING = ['s1:s2', 's2:s3', 's3:s4', 's4:s1']
 
 function text(name: string): string {
@@ -67,11 +69,11 @@ t.test('a forwarding loop locks the ring, and the lock outlasts the loop for eve
   t.equal(drops(result), 0, 'it is lossless, and stuck')
   for (const flow of result.flows) {
     t.equal(flow.fctNs, null, `${flow.name} is unfinished`)
-    const stopped = lastGrowth(acked(result, flow.name), 3_000 * MS)
+    const stopped = lastGrowth(acked(result, flow.name), 6_000 * MS)
     t.ok(stopped > 90 * MS && stopped < 300 * MS, `${flow.name}: nothing after ${stopped / MS} ms`)
   }
   for (const port of portsOf(result)) {
-    const stopped = lastGrowth(result.series[`tx/${port.name}`]!, 3_000 * MS)
+    const stopped = lastGrowth(result.series[`tx/${port.name}`]!, 6_000 * MS)
     t.ok(stopped > 100 * MS && stopped < 300 * MS, `${port.name}: nothing after ${stopped / MS} ms`)
   }
   t.same(
@@ -84,7 +86,7 @@ t.test('a forwarding loop locks the ring, and the lock outlasts the loop for eve
 t.test('without the loop, or without PFC, nothing locks', async t => {
   const noLoop = changed(text('deadlock-ring'), 'to: h3, via: s4, start: 100ms', 'to: h3, via: s4, start: 9s')
   t.ok(finished(run(noLoop)))
-  const lossy = run(changed(text('deadlock-ring'), 'pfc: { xoff: 100KB }', 'pfc: off'))
+  const lossy = run(changed(text('deadlock-ring'), 'pfc: { xoff: 30KB }', 'pfc: off'))
   t.ok(finished(lossy))
   t.ok(lossy.ports.every(port => port.deadlocked === undefined))
 })
@@ -100,20 +102,22 @@ for (const action of ['forward', 'drop'] as const) {
     // The ring as a whole stood still for the detection time, give or take a sample, and no longer.
     const stopped = Math.max(...RING.map(name => lastGrowth(result.series[`tx/${name}`]!, first - EVERY)))
     t.ok(first - stopped <= DETECTION + EVERY, `it stood still from ${stopped / MS} to ${first / MS} ms`)
-    for (const { name } of result.flows) {
-      const moves = nextGrowth(acked(result, name), stopped)
-      t.ok(moves <= stopped + DETECTION + RESTORATION, `${name} moves again at ${moves / MS} ms`)
+    const moves = (series: Series) => nextGrowth(series, stopped)
+    for (const name of ['s2:s3', 's3:s4']) {
+      const at = moves(result.series[`tx/${name}`]!)
+      t.ok(at <= stopped + DETECTION + RESTORATION, `${name} moves again at ${at / MS} ms`)
     }
-    for (const name of RING.slice(0, 3)) {
-      const moves = nextGrowth(result.series[`tx/${name}`]!, stopped)
-      t.ok(moves <= stopped + DETECTION + RESTORATION, `${name} moves again at ${moves / MS} ms`)
-    }
+    const other = moves(acked(result, 'flow1'))
+    t.ok(other <= stopped + DETECTION + RESTORATION, `flow1 moves again at ${other / MS} ms`)
+    // What of flow0 died in the loop, or was dropped, is sent again when its timer says so.
+    const looped = moves(acked(result, 'flow0'))
+    t.ok(looped <= stopped + DETECTION + RESTORATION + RESEND, `flow0 moves again at ${looped / MS} ms`)
     t.ok(result.ports.every(port => port.deadlocked === undefined))
     const dropped = sum(watchdogs(result).map(w => w.droppedFrames))
     const forwarded = sum(watchdogs(result).map(w => w.forwardedFrames))
     t.equal(dropped > 0, action === 'drop')
     t.equal(forwarded > 0, action === 'forward')
-    t.match(printTables(result), /PFC watchdog: \d+ deadlocks detected/)
+    t.match(printTables(result), /PFC watchdog: \d+ deadlocks? detected/)
     t.notMatch(printTables(result), /DEADLOCK/)
   })
 }
@@ -130,8 +134,8 @@ t.test('prevention: the ring never locks, and a watchdog sees nothing', async t 
   const result = run(
     changed(
       text('deadlock-ring-prevention'),
-      'pfc: { xoff: 100KB }',
-      'pfc: { xoff: 100KB, watchdog: { detectionTime: 100ms } }',
+      'pfc: { xoff: 30KB }',
+      'pfc: { xoff: 30KB, watchdog: { detectionTime: 100ms } }',
     ),
   )
   t.ok(finished(result))
