@@ -82,15 +82,20 @@ function histogramText({ histogram }: PerfReport): string {
 function remarks(reports: readonly PerfReport[]): string {
   const last = reports.at(-1)
   if (last === undefined) return ''
-  const { op, io, qps, depth, pathMtu, baseRttUs, cpuSecondsPerGB } = last
-  const { local, remote } = cpuSecondsPerGB
+  const { op, io, qps, depth, pathMtu, baseRttUs } = last
   const repeated = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
-  const what =
-    last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op} and answer, ${halfOrWhole(op)}`
+  const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
-    `CPU ${local.toFixed(3)} + ${remote.toFixed(3)} s/GB; repeated ${formatBytes(repeated)}\n`
+    `CPU ${cpuText(last)}; repeated ${formatBytes(repeated)}\n`
   )
+}
+
+/** Of this host's daemon and of the other one's. */
+function cpuText({ test, size, cpuSecondsPerGB: { local, remote } }: PerfReport): string {
+  if (test === 'bw') return `${local.toFixed(3)} + ${remote.toFixed(3)} s/GB`
+  const usPerMessage = (secondsPerGB: number) => ((secondsPerGB * size) / 1e3).toFixed(1)
+  return `${usPerMessage(local)} + ${usPerMessage(remote)} us a message`
 }
 
 function halfOrWhole(op: string): string {

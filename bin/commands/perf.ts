@@ -11,7 +11,8 @@ import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { intervalPrinter, perfTable } from './perf-display.js'
 
-interface PerfFlags {
+/** As commander reads them. */
+export interface PerfFlags {
   op: 'write' | 'send' | 'read'
   size?: string
   all?: boolean
@@ -28,7 +29,7 @@ interface PerfFlags {
   socket: string
 }
 
-type Test = 'bw' | 'lat'
+export type Test = 'bw' | 'lat'
 
 /** perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
@@ -159,8 +160,8 @@ async function measure(client: DaemonClient, request: PerfRequest, signal: Abort
   }
 }
 
-/** Throws WEIR_BAD_ARGUMENT. */
-function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSize: string): PerfRequest[] {
+/** What is to be measured, one request a size. Throws WEIR_BAD_ARGUMENT. */
+export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSize: string): PerfRequest[] {
   if (flags.all && flags.size !== undefined) throw bad('--all measures all sizes: leave --size out')
   if (flags.iters !== undefined && (flags.duration !== undefined || flags.warmup !== undefined)) {
     throw bad('--iters counts every message: leave --duration and --warmup out')

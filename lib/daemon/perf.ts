@@ -93,7 +93,7 @@ async function measure(
     if (context.signal.aborted) cancel()
     if (!over.signal.aborted) await once(over.signal, 'abort')
     if (run.error) throw run.error
-    return { ...replyOf(run), pathMtu: request.pathMtu || nic.settings.pathMtu, io }
+    return { ...replyOf(run), io }
   } finally {
     context.signal.removeEventListener('abort', cancel)
     clearInterval(tick)
@@ -129,6 +129,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
     remoteBytes: remote.bytes,
     remoteGoodputBps: remote.seconds > 0 ? (remote.bytes * 8) / remote.seconds : 0,
     depth,
+    pathMtu: run.path.pathMtu,
     baseRttNs: run.path.baseRttNs,
   }
 }
@@ -138,8 +139,9 @@ function reporter(daemon: Daemon, run: PerfRun, context: RequestContext): () => 
   const meter = new Meter(loop.now())
   return () => {
     const { tally, retransmittedBytes } = run.outcome
+    const { pathMtu: _mtu, ...path } = run.path
     context.progress({
-      ...run.path,
+      ...path,
       bytes: tally.bytes,
       totalBytes: tally.bytes,
       goodputBps: meter.sample(loop.now(), tally.bytes),

@@ -136,15 +136,11 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     }
   }
 
-  /** Round-trip time of the idle path, and the last one that was seen; 0 when not known. */
-  get path(): { baseRttNs: Nanos; rttNs: Nanos; rateBps: number; windowBytes: number } {
-    const stats = this.#qps[0]?.connection?.stats
-    return {
-      baseRttNs: stats?.baseRttNs ?? 0,
-      rttNs: stats?.rttNs ?? 0,
-      rateBps: stats?.rateBps ?? 0,
-      windowBytes: stats?.windowBytes ?? 0,
-    }
+  /** The first data connection's: times and window are 0 while not known. */
+  get path() {
+    const connection = this.#qps[0]?.connection
+    const { baseRttNs = 0, rttNs = 0, rateBps = 0, windowBytes = 0 } = connection?.stats ?? {}
+    return { pathMtu: connection?.pathMtu ?? 0, baseRttNs, rttNs, rateBps, windowBytes }
   }
 
   /** Ends the run at once; what has been counted stays. */

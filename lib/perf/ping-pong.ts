@@ -27,20 +27,24 @@ export interface PingOptions {
   clock: () => Nanos
 }
 
-/** Sends, waits for the answer, sends again. Of a READ the completion is the answer. */
+/**
+ * Sends, waits for the answer, sends again. Of a READ the completion is the answer. The first exchange is not counted:
+ * the end that answers measures its T before it sends for the first time.
+ */
 export class Ping implements Sender {
   readonly #work: SendWork
   readonly #isRead: boolean
   readonly #tally: Tally
   readonly #clock: () => Nanos
   #left: number
+  #primed = false
   #waiting = false
   #postedNs: Nanos = 0
 
   constructor(options: PingOptions) {
     const { op, size, region, remote } = options
     this.#isRead = op === 'READ'
-    this.#left = options.iterations ?? Number.POSITIVE_INFINITY
+    this.#left = 1 + (options.iterations ?? Number.POSITIVE_INFINITY)
     this.#tally = options.tally
     this.#clock = options.clock
     this.#work = work(OPCODES[op], region, remote, this.#isRead)
@@ -76,7 +80,9 @@ export class Ping implements Sender {
   #answered(now: Nanos, connection: Connection): void {
     const atNs = this.#clock()
     this.#waiting = false
-    this.#tally.completed(atNs, this.#postedNs, this.#work.length)
+    if (this.#primed) this.#tally.completed(atNs, this.#postedNs, this.#work.length)
+    else this.#tally.begin(atNs)
+    this.#primed = true
     if (this.#left > 0) this.#post(now, atNs, connection)
   }
 

@@ -46,6 +46,7 @@ export interface HostLimits {
 
 /** READs and atomics that a queue pair has outstanding (its initiator depth). */
 const READS_MAX = 16
+const PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 /**
  * Messages in flight on each connection: those that were asked for, as far as there is room. READ responses come without
@@ -64,7 +65,7 @@ export function depthWithin(
 
 /** Throws WEIR_BAD_ARGUMENT. */
 export function checkSettings(settings: PerfSettings): void {
-  const { op, mode, size, qps, depth, iterations, durationNs, warmupNs, bidirectional } = settings
+  const { op, mode, size, qps, depth, iterations, durationNs, warmupNs, bidirectional, pathMtu } = settings
   if (!isOp(op)) throw bad('op', 'write, send or read', op)
   if (!isMode(mode)) throw bad('the test', 'bw or lat', mode)
   whole('size', size, 1, SIZE_MAX)
@@ -73,6 +74,9 @@ export function checkSettings(settings: PerfSettings): void {
   whole('iterations', iterations, 0, ITERATIONS_MAX)
   if (iterations === 0) whole('duration (ns)', durationNs, 1, DURATION_MAX_NS)
   whole('warmup (ns)', warmupNs, 0, DURATION_MAX_NS)
+  if (pathMtu !== 0 && !PATH_MTUS.includes(pathMtu)) {
+    throw bad('the path MTU', `one of ${PATH_MTUS.join(', ')}`, pathMtu)
+  }
   if (bidirectional && mode === 'PING_PONG') {
     throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: lat goes both ways as it is; bidirectional is for bw')
   }

@@ -1,24 +1,257 @@
-/** Runs over the virtual network: what they count, and how they end. */
+/** Runs over the virtual network: what they count, how they end, and what the other end keeps of them. */
 import t from 'tap'
-import { makeWorld } from './world.js'
+import type { WeirError } from '../../lib/errors.js'
+import type { PerfRun } from '../../lib/perf/perf-run.js'
+import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
+import { DELAY_NS, makeWorld, RATE_BPS } from './world.js'
+
+const isOver = (run: PerfRun) => run.state === 'closing' || run.state === 'closed'
 
 t.test('bytes and messages are exact, for every operation', async t => {
-  for (const op of ['WRITE', 'SEND', 'READ'] as const) {
-    for (const [size, iterations, qps, depth] of [
-      [1, 7, 1, 1],
-      [1024, 64, 3, 16],
-      [70_001, 20, 2, 128],
-    ] as const) {
-      const name = `${op} ${size} B x ${iterations} x ${qps}`
-      const { serve, begin, until } = makeWorld()
-      serve()
-      const run = begin({ op, size, iterations, qps, depth })
-      t.ok(
-        until(() => run.state === 'closing' || run.state === 'closed', run),
-        `${name}: over (${run.state})`,
-      )
-      t.equal(run.error, null, name)
-      t.equal(run.tally.messages, iterations * qps, name)
+  for (const storage of [true, false]) {
+    for (const op of ['WRITE', 'SEND', 'READ'] as const) {
+      for (const [size, iterations, qps, depth] of [
+        [1, 7, 1, 1],
+        [1024, 64, 3, 16],
+        [70_001, 20, 2, 128],
+      ] as const) {
+        const name = `${op} ${size} B x ${iterations} x ${qps}${storage ? '' : ', counted'}`
+        const { serve, begin, until, nics, pool } = makeWorld({ storage })
+        const server = serve()
+        const run = begin({ op, size, iterations, qps, depth })
+        t.ok(
+          until(() => run.state === 'draining', run),
+          `${name}: sent`,
+        )
+        // What the queue pairs have counted, at the end that carries the payload.
+        const carried = nics[op === 'READ' ? 0 : 1].table.flows.map(flow => flow?.qp.counters)
+        const bytes = carried.map(c => (op === 'READ' ? c?.readResponseBytes : c?.receivedBytes) ?? 0)
+        t.equal(bytes.filter(n => n === size * iterations).length, qps, `${name}: each QP carried its bytes`)
+        const [session] = [...server.sessions]
+        t.same(
+          session!.received,
+          op === 'SEND'
+            ? { messages: iterations * qps, bytes: size * iterations * qps }
+            : { messages: 0, bytes: 0 },
+          `${name}: only a SEND is seen by the receiver`,
+        )
+        t.ok(
+          until(() => isOver(run), run),
+          `${name}: over`,
+        )
+        t.equal(run.error, null, name)
+        t.equal(run.tally.messages, iterations * qps, name)
+        t.equal(run.tally.bytes, size * iterations * qps, name)
+        t.equal(run.tally.latency.summary().count, iterations * qps, name)
+        t.ok(run.tally.goodputBps < RATE_BPS, `${name}: not faster than the link`)
+        t.ok(run.tally.latency.summary().min >= 2 * DELAY_NS, `${name}: not faster than light`)
+        until(() => run.state === 'closed' && server.sessions.size === 0, run)
+        t.equal(nics[0].table.count + nics[1].table.count, 0, `${name}: no connection is left`)
+        t.equal(nics[0].memory.size + nics[1].memory.size, 0, `${name}: nor memory`)
+        t.equal(pool.inUse, 0, `${name}: nor a frame`)
+      }
     }
   }
+})
+
+t.test('lat: the times are those of the path', async t => {
+  // A packet of 64 bytes of payload takes less than 200 ns on the link; the virtual hosts take none.
+  const leastNs = 2 * DELAY_NS
+  for (const op of ['WRITE', 'SEND', 'READ'] as const) {
+    const { serve, begin, until, nics } = makeWorld()
+    const server = serve()
+    const run = begin({ op, mode: 'PING_PONG', size: 64, iterations: 50, depth: 1 })
+    t.ok(
+      until(() => run.state === 'draining', run),
+      op,
+    )
+    const [session] = [...server.sessions]
+    const answered = op === 'READ' ? { messages: 0, bytes: 0 } : { messages: 51, bytes: 51 * 64 }
+    t.same(session!.received, answered, `${op}: each arrived once, and one that is not counted`)
+    t.ok(
+      until(() => isOver(run), run),
+      op,
+    )
+    t.equal(run.error, null, op)
+    t.equal(run.tally.messages, 50, op)
+    const { min, max, p50 } = run.tally.latency.summary()
+    t.ok(min >= leastNs && min < leastNs + 1000, `${op}: ${min} ns is a round trip`)
+    t.ok(p50 >= min && max < leastNs + 2000, `${op}: and so are all of them (${p50}, ${max})`)
+    const half = run.tally.latency.summary(0.5)
+    t.equal(half.min, min / 2, 'half of it, when that is asked for')
+    t.ok(
+      until(() => nics[1].memory.size === 0, run),
+      `${op}: the memory is given back`,
+    )
+  }
+})
+
+t.test('a run by time counts what is delivered in it', async t => {
+  const { serve, begin, until, network } = makeWorld({ storage: false })
+  serve()
+  let began = 0
+  const run = begin({
+    size: 100_000,
+    iterations: 0,
+    warmupNs: 20 * MILLISECOND,
+    durationNs: 200 * MILLISECOND,
+  })
+  until(() => run.state === 'warming', run)
+  began = network.now
+  t.ok(
+    until(() => isOver(run), run),
+    'over',
+  )
+  t.equal(run.error, null)
+  t.ok(run.tally.beginNs >= began + 19 * MILLISECOND, 'the warm-up is not counted')
+  t.ok(run.tally.seconds > 0.19 && run.tally.seconds <= 0.2, `${run.tally.seconds} s`)
+  t.equal(run.tally.bytes, run.tally.messages * 100_000)
+  t.ok(run.tally.goodputBps > 0.8 * RATE_BPS, `${run.tally.goodputBps} bit/s of ${RATE_BPS}`)
+  t.ok(run.tally.peakBps >= run.tally.goodputBps, 'the peak is no less')
+  t.ok(run.tally.peakBps < RATE_BPS, 'nor more than the link')
+})
+
+t.test('both ways: each end counts its own', async t => {
+  for (const op of ['WRITE', 'SEND', 'READ'] as const) {
+    const { serve, begin, until, nics } = makeWorld({ storage: false })
+    const server = serve()
+    const run = begin({
+      op,
+      qps: 2,
+      iterations: 0,
+      durationNs: 100 * MILLISECOND,
+      bidirectional: true,
+    })
+    t.ok(
+      until(() => isOver(run), run),
+      op,
+    )
+    t.equal(run.error, null, op)
+    const { remote, tally } = run.outcome
+    t.equal(remote.bytes, remote.messages * run.settings.size, op)
+    t.ok(remote.messages > 0 && tally.messages > 0, `${op}: ${tally.messages} there, ${remote.messages} back`)
+    t.ok((remote.bytes * 8) / remote.seconds < RATE_BPS, `${op}: not faster than the link`)
+    until(() => run.state === 'closed' && server.sessions.size === 0, run)
+    t.equal(nics[0].memory.size + nics[1].memory.size, 0, op)
+  }
+})
+
+t.test('CPU time is that of the window, of both ends', async t => {
+  let us = 5_000_000
+  const { serve, begin, until } = makeWorld({ storage: false, cpuUs: () => us })
+  serve()
+  const run = begin({ iterations: 0, warmupNs: 10 * MILLISECOND, durationNs: 50 * MILLISECOND })
+  until(() => run.state === 'measuring' && run.tally.messages > 10, run)
+  us += 300
+  until(() => isOver(run), run)
+  t.equal(run.outcome.cpuUs, 300)
+  t.equal(run.outcome.remoteCpuUs, 300)
+})
+
+t.test('loss: exact all the same, and what was sent again is told', async t => {
+  for (const op of ['WRITE', 'READ'] as const) {
+    const { serve, begin, until } = makeWorld({ storage: false, loss: 0.01, seed: 7 })
+    serve()
+    const run = begin({ op, size: 50_000, iterations: 100 })
+    t.ok(
+      until(() => isOver(run), run),
+      op,
+    )
+    t.equal(run.error, null, op)
+    t.equal(run.tally.bytes, 5_000_000, op)
+    t.ok(run.outcome.retransmittedBytes > 0, `${op}: ${run.outcome.retransmittedBytes} bytes again`)
+  }
+})
+
+t.test('nobody there, and one who does not let itself be measured', async t => {
+  for (const refuses of [false, true]) {
+    const { serve, begin, until, nics } = makeWorld()
+    if (refuses) serve().refuse()
+    const run = begin()
+    t.ok(until(() => run.state === 'closed', run))
+    t.equal(run.error?.code, 'WEIR_REJECTED')
+    t.match(run.error?.message, refuses ? /--no-perf/ : /nothing there takes such connections/)
+    t.equal(nics[0].memory.size, 0)
+    t.equal(nics[0].table.count, 0)
+  }
+})
+
+t.test('cancelled at any time, nothing is left at either end', async t => {
+  for (const state of ['opening', 'joining', 'starting', 'warming', 'measuring', 'draining'] as const) {
+    const { serve, begin, until, nics, network, kick, pool } = makeWorld({ storage: false })
+    const server = serve()
+    const run = begin({
+      op: 'SEND',
+      qps: 3,
+      iterations: 0,
+      warmupNs: 5 * MILLISECOND,
+      durationNs: 20 * MILLISECOND,
+    })
+    // States that pass within a tick are met step by step.
+    const end = network.now + SECOND
+    let nextTick = 0
+    while (run.state !== state && network.now < end) {
+      if (network.now >= nextTick) {
+        nextTick = network.now + MILLISECOND
+        run.onTick(network.now)
+        kick()
+      }
+      if (!network.step()) network.runUntil(nextTick)
+    }
+    t.equal(run.state, state)
+    run.cancel(network.now, Object.assign(new Error('enough'), { code: 'WEIR_CANCELLED' }) as WeirError)
+    kick()
+    t.ok(
+      until(() => run.state === 'closed' && server.sessions.size === 0, run),
+      state,
+    )
+    t.equal(run.error?.code, 'WEIR_CANCELLED', state)
+    t.equal(nics[0].memory.size + nics[1].memory.size, 0, state)
+    t.equal(nics[0].table.count + nics[1].table.count, 0, state)
+    network.runUntil(network.now + 60 * SECOND)
+    t.equal(pool.inUse, 0, state)
+  }
+})
+
+t.test('the other end closes, or falls silent', async t => {
+  for (const how of ['closes', 'is gone'] as const) {
+    const { serve, begin, until, nics, network, kick } = makeWorld({ storage: false })
+    const server = serve()
+    const run = begin({ iterations: 0, durationNs: 10 * SECOND })
+    until(() => run.state === 'measuring' && run.tally.messages > 5, run)
+    if (how === 'closes') server.close(network.now)
+    else for (const flow of [...nics[1].table.flows]) if (flow) nics[1].removeFlow(flow)
+    kick()
+    t.ok(
+      until(() => isOver(run), run),
+      how,
+    )
+    t.equal(run.error?.code, 'WEIR_CONNECTION_LOST', how)
+    t.ok(
+      until(() => run.state === 'closed', run),
+      how,
+    )
+    t.equal(nics[0].memory.size, 0, how)
+  }
+})
+
+t.test('settings out of range are told before anything is sent', async t => {
+  const { begin, nics } = makeWorld()
+  for (const [settings, message] of [
+    [{ size: 0 }, /size is a whole number from 1/],
+    [{ size: 2 ** 40 }, /size/],
+    [{ size: 1.5 }, /size/],
+    [{ qps: 513 }, /qps/],
+    [{ depth: 0 }, /depth/],
+    [{ iterations: 0, durationNs: 0 }, /duration/],
+    [{ iterations: -1 }, /iterations/],
+    [{ mode: 'PING_PONG', depth: 2 }, /depth/],
+    [{ mode: 'PING_PONG', depth: 1, qps: 2 }, /qps/],
+    [{ mode: 'PING_PONG', depth: 1, bidirectional: true }, /both ways/],
+    [{ pathMtu: 5 }, /path MTU/],
+  ] as const) {
+    t.throws(() => begin(settings), { code: 'WEIR_BAD_ARGUMENT', message }, JSON.stringify(settings))
+  }
+  t.equal(nics[0].memory.size, 0)
+  t.equal(nics[0].table.count, 0)
 })

@@ -1,0 +1,166 @@
+/** `weir perf` as a user runs it: two daemons on loopback. */
+import t from 'tap'
+import { type PerfFlags, type PerfReport, requestsOf } from '../../bin/commands/perf.js'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { DaemonProcess, Run } from '../support/daemon-process.js'
+
+// They wait more than they compute.
+t.jobs = 2
+
+const perf = (t: Parameters<typeof DaemonProcess.start>[0], from: DaemonProcess, args: string) =>
+  new Run(t, ['perf', ...args.split(' '), '--socket', from.socket])
+
+t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  for (const op of ['write', 'send', 'read'] as const) {
+    const args = `bw ${to.address} --op ${op} --size 10KB --iters 50 --qps 3 --depth 8 --json`
+    const { code, stdout, stderr } = await perf(t, from, args).ended
+    t.equal(code, 0, stderr)
+    t.equal(stderr, '', 'in a pipe nothing but the outcome is said')
+    const report = JSON.parse(stdout) as PerfReport
+    t.match(report, {
+      test: 'bw',
+      op,
+      host: to.address,
+      size: 10_000,
+      qps: 3,
+      messages: 150,
+      bytes: 1_500_000,
+      bidirectional: false,
+      remote: null,
+      retransmittedBytes: Number,
+      io: String,
+      pathMtu: Number,
+    })
+    const { seconds, goodputBps, messagesPerSecond, latencyUs, histogram, cpuSecondsPerGB } = report
+    t.ok(Math.abs(goodputBps - (1_500_000 * 8) / seconds) < 1, 'the rate is that of bytes and seconds')
+    t.ok(Math.abs(messagesPerSecond - 150 / seconds) < 1e-3)
+    const { min, p50, p90, p99, p999, p9999, max } = latencyUs
+    const times = [min, p50, p90, p99, p999, p9999, max]
+    t.same(
+      times,
+      [...times].sort((a, b) => a - b),
+      'percentiles are in order',
+    )
+    t.ok(min > 0)
+    t.equal(
+      histogram.reduce((sum, { count }) => sum + count, 0),
+      150,
+      'every message has its time',
+    )
+    t.ok(cpuSecondsPerGB.local > 0 && cpuSecondsPerGB.remote > 0, 'the CPU time of both ends')
+  }
+
+  const table = await perf(t, from, `lat ${to.address} --size 8 --iters 20 --histogram`).ended
+  t.equal(table.code, 0, table.stderr)
+  const [head, row] = table.stdout.split('\n')
+  t.match(
+    head!.trim().split(/ {2,}/),
+    [
+      '#bytes',
+      '#iterations',
+      't_min[usec]',
+      't_max[usec]',
+      't_typical[usec]',
+      't_avg[usec]',
+      't_stdev[usec]',
+    ],
+    'the columns of ib_send_lat',
+  )
+  t.match(row!.trim().split(/\s+/).slice(0, 2), ['8', '20'])
+  t.match(table.stdout, /from .*#/, 'the histogram')
+
+  const timed = await perf(
+    t,
+    from,
+    `bw ${to.address} --size 4KB --depth 4 --duration 1s --warmup 20ms --bidirectional --busy-poll --json`,
+  ).ended
+  t.equal(timed.code, 0, timed.stderr)
+  const both = JSON.parse(timed.stdout) as PerfReport
+  t.equal(both.bytes, both.messages * 4000)
+  t.ok(both.seconds <= 1)
+  t.ok(both.remote!.messages > 0, 'the other end sent, too')
+  t.equal(both.remote!.bytes, both.remote!.messages * 4000)
+})
+
+t.test('all sizes', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const all = await perf(t, from, `lat ${to.address} --all --iters 1 --mtu 1024 --json`).ended
+  t.equal(all.code, 0, all.stderr)
+  const reports = JSON.parse(all.stdout) as PerfReport[]
+  t.same(
+    reports.map(({ size }) => size),
+    Array.from({ length: 23 }, (_, i) => 2 ** (i + 1)),
+    'from 2 bytes to 8 MiB',
+  )
+  t.ok(reports.every(({ messages, pathMtu }) => messages === 1 && pathMtu === 1024))
+})
+
+t.test('options that cannot be', t => {
+  const usual: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
+  for (const [flags, message] of [
+    [{ all: true, size: '5' }, /leave --size out/],
+    [{ iters: '5', duration: '1s' }, /leave --duration/],
+    [{ iters: '5', warmup: '1s' }, /leave --duration/],
+    [{ iters: '0' }, /--iters is a whole number/],
+    [{ qps: '513' }, /--qps/],
+    [{ qps: '0x' }, /--qps/],
+    [{ depth: '' }, /--depth/],
+    [{ mtu: '1500' }, /--mtu is one of/],
+    [{ duration: '5' }, /unit is missing/],
+    [{ size: '-1' }, /negative/],
+  ] as const) {
+    t.throws(() => requestsOf('bw', 'h', { ...usual, ...flags }, '64KiB'), {
+      code: 'WEIR_BAD_ARGUMENT',
+      message,
+    })
+  }
+  t.match(requestsOf('bw', 'h', usual, '64KiB'), [{ size: 65_536, durationNs: 5e9, iterations: 0 }])
+  t.match(requestsOf('lat', 'h', { ...usual, iters: '7' }, '64'), [{ depth: 1, iterations: 7, warmupNs: 0 }])
+  t.end()
+})
+
+t.test('mistakes, a host that refuses, and one that is not there', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t, ['--no-perf'])])
+  for (const [args, message] of [
+    [`bw ${to.address} --op atomic`, /Allowed choices are write, send, read/],
+    [`lat ${to.address} --qps 2`, /unknown option/],
+    [`bw ${to.address} --iters 5`, /does not let itself be measured.*--no-perf.*WEIR_REJECTED/],
+    ['bw ::1 --iters 5', /IPv6/],
+  ] as const) {
+    const { code, stdout, stderr } = await perf(t, from, args).ended
+    t.equal(code, 1, args)
+    t.ok(stdout.split('\n').length <= 2, `${args}: no figures`)
+    t.match(stderr, message, args)
+  }
+  const none = await new Run(t, ['perf', 'bw', '127.0.0.1', '--socket', '/nowhere/s']).ended
+  t.equal(none.code, 1)
+  t.match(none.stderr, /weir daemon.*WEIR_DAEMON_UNREACHABLE/)
+})
+
+t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const run = perf(t, from, `bw ${to.address} --duration 60s --op send --qps 2`)
+  await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
+  await new Promise(resolve => setTimeout(resolve, 500))
+  run.child.kill('SIGINT')
+  const { code, stderr } = await run.ended
+  t.equal(code, 130)
+  t.match(stderr, /cancelled.*WEIR_CANCELLED/)
+  const again = await perf(t, from, `bw ${to.address} --iters 3 --json`).ended
+  t.equal(again.code, 0, 'both daemons go on')
+  t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
+  // More runs than are served at a time: the ended ones are gone.
+  for (let i = 0; i < 5; i++) t.equal((await perf(t, from, `bw ${to.address} --iters 3`).ended).code, 0)
+
+  const cut = perf(t, from, `bw ${to.address} --duration 60s`)
+  await cut.until(() => cut.stdout.includes('#bytes'), 'it had begun')
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const client = await connectDaemon(to.socket)
+  await client.stop()
+  client.close()
+  t.equal((await to.ended).code, 0)
+  const ended = await cut.ended
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, /WEIR_CONNECTION_LOST|WEIR_UNREACHABLE/)
+})
