@@ -1,5 +1,5 @@
 /** `weir run` as a user runs it. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Run, scratch } from '../support/daemon-process.js'
@@ -100,4 +100,24 @@ t.test('what cannot be run or written is said', async t => {
   const seed = await new Run(t, ['run', file, '--seed', 'x']).ended
   t.equal(seed.code, 1)
   t.match(seed.stderr, /--seed/)
+})
+
+t.test('captures go where they are asked for', async t => {
+  const folder = await scratch(t)
+  const file = join(folder, 'small.yaml')
+  writeFileSync(file, SCENARIO)
+  const ended = await new Run(t, ['run', file, '--pcap', 'captures/here', '--snaplen', '64'], folder).ended
+  t.equal(ended.code, 0, ended.stderr)
+  t.match(ended.stdout, /captures: captures\/here \(.*the traffic begins at \d/)
+  const ports = ['s1--h1.pcapng', 's1--h2.pcapng', 's1--h3.pcapng']
+  t.same(readdirSync(join(folder, 'captures', 'here')).sort(), ports)
+  for (const [flags, said] of [
+    [['--snaplen', '64'], /--pcap/],
+    [['--pcap', 'x', '--snaplen', '63'], /64 to 65535, not 63/],
+    [['--pcap', join(file, 'x')], /cannot make the folder.*WEIR_NO_FILE/],
+  ] as const) {
+    const refused = await new Run(t, ['run', file, ...flags], folder).ended
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, said)
+  }
 })
