@@ -1,7 +1,9 @@
 import { WeirError } from '../errors.js'
+import { SLOT_BYTES } from '../frame/frame-pool.js'
 import type { CompletionQueue } from './completion-queue.js'
 import type { MemoryTable } from './memory.js'
 import { PSN_HALF } from './psn.js'
+import { ReorderPool } from './reorder-buffer.js'
 
 /** What a queue pair is made with. Everything optional can also be settled later, by `modify` to RTR and RTS. */
 export interface QpConfig {
@@ -40,6 +42,14 @@ export interface QpConfig {
   minRnrTimer?: number
   /** Sends and obeys end-to-end credits (IBA 9.7.7.2). Default false. */
   endToEndCredits?: boolean
+  /** Keeps what came out of order, sends SACKs, and sends again only what is missing: if the peer does so too. Default false. */
+  selectiveRepeat?: boolean
+  /** Of selective repeat: packets out of order that each half keeps, 1 to 65,536. Default 2048. */
+  reorderPackets?: number
+  /** Where it keeps them. Default: a pool of its own for both halves. */
+  reorderPool?: ReorderPool
+  /** Packets by which one may be overtaken before it is taken for lost, 1 to 65,536. Default 3 (RFC 6675, DupThresh). */
+  reorderTolerance?: number
 }
 
 /** What `modify` may settle: everything that the connection manager negotiates. */
@@ -61,6 +71,8 @@ export interface QpAttributes {
   ackTimeoutExponent?: number
   minRnrTimer?: number
   endToEndCredits?: boolean
+  /** From INIT to RTR only. */
+  selectiveRepeat?: boolean
 }
 
 /** Every setting, checked, with defaults filled in. */
@@ -82,6 +94,9 @@ const DEFAULTS = {
   ackTimeoutExponent: 14,
   minRnrTimer: 12,
   endToEndCredits: false,
+  selectiveRepeat: false,
+  reorderPackets: 2048,
+  reorderTolerance: 3,
 }
 
 const RANGES: Record<string, readonly [number, number]> = {
@@ -99,6 +114,8 @@ const RANGES: Record<string, readonly [number, number]> = {
   rnrRetry: [0, 7],
   ackTimeoutExponent: [0, 31],
   minRnrTimer: [0, 31],
+  reorderPackets: [1, 65_536],
+  reorderTolerance: [1, 65_536],
   remoteQpn: [0, 0xffffff],
   receivePsn: [0, 0xffffff],
   sendPsn: [0, 0xffffff],
@@ -111,6 +128,7 @@ export function settingsOf(config: QpConfig): QpSettings {
   const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
   const settings = { ...DEFAULTS, ...given } as QpSettings
   checkRanges(settings.qpn, settings)
+  settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
   return settings
 }
 

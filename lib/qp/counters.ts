@@ -12,6 +12,8 @@ export class QpCounters {
   acks = 0
   /** Of those, ones that told nothing new. */
   duplicateAcks = 0
+  /** SACKs that were taken. */
+  sacks = 0
   /** PSN sequence errors that the peer told of. */
   naks = 0
   rnrNaks = 0
@@ -24,10 +26,12 @@ export class QpCounters {
   /** Requests carried out, in order. */
   receivedPackets = 0
   receivedBytes = 0
-  /** Requests that had been carried out before. */
+  /** Requests that had been carried out before, or were kept already. */
   duplicates = 0
   outOfSequence = 0
+  /** ACKs, SACKs and NAKs. */
   acksSent = 0
+  sacksSent = 0
   naksSent = 0
   rnrNaksSent = 0
   responsePacketsSent = 0
@@ -46,6 +50,10 @@ export class QpCounters {
   droppedGhost = 0
   /** A READ or atomic response other than the next one expected. */
   droppedResponseOrder = 0
+  /** A SACK that says what cannot be: of packets never sent, or of none at all. */
+  droppedSack = 0
+  /** Out of order, and there was no room to keep it. */
+  droppedReorder = 0
   /** A repeated READ or atomic whose record is gone, or that does not match it. */
   droppedReplay = 0
 }

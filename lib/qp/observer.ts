@@ -5,14 +5,14 @@ import type { WorkStatus } from './work-status.js'
 export interface QpObserver {
   /**
    * An ACK, NAK or response came that acknowledges something, or repeats what was known.
-   * @param seq unwrapped PSN of the last request packet that it acknowledges
+   * @param seq unwrapped PSN of the last request packet that it acknowledges, of those not known to have arrived
    * @param newlyAckedBytes payload bytes of requests, 0 when it repeats
    */
   onAcked(now: Nanos, seq: number, newlyAckedBytes: number): void
   /**
-   * Everything from `sndUna` on is about to be sent again, because something was lost. Not called after an
-   * RNR NAK: there nothing was.
-   * @param lostBytes payload bytes that were in flight
+   * Something was lost and will be sent again: everything from `sndUna` on, or with selective repeat what was found
+   * missing. Not called after an RNR NAK: there nothing was lost.
+   * @param lostBytes payload bytes that were in flight, or of the missing packets; 0 for READs and their responses
    */
   onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean): void
   /** The queue pair has gone into error; all its work has been flushed. */

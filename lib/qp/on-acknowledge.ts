@@ -3,6 +3,7 @@ import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
 import * as bth from '../wire/bth.js'
 import type { Requester } from './requester.js'
+import type { SelectiveRepeat } from './selective-repeat.js'
 import { WorkStatus } from './work-status.js'
 
 /**
@@ -32,8 +33,29 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
     return
   }
   const whole = requester.acknowledgeThrough(now, seq)
+  const { selective } = requester
+  if (selective !== null && (!whole || selective.active)) {
+    selective.acknowledged(seq)
+    concludeSelective(requester, selective, now, seq)
+    return
+  }
   tellAcked(requester, now, seq)
   if (!whole) implyNak(requester, now)
+}
+
+/** Finds out what the news say is lost, and tells the observer both. */
+export function concludeSelective(
+  requester: Requester,
+  selective: SelectiveRepeat,
+  now: Nanos,
+  seq: number,
+): void {
+  if (!requester.context.requests) return
+  selective.detect()
+  requester.skipSacked(now)
+  tellAcked(requester, now, seq)
+  const lostBytes = selective.takeLost()
+  if (lostBytes >= 0) requester.context.observer.onRetransmit(now, lostBytes, false)
 }
 
 function onNak(requester: Requester, now: Nanos, seq: number, syndrome: number): void {
@@ -72,9 +94,10 @@ function fatalStatus(syndrome: number): WorkStatus {
   }
 }
 
-/** Tells the observer up to where `sndUna` has come, at most `seq`. */
+/** Tells the observer of the newest packet acknowledged, else how far `sndUna` has come, at most to `seq`. */
 export function tellAcked(requester: Requester, now: Nanos, seq: number): void {
-  const highest = Math.min(seq, requester.sndUna - 1)
+  const newest = requester.takeNewestAckedSeq()
+  const highest = newest >= 0 ? newest : Math.min(seq, requester.sndUna - 1)
   requester.context.observer.onAcked(now, highest, requester.takeNewlyAckedBytes())
 }
 

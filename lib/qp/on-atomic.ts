@@ -44,6 +44,7 @@ export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode:
   record.firstSeq = responder.expectedSeq
   record.lastSeq = responder.expectedSeq
   record.nextSeq = responder.expectedSeq
+  record.untilSeq = responder.expectedSeq
   record.msn = ++responder.msn
   record.region = region
   record.offset = offset

@@ -8,7 +8,8 @@ import type { Responder } from './responder.js'
 /**
  * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
  * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
- * place that it names; of an atomic the kept result is sent again.
+ * place that it names; of an atomic the kept result is sent again. With selective repeat a READ may ask for a part alone,
+ * of whole packets.
  */
 export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
   responder.context.counters.duplicates++
@@ -29,12 +30,17 @@ function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
   const record = responder.table.find(seq)
   if (record === null || record.isAtomic) return false
   const at = frame.bth + bth.BYTES
-  const skipped = (seq - record.firstSeq) * responder.context.settings.pathMtu
-  if (reth.length(frame.view, at) !== record.length - skipped) return false
+  const mtu = responder.context.settings.pathMtu
+  const skipped = (seq - record.firstSeq) * mtu
+  const length = reth.length(frame.view, at)
+  const isPart =
+    responder.kept !== null && length > 0 && length < record.length - skipped && length % mtu === 0
+  if (!isPart && length !== record.length - skipped) return false
   if (record.length > 0) {
     if (reth.address(frame.view, at) !== record.address + skipped) return false
     if (reth.rkey(frame.view, at) !== record.region!.key) return false
   }
+  if (isPart) return responder.table.replayPart(seq, seq + length / mtu - 1)
   // What has not been sent yet from there on is still to come.
   if (seq < record.nextSeq) record.nextSeq = seq
   return true

@@ -35,6 +35,7 @@ export function onRead(responder: Responder, now: Nanos, frame: Frame): void {
   record.firstSeq = responder.expectedSeq
   record.lastSeq = responder.expectedSeq + packets - 1
   record.nextSeq = record.firstSeq
+  record.untilSeq = record.lastSeq
   record.msn = ++responder.msn
   record.region = length > 0 ? region : null
   record.offset = length > 0 ? address - region!.address : 0

@@ -6,23 +6,72 @@ import * as bth from '../wire/bth.js'
 import { Opcode } from '../wire/opcode.js'
 import { writeAtomicResult } from './atomic-memory.js'
 import { Access } from './memory.js'
-import { implyNak, onAcknowledge, tellAcked } from './on-acknowledge.js'
+import { concludeSelective, implyNak, onAcknowledge, tellAcked } from './on-acknowledge.js'
+import { onSack } from './on-sack.js'
 import { readPayload } from './payload.js'
 import { unwrapPsn } from './psn.js'
 import type { Requester } from './requester.js'
+import type { SelectiveRepeat } from './selective-repeat.js'
 import type { SendSlot } from './send-queue.js'
 import { WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
 
-/** A packet of the peer's responder: ACK, NAK, READ response or atomic response. */
+/** A packet of the peer's responder: ACK, NAK, SACK, READ response or atomic response. */
 export function onResponse(requester: Requester, now: Nanos, frame: Frame, opcode: number): void {
   const seq = unwrapPsn(bth.psn(frame.view, frame.bth), requester.sndUna)
-  if (opcode === Opcode.RC_ACKNOWLEDGE) {
-    onAcknowledge(requester, now, frame, seq)
+  if (opcode === Opcode.RC_ACKNOWLEDGE) onAcknowledge(requester, now, frame, seq)
+  else if (opcode === Opcode.SACK) onSack(requester, now, frame, seq)
+  else if (requester.selective !== null) onAnyResponse(requester, requester.selective, now, frame, seq)
+  else {
+    const slot = findAnswered(requester, now, seq)
+    if (slot !== null) onNextResponse(requester, now, frame, slot)
+  }
+}
+
+/** With selective repeat: the next response awaited goes to its place at once, others wait for their turn. */
+function onAnyResponse(
+  requester: Requester,
+  selective: SelectiveRepeat,
+  now: Nanos,
+  frame: Frame,
+  seq: number,
+): void {
+  const { counters, observer, sendQueue } = requester.context
+  if (seq >= requester.sndNxt) {
+    counters.droppedGhost++
     return
   }
-  const slot = findAnswered(requester, now, seq)
-  if (slot === null) return
+  if (seq < requester.sndUna) {
+    counters.droppedResponseOrder++
+    observer.onAcked(now, seq, 0)
+    return
+  }
+  requester.acknowledgeThrough(now, seq - 1)
+  const isNext = requester.sndUna === seq
+  if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
+  else if (!selective.keep(seq, frame)) counters.droppedResponseOrder++
+  if (!requester.context.requests) return
+  if (isNext && selective.kept.count === 0 && !selective.active) return
+  selective.acknowledged(seq)
+  if (isNext) takeKept(requester, selective, now)
+  concludeSelective(requester, selective, now, seq)
+}
+
+/** What waited for the response that has come: others, and acknowledgements of what lies behind them. */
+function takeKept(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
+  const { kept } = selective
+  for (;;) {
+    requester.acknowledgeThrough(now, selective.executedSeq)
+    const frame = kept.take(requester.sndUna)
+    if (frame === null) return
+    onNextResponse(requester, now, frame, requester.context.sendQueue.at(requester.context.sendQueue.head))
+    kept.give(frame)
+  }
+}
+
+/** The response that `sndUna` stands for, with the READ or atomic at the head. */
+function onNextResponse(requester: Requester, now: Nanos, frame: Frame, slot: SendSlot): void {
+  const opcode = bth.opcode(frame.view, frame.bth)
   if (opcode === Opcode.RC_ATOMIC_ACKNOWLEDGE) onAtomicResponse(requester, now, frame, slot)
   else onReadResponse(requester, now, frame, opcode, slot)
 }

@@ -2,7 +2,7 @@ import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import * as bth from '../wire/bth.js'
-import { isKnown, isRequest } from '../wire/opcode.js'
+import { isKnown, isRequest, Opcode } from '../wire/opcode.js'
 import { checkRanges, type QpAttributes, type QpConfig, settingsOf } from './config.js'
 import { QpContext } from './context.js'
 import type { QpCounters } from './counters.js'
@@ -146,8 +146,9 @@ export class QueuePair {
   }
 
   #settle(state: QpState, attributes: QpAttributes): void {
-    const { remoteQpn, receivePsn, sendPsn, pathMtu, responderResources, ...settings } = attributes
-    const fixed = { pathMtu, responderResources }
+    const { remoteQpn, receivePsn, sendPsn, pathMtu, responderResources, selectiveRepeat, ...settings } =
+      attributes
+    const fixed = { pathMtu, responderResources, selectiveRepeat }
     for (const [name, value] of Object.entries({ ...settings, ...fixed })) {
       if (value === undefined) continue
       if (name in fixed && state > QpState.RTR) {
@@ -220,7 +221,11 @@ export class QueuePair {
     if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
     else if (!partitionMatches(settings.partitionKey, bth.partitionKey(frame.view, frame.bth)))
       counters.droppedPartition++
-    else if (opcode > LAST_RC_OPCODE || !isKnown(opcode)) counters.droppedOpcode++
+    else if (
+      !isKnown(opcode) ||
+      (opcode > LAST_RC_OPCODE && !(opcode === Opcode.SACK && settings.selectiveRepeat))
+    )
+      counters.droppedOpcode++
     else if (isRequest(opcode)) {
       if (this.#context.responds) this.#responder.onRequest(now, frame, opcode)
       else counters.droppedState++
@@ -231,8 +236,9 @@ export class QueuePair {
   /** A time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void {
     if (!this.#context.requests) return
-    this.#requester.timers.takeRnr(now)
-    if (this.#requester.timers.takeAck(now)) this.#requester.onAckTimeout(now)
+    const { timers, sendSeq, sndUna } = this.#requester
+    timers.takeRnr(now, sendSeq > sndUna)
+    if (timers.takeAck(now)) this.#requester.onAckTimeout(now)
   }
 
   nextTimeout(): Nanos {
@@ -259,7 +265,7 @@ export class QueuePair {
       case TxKind.RESPONSE:
         return responsePayloadBytes(this.#responder, this.#responder.table.pending!)
       case TxKind.REQUEST:
-        return requestPayloadBytes(this.#requester, this.#requester.nextSlot()!)
+        return requestPayloadBytes(this.#requester, this.#requester.nextSlot()!, this.#requester.nextSeq)
       default:
         return 0
     }
@@ -287,10 +293,11 @@ export class QueuePair {
       }
       case TxKind.REQUEST: {
         const requester = this.#requester
-        this.lastTransmittedSeq = requester.sendSeq
-        this.lastTransmittedWasRetransmission = requester.sendSeq < requester.sndNxt
+        const seq = requester.nextSeq
+        this.lastTransmittedSeq = seq
+        this.lastTransmittedWasRetransmission = seq < requester.sndNxt
         this.#requestsTurn = false
-        return transmitRequest(requester, now, requester.nextSlot()!, frame, at) ? kind : TxKind.NONE
+        return transmitRequest(requester, now, requester.nextSlot()!, seq, frame, at) ? kind : TxKind.NONE
       }
       default:
         return kind

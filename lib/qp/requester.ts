@@ -2,7 +2,8 @@ import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
 import type { QpContext } from './context.js'
 import { unwrapPsn } from './psn.js'
-import type { SendSlot } from './send-queue.js'
+import { SelectiveRepeat } from './selective-repeat.js'
+import { bytesBetween, type SendSlot } from './send-queue.js'
 import { RequesterTimers } from './timers.js'
 import { WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
@@ -18,8 +19,9 @@ const INFINITE_RNR_RETRIES = 7
  *     | sndUna  … sent …       | sendSeq  … sent before, to be repeated … | sndNxt  … never sent …
  *
  * A work request takes its PSNs as it is posted. Going back is setting `sendSeq` to `sndUna`; both lie in the
- * work request at the head, since all before has completed. transmit-request.ts writes the packets,
- * on-acknowledge.ts and the on-…-response files take the answers.
+ * work request at the head, since all before has completed. With selective repeat single packets before `sendSeq` are
+ * sent again instead (selective-repeat.ts), and going back is left for silence and for NAKs. transmit-request.ts writes
+ * the packets, on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
  */
 export class Requester {
   readonly context: QpContext
@@ -32,13 +34,16 @@ export class Requester {
   sendSeq = 0
   /** Work request that `sendSeq` lies in. */
   sendIndex = 0
-  /** Payload bytes from `sndUna` to before `sendSeq`. */
+  /** Payload bytes from `sndUna` to before `sendSeq`, without what has arrived out of order and what was lost. */
   inFlightBytes = 0
   /** READs and atomics from `sndUna` to before `sendSeq`. */
   responsesAwaited = 0
   /** Request packets since the last one with AckReq. */
   unaskedPackets = 0
+  /** Null: go-back-N. */
+  selective: SelectiveRepeat | null = null
   #newlyAckedBytes = 0
+  #newestAckedSeq = NO_SEQ
   #retriesLeft = 0
   #rnrRetriesLeft = 0
   /** Where the last NAK, told or implied, made it go back to: a repetition of it changes nothing. */
@@ -68,6 +73,8 @@ export class Requester {
     this.#limitSequence = 0
     this.#limited = settings.endToEndCredits
     this.timers.stop()
+    this.selective?.stop()
+    this.selective = settings.selectiveRepeat ? new SelectiveRepeat(this) : null
     this.settle()
   }
 
@@ -80,10 +87,20 @@ export class Requester {
     this.#limited &&= settings.endToEndCredits
   }
 
+  /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
+  get nextSeq(): number {
+    const lostSeq = this.selective === null ? NO_SEQ : this.selective.lostSeq
+    return lostSeq === NO_SEQ ? this.sendSeq : lostSeq
+  }
+
   /** The work request whose packet goes next, or null when none may. */
   nextSlot(): SendSlot | null {
     const context = this.context
     const queue = context.sendQueue
+    if (this.selective !== null && this.selective.lostSeq !== NO_SEQ) {
+      if (!context.requests || this.timers.waitsForReceiver) return null
+      return queue.at(queue.find(this.selective.lostSeq))
+    }
     if (this.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
     const slot = queue.at(this.sendIndex)
     if (this.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
@@ -165,6 +182,42 @@ export class Requester {
     this.#progress(now)
   }
 
+  /** The packet has arrived, though not all before it have. */
+  acknowledgedEarly(seq: number, bytes: number): void {
+    this.#newlyAckedBytes += bytes
+    if (seq > this.#newestAckedSeq) this.#newestAckedSeq = seq
+  }
+
+  /** What `#pass` is about to count has been counted: as acknowledged, and as not in flight any more. */
+  countedEarly(ackedBytes: number, outBytes: number): void {
+    this.#newlyAckedBytes -= ackedBytes
+    this.inFlightBytes += outBytes
+  }
+
+  /** Passes by what need not be sent again. */
+  skipSacked(now: Nanos): void {
+    const { selective } = this
+    if (selective === null) return
+    const from = this.sendSeq
+    while (this.sendSeq < this.sndNxt && selective.isSacked(this.sendSeq)) {
+      const slot = this.context.sendQueue.at(this.sendIndex)
+      if (slot.awaitsResponse) {
+        this.responsesAwaited++
+        this.sendSeq = slot.lastSeq + 1
+      } else this.sendSeq++
+      if (this.sendSeq > slot.lastSeq) this.sendIndex++
+    }
+    // They count as sent, so an answer is awaited.
+    if (this.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
+  }
+
+  /** The newest PSN acknowledged since the last call that was not known to have arrived, or -Infinity. */
+  takeNewestAckedSeq(): number {
+    const seq = this.#newestAckedSeq
+    this.#newestAckedSeq = NO_SEQ
+    return seq
+  }
+
   /** Payload bytes acknowledged since the last call. */
   takeNewlyAckedBytes(): number {
     const bytes = this.#newlyAckedBytes
@@ -180,6 +233,8 @@ export class Requester {
         this.inFlightBytes -= bytesBetween(slot, this.sndUna, Math.min(until, this.sendSeq), mtu)
       }
     }
+    const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(slot, until)
+    if (newestSeq > this.#newestAckedSeq) this.#newestAckedSeq = newestSeq
     this.sndUna = until
     if (this.sendSeq < until) this.sendSeq = until
     if (this.sendSeq > slot.lastSeq && this.sendIndex <= this.context.sendQueue.head) {
@@ -209,7 +264,11 @@ export class Requester {
 
   /** The peer has no receive posted for `sndUna`: again from there, after a wait (IBA 9.7.5.2.8). */
   onReceiverNotReady(now: Nanos, timerCode: number): void {
-    if (this.timers.waitsForReceiver) return
+    if (this.timers.waitsForReceiver) {
+      // The wait may be for an earlier packet, and this one be known to have arrived.
+      if (this.selective !== null) this.#rewind(false)
+      return
+    }
     this.context.counters.rnrNaks++
     if (this.context.settings.rnrRetry !== INFINITE_RNR_RETRIES) {
       if (this.#rnrRetriesLeft === 0) {
@@ -218,7 +277,7 @@ export class Requester {
       }
       this.#rnrRetriesLeft--
     }
-    this.#goBack()
+    this.#goBack(false)
     this.timers.startRnr(now, aeth.RNR_TIMER_NS[timerCode]!)
   }
 
@@ -227,19 +286,26 @@ export class Requester {
       this.failAt(now, this.sndUna, WorkStatus.RETRY_EXC_ERR)
       return
     }
+    const forget = this.#retriesLeft < this.context.settings.retryCount
     this.#retriesLeft--
     const lostBytes = this.inFlightBytes
-    this.#goBack()
+    this.#goBack(forget)
     this.context.observer.onRetransmit(now, lostBytes, byTimeout)
   }
 
-  #goBack(): void {
+  #goBack(forget: boolean): void {
+    this.#rewind(forget)
+    this.timers.stop()
+  }
+
+  /** @param forget it has done so before without progress: what the peer said of single packets is doubted */
+  #rewind(forget: boolean): void {
+    this.selective?.goBack(forget)
     this.sendSeq = this.sndUna
     this.sendIndex = this.context.sendQueue.head
     this.inFlightBytes = 0
     this.responsesAwaited = 0
     this.unaskedPackets = 0
-    this.timers.stop()
   }
 
   /** The work request with the packet `seq` has failed; those before that still wait are flushed. */
@@ -252,16 +318,10 @@ export class Requester {
 
   /** No more packets and deadlines: the queue pair is in error or reset. */
   stop(): void {
+    this.selective?.stop()
     this.timers.stop()
     this.sendIndex = this.context.sendQueue.tail
     this.inFlightBytes = 0
     this.responsesAwaited = 0
   }
-}
-
-/** Payload bytes of the packets from `from` to before `until` of a SEND or WRITE. */
-function bytesBetween(slot: SendSlot, from: number, until: number, mtu: number): number {
-  const start = (from - slot.firstSeq) * mtu
-  const end = Math.min((until - slot.firstSeq) * mtu, slot.length)
-  return end > start ? end - start : 0
 }

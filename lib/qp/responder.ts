@@ -7,10 +7,12 @@ import type { QpContext } from './context.js'
 import type { MemoryRegion } from './memory.js'
 import { onAtomic } from './on-atomic.js'
 import { onDuplicate } from './on-duplicate.js'
+import { keepOutOfOrder, runKept } from './on-out-of-order.js'
 import { onRead } from './on-read.js'
 import { onSend } from './on-send.js'
 import { onWrite } from './on-write.js'
 import { unwrapPsn } from './psn.js'
+import { ReorderBuffer } from './reorder-buffer.js'
 import { ResponseTable } from './response-table.js'
 import { WorkStatus } from './work-status.js'
 
@@ -44,6 +46,8 @@ export class Responder {
   ackSyndrome = 0
   /** Credits were 0 when last told, so the next receive posted is worth an ACK of its own. */
   starving = false
+  /** Requests that came out of order; null: go-back-N. */
+  kept: ReorderBuffer | null = null
   /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
   #gapTold = false
   #packetsSinceAck = 0
@@ -63,17 +67,27 @@ export class Responder {
     this.starving = false
     this.#gapTold = false
     this.#packetsSinceAck = 0
+    const { selectiveRepeat, reorderPool, reorderPackets, maxPacketsInFlight } = this.context.settings
+    this.kept?.clear()
+    this.kept = selectiveRepeat ? new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight) : null
   }
 
   /** A request packet of the peer. */
   onRequest(now: Nanos, frame: Frame, opcode: number): void {
     const seq = unwrapPsn(bth.psn(frame.view, frame.bth), this.expectedSeq)
     if (seq === this.expectedSeq) {
-      if (this.#fits(frame, opcode)) this.#execute(now, frame, opcode)
-      else this.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
+      this.inOrder(now, frame, opcode)
+      if (this.kept !== null && this.kept.count > 0) runKept(this, this.kept, now, seq)
     } else if (seq < this.expectedSeq) {
       onDuplicate(this, frame, opcode, seq)
-    } else this.#onGap()
+    } else if (this.kept !== null) keepOutOfOrder(this, this.kept, frame, seq)
+    else this.onGap()
+  }
+
+  /** The request that comes next. */
+  inOrder(now: Nanos, frame: Frame, opcode: number): void {
+    if (this.#fits(frame, opcode)) this.#execute(now, frame, opcode)
+    else this.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
   }
 
   /** Is this the packet that may follow, of the size that it must have? (IBA 9.7.4.1) */
@@ -140,8 +154,20 @@ export class Responder {
     this.ackSyndrome = syndrome
   }
 
+  /** A request has been kept. `asks`: it is worth a SACK, whatever the number of packets since the last. */
+  acceptKept(asks: boolean): void {
+    this.#packetsSinceAck++
+    const every = this.context.settings.ackEveryPackets
+    if (asks || (every > 0 && this.#packetsSinceAck >= every)) this.oweSack()
+  }
+
+  /** Owes an ACK, unless a NAK is owed, which says as much; it leaves as a SACK while requests are kept. */
+  oweSack(): void {
+    if (!this.ackPending || aeth.isAck(this.ackSyndrome)) this.oweAck()
+  }
+
   /** Beyond the expected PSN: one NAK a gap, then silence (IBA 9.7.4.1, 9.7.5.2). */
-  #onGap(): void {
+  onGap(): void {
     this.context.counters.outOfSequence++
     if (this.#gapTold) return
     this.#gapTold = true
@@ -178,6 +204,7 @@ export class Responder {
     this.table.cancelFrom(fatal ? this.ackSeq : Number.NEGATIVE_INFINITY)
     this.message = Message.NONE
     this.writeRegion = null
+    this.kept?.clear()
   }
 
   /** A receive was posted: tells a requester that waits for credit (IBA 9.7.7.2, unsolicited ACK). */

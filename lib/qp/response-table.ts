@@ -6,8 +6,9 @@ export class ResponseRecord {
   /** Unwrapped PSNs of the first and last response packet. */
   firstSeq = 0
   lastSeq = -1
-  /** The next response packet to be sent; beyond `lastSeq` when all have been. */
+  /** The next response packet to be sent, and the last one; beyond it when all have been. */
   nextSeq = 0
+  untilSeq = -1
   /** Message sequence number of the responses, unwrapped. */
   msn = 0
   region: MemoryRegion | null = null
@@ -24,9 +25,12 @@ export class ResponseRecord {
   answered = false
 
   get isPending(): boolean {
-    return this.nextSeq <= this.lastSeq
+    return this.nextSeq <= this.untilSeq
   }
 }
+
+/** A requester that asks for more parts at a time hears nothing of those beyond, and asks again. */
+const PARTS_MAX = 256
 
 /**
  * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have
@@ -37,6 +41,12 @@ export class ResponseTable {
   readonly #records: ResponseRecord[] = []
   #newest = -1
   #pending: ResponseRecord | null = null
+  /** Parts of READs that the peer has lost: first and last PSN of each, oldest first. */
+  readonly #parts = new Float64Array(2 * PARTS_MAX)
+  #partHead = 0
+  #partCount = 0
+  /** The part that is being sent: a copy of its READ's record. */
+  readonly #part = new ResponseRecord()
 
   constructor(resources: number) {
     for (let i = 0; i < resources; i++) this.#records.push(new ResponseRecord())
@@ -69,9 +79,39 @@ export class ResponseTable {
     return null
   }
 
+  /** A part of the READ is to be sent again, without what follows it. False when too many wait. */
+  replayPart(firstSeq: number, lastSeq: number): boolean {
+    if (this.#partCount === PARTS_MAX) return false
+    const at = 2 * ((this.#partHead + this.#partCount++) % PARTS_MAX)
+    this.#parts[at] = firstSeq
+    this.#parts[at + 1] = lastSeq
+    return true
+  }
+
+  /** The next part that waits, if its READ is still known. */
+  #takePart(): void {
+    const part = this.#part
+    while (!part.isPending && this.#partCount > 0) {
+      const at = 2 * this.#partHead
+      this.#partHead = (this.#partHead + 1) % PARTS_MAX
+      this.#partCount--
+      const record = this.find(this.#parts[at]!)
+      if (record === null || record.isAtomic) continue
+      part.firstSeq = record.firstSeq
+      part.lastSeq = record.lastSeq
+      part.nextSeq = this.#parts[at]!
+      part.untilSeq = this.#parts[at + 1]!
+      part.msn = record.msn
+      part.region = record.region
+      part.offset = record.offset
+      part.length = record.length
+    }
+  }
+
   /** To be called when `nextSeq` of any record has changed. */
   settle(): void {
-    let lowest: ResponseRecord | null = null
+    if (this.#partCount > 0) this.#takePart()
+    let lowest = this.#part.isPending ? this.#part : null
     for (const record of this.#records) {
       if (record.isPending && (lowest === null || record.nextSeq < lowest.nextSeq)) lowest = record
     }
@@ -80,8 +120,10 @@ export class ResponseTable {
 
   /** Nothing from `seq` on will be sent any more. */
   cancelFrom(seq: number): void {
+    this.#partCount = 0
+    this.#part.nextSeq = this.#part.untilSeq + 1
     for (const record of this.#records) {
-      if (record.nextSeq >= seq) record.nextSeq = record.lastSeq + 1
+      if (record.nextSeq >= seq) record.nextSeq = record.untilSeq + 1
     }
     this.settle()
   }

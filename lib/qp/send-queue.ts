@@ -77,6 +77,18 @@ export class SendQueue {
     return this.#slots[index % this.depth]!
   }
 
+  /** Number of the work request that the PSN belongs to: one from the head's first to before `nextSeq`. */
+  find(seq: number): number {
+    let low = this.head
+    let high = this.tail - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (this.at(middle).firstSeq <= seq) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
   /** Takes a checked work request; false when the queue or its completion queue is full. */
   post(work: SendWork, pathMtu: number): boolean {
     if (this.tail - this.head === this.depth || !this.#cq.reserve()) return false
@@ -146,6 +158,13 @@ function fill(slot: SendSlot, work: SendWork): void {
     slot.swapHigh = Number(swap >> 32n)
     slot.swapLow = Number(swap & 0xffffffffn)
   }
+}
+
+/** Payload bytes of the packets from `from` to before `until` of a SEND or WRITE. */
+export function bytesBetween(slot: SendSlot, from: number, until: number, mtu: number): number {
+  const start = (from - slot.firstSeq) * mtu
+  const end = Math.min((until - slot.firstSeq) * mtu, slot.length)
+  return end > start ? end - start : 0
 }
 
 /** Throws WEIR_BAD_ARGUMENT, saying which field, for a work request that makes no sense. */

@@ -34,6 +34,11 @@ export class RequesterTimers {
     this.#ackDeadline = outstanding ? now + this.#timeoutNs : NEVER
   }
 
+  /** The peer has shown that it is there, though it answered nothing in order: the transport timer starts again. */
+  onSign(now: Nanos): void {
+    if (this.#ackDeadline !== NEVER) this.#ackDeadline = now + this.#timeoutNs
+  }
+
   startRnr(now: Nanos, waitNs: Nanos): void {
     this.#ackDeadline = NEVER
     this.#rnrDeadline = now + waitNs
@@ -48,9 +53,11 @@ export class RequesterTimers {
     return Math.min(this.#rnrDeadline, this.#ackDeadline)
   }
 
-  /** Ends the RNR wait if it is over. */
-  takeRnr(now: Nanos): void {
-    if (now >= this.#rnrDeadline) this.#rnrDeadline = NEVER
+  /** Ends the RNR wait if it is over; `outstanding` if answers are awaited then. */
+  takeRnr(now: Nanos, outstanding: boolean): void {
+    if (now < this.#rnrDeadline) return
+    this.#rnrDeadline = NEVER
+    if (outstanding) this.onSent(now)
   }
 
   /** True, once, if the transport timer has run out. */

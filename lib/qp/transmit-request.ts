@@ -20,21 +20,22 @@ const MIDDLE = [0x01, 0x01, 0x01, 0x07, 0x07]
 const LAST = [0x02, 0x03, 0x16, 0x08, 0x09]
 const ONLY = [0x04, 0x05, 0x17, 0x0a, 0x0b]
 
-/** Payload bytes of the packet that `transmitRequest` would write for that work request. */
-export function requestPayloadBytes(requester: Requester, slot: SendSlot): number {
+/** Payload bytes of the packet `seq` of that work request. */
+export function requestPayloadBytes(requester: Requester, slot: SendSlot, seq: number): number {
   if (slot.awaitsResponse) return 0
   const mtu = requester.context.settings.pathMtu
-  return Math.min(mtu, slot.length - (requester.sendSeq - slot.firstSeq) * mtu)
+  return Math.min(mtu, slot.length - (seq - slot.firstSeq) * mtu)
 }
 
 /**
- * Writes the request packet `sendSeq` of `slot` from `at` on. False if the memory of the work request may not
+ * Writes the request packet `seq` of `slot` from `at` on: `sendSeq`, or one that was lost. False if the memory of the work request may not
  * be used any more: then it has failed, and the queue pair with it.
  */
 export function transmitRequest(
   requester: Requester,
   now: Nanos,
   slot: SendSlot,
+  seq: number,
   frame: Frame,
   at: number,
 ): boolean {
@@ -43,18 +44,27 @@ export function transmitRequest(
     return false
   }
   frame.bth = at
-  if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, frame, at)
-  else if (slot.awaitsResponse) writeAtomic(requester, slot, frame, at)
-  else writeMessage(requester, slot, frame, at)
-  advance(requester, now, slot, frame.payloadLength)
+  const repairs = requester.selective !== null && seq === requester.selective.lostSeq
+  const psns = repairs ? requester.selective!.resend(slot, seq) : slot.lastSeq + 1 - seq
+  if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
+  else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
+  else writeMessage(requester, slot, seq, repairs, frame, at)
+  count(requester, now, seq, frame.payloadLength)
+  if (!repairs) advance(requester, now, slot)
   return true
 }
 
-function writeMessage(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
-  const seq = requester.sendSeq
+function writeMessage(
+  requester: Requester,
+  slot: SendSlot,
+  seq: number,
+  repairs: boolean,
+  frame: Frame,
+  at: number,
+): void {
   const view = frame.view
   const sentBytes = (seq - slot.firstSeq) * requester.context.settings.pathMtu
-  const payloadBytes = requestPayloadBytes(requester, slot)
+  const payloadBytes = requestPayloadBytes(requester, slot, seq)
   const opcode = messageOpcode(slot, seq)
   let next = at + bth.BYTES
   if (hasReth(opcode)) {
@@ -70,7 +80,10 @@ function writeMessage(requester: Requester, slot: SendSlot, frame: Frame, at: nu
     next += ieth.BYTES
   }
   const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes)
-  writeBth(requester, frame, at, opcode, pad, wantsAck(requester, slot))
+  // What a repaired gap was worth is to be told at once.
+  const asks = repairs || wantsAck(requester, slot)
+  if (!repairs) requester.unaskedPackets = asks ? 0 : requester.unaskedPackets + 1
+  writeBth(requester, frame, at, opcode, pad, asks, seq)
 }
 
 function messageOpcode(slot: SendSlot, seq: number): number {
@@ -78,16 +91,29 @@ function messageOpcode(slot: SendSlot, seq: number): number {
   return (seq === slot.lastSeq ? LAST : MIDDLE)[slot.opcode]!
 }
 
-/** A READ repeated from its middle asks for the rest, at the PSN of the rest (IBA 9.7.6). */
-function writeRead(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
-  const hadBytes = (requester.sendSeq - slot.firstSeq) * requester.context.settings.pathMtu
+/**
+ * A READ repeated from its middle asks for the rest, at the PSN of the rest (IBA 9.7.6); with selective repeat, for
+ * the `psns` packets that were lost.
+ */
+function writeRead(
+  requester: Requester,
+  slot: SendSlot,
+  seq: number,
+  psns: number,
+  frame: Frame,
+  at: number,
+): void {
+  const mtu = requester.context.settings.pathMtu
+  const hadBytes = (seq - slot.firstSeq) * mtu
   const next = at + bth.BYTES
-  reth.write(frame.view, next, slot.remoteAddress + hadBytes, slot.rkey, slot.length - hadBytes)
+  const bytes = Math.min(slot.length - hadBytes, psns * mtu)
+  reth.write(frame.view, next, slot.remoteAddress + hadBytes, slot.rkey, bytes)
   endHeaders(frame, next + reth.BYTES)
-  writeBth(requester, frame, at, Opcode.RC_RDMA_READ_REQUEST, 0, true)
+  requester.unaskedPackets = 0
+  writeBth(requester, frame, at, Opcode.RC_RDMA_READ_REQUEST, 0, true, seq)
 }
 
-function writeAtomic(requester: Requester, slot: SendSlot, frame: Frame, at: number): void {
+function writeAtomic(requester: Requester, slot: SendSlot, seq: number, frame: Frame, at: number): void {
   const isSwap = slot.opcode === WorkOpcode.COMPARE_AND_SWAP
   const next = at + bth.BYTES
   atomicEth.write(
@@ -101,7 +127,8 @@ function writeAtomic(requester: Requester, slot: SendSlot, frame: Frame, at: num
     isSwap ? slot.compareOrAddLow : 0,
   )
   endHeaders(frame, next + atomicEth.BYTES)
-  writeBth(requester, frame, at, isSwap ? Opcode.RC_COMPARE_SWAP : Opcode.RC_FETCH_ADD, 0, true)
+  requester.unaskedPackets = 0
+  writeBth(requester, frame, at, isSwap ? Opcode.RC_COMPARE_SWAP : Opcode.RC_FETCH_ADD, 0, true, seq)
 }
 
 function endHeaders(frame: Frame, end: number): void {
@@ -118,11 +145,11 @@ function writeBth(
   opcode: number,
   pad: number,
   ackRequest: boolean,
+  seq: number,
 ): void {
   const context = requester.context
   const key = context.settings.partitionKey
-  bth.write(frame.view, at, opcode, false, false, pad, key, context.remoteQpn, ackRequest, requester.sendSeq)
-  requester.unaskedPackets = ackRequest ? 0 : requester.unaskedPackets + 1
+  bth.write(frame.view, at, opcode, false, false, pad, key, context.remoteQpn, ackRequest, seq)
 }
 
 /** On the last packet, every so often in a long message, and where the sender is about to wait for an answer. */
@@ -135,20 +162,24 @@ function wantsAck(requester: Requester, slot: SendSlot): boolean {
   return requester.unaskedPackets + 1 >= every || seq + 1 - requester.sndUna >= bound
 }
 
-function advance(requester: Requester, now: Nanos, slot: SendSlot, payloadBytes: number): void {
+function count(requester: Requester, now: Nanos, seq: number, payloadBytes: number): void {
   const counters = requester.context.counters
   counters.requestPackets++
-  if (requester.sendSeq < requester.sndNxt) {
+  if (seq < requester.sndNxt) {
     counters.retransmittedPackets++
     counters.retransmittedBytes += payloadBytes
   } else counters.requestBytes += payloadBytes
   requester.inFlightBytes += payloadBytes
+  requester.timers.onSent(now)
+}
+
+function advance(requester: Requester, now: Nanos, slot: SendSlot): void {
   if (slot.awaitsResponse) {
     requester.responsesAwaited++
     requester.sendSeq = slot.lastSeq + 1
   } else requester.sendSeq++
   if (requester.sendSeq > slot.lastSeq) requester.sendIndex++
-  if (requester.sendSeq > requester.sndNxt) requester.sndNxt = requester.sendSeq
+  if (requester.sendSeq < requester.sndNxt) requester.skipSacked(now)
+  else requester.sndNxt = requester.sendSeq
   assert(requester.sndNxt <= requester.context.sendQueue.nextSeq, 'requester: sent a PSN of no work request')
-  requester.timers.onSent(now)
 }

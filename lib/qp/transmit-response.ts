@@ -4,8 +4,10 @@ import * as aeth from '../wire/aeth.js'
 import * as atomicAckEth from '../wire/atomic-ack-eth.js'
 import * as bth from '../wire/bth.js'
 import { Opcode } from '../wire/opcode.js'
+import * as sack from '../wire/sack.js'
 import { Access } from './memory.js'
 import { writePayload } from './payload.js'
+import type { ReorderBuffer } from './reorder-buffer.js'
 import { Message, type Responder } from './responder.js'
 import type { ResponseRecord } from './response-table.js'
 import { WorkStatus } from './work-status.js'
@@ -20,15 +22,31 @@ export function ackIsNext(responder: Responder): boolean {
   return pending.nextSeq > acknowledged
 }
 
-/** Writes the ACK or NAK that is owed. */
+/** Writes the ACK or NAK that is owed; an ACK becomes a SACK while requests are kept that came out of order. */
 export function transmitAck(responder: Responder, frame: Frame, at: number): void {
+  const { kept } = responder
   const isAck = aeth.isAck(responder.ackSyndrome)
   const syndrome = isAck ? ackSyndrome(responder) : responder.ackSyndrome
   responder.ackPending = false
   responder.context.counters.acksSent++
   writeAeth(frame, at, syndrome, responder.ackMsn)
-  endFrame(frame, at, at + bth.BYTES + aeth.BYTES)
-  writeBth(responder, frame, at, Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
+  const selective = isAck && kept !== null && kept.count > 0
+  let end = at + bth.BYTES + aeth.BYTES
+  if (selective) {
+    writeBitmap(frame.view, end, kept, responder.expectedSeq)
+    end += sack.BYTES
+    responder.context.counters.sacksSent++
+  }
+  endFrame(frame, at, end)
+  writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
+}
+
+/** What is kept: from the next request expected on, unless the one kept last lies further than a bitmap reaches. */
+function writeBitmap(view: DataView, at: number, kept: ReorderBuffer, expectedSeq: number): void {
+  const base = Math.max(expectedSeq, kept.latestSeq - (sack.BITS - 1))
+  sack.write(view, at, base)
+  const end = Math.min(base + sack.BITS - 1, kept.highestSeq, expectedSeq + kept.span - 1)
+  for (let seq = base; seq <= end; seq++) if (kept.has(seq)) sack.add(view, at, seq - base)
 }
 
 /** Writes the result of an atomic, for the first time or again. */

@@ -2,6 +2,7 @@ import { Frame } from '../../lib/frame/frame.js'
 import { CompletionQueue } from '../../lib/qp/completion-queue.js'
 import { MemoryTable } from '../../lib/qp/memory.js'
 import { type QpConfig, type QpObserver, QpState, QueuePair, TxKind } from '../../lib/qp/queue-pair.js'
+import { ReorderPool } from '../../lib/qp/reorder-buffer.js'
 import type { WorkStatus } from '../../lib/qp/work-status.js'
 import { NEVER } from '../../lib/time/nanos.js'
 
@@ -22,6 +23,7 @@ export class Host {
   readonly sendCq: CompletionQueue
   readonly receiveCq: CompletionQueue
   readonly qp: QueuePair
+  readonly reorderPool = new ReorderPool(8192, 4672)
   readonly observed: string[] = []
   error: WorkStatus | null = null
   pausedUntil = 0
@@ -47,8 +49,8 @@ export class Host {
         this.observed.push(`error ${status}`)
       },
     }
-    const { sendCq, receiveCq, memory } = this
-    this.qp = new QueuePair({ qpn, sendCq, receiveCq, memory, access: 15, ...config }, observer)
+    const { sendCq, receiveCq, memory, reorderPool } = this
+    this.qp = new QueuePair({ qpn, sendCq, receiveCq, memory, reorderPool, access: 15, ...config }, observer)
   }
 
   /** To RTS, with the first PSN of each direction. */

@@ -45,9 +45,24 @@ function drawConfig(random: () => number): Partial<QpConfig> {
   }
 }
 
-function run(seed: number): { errors: string[]; what: string } {
+/** Of selective repeat: tight bounds as well, so that they are met. */
+function drawSelective(random: () => number): Partial<QpConfig> {
+  return {
+    selectiveRepeat: true,
+    reorderPackets: pick(random, [1, 4, 2048]),
+    reorderTolerance: pick(random, [1, 3, 16]),
+  }
+}
+
+interface Outcome {
+  errors: string[]
+  what: string
+  sacks: number
+}
+
+function run(seed: number, selective: boolean): Outcome {
   const random = randomSource(seed)
-  const config = drawConfig(random)
+  const config = { ...drawConfig(random), ...(selective && drawSelective(randomSource(seed + 1))) }
   const [name, faults] = pick(random, FAULTS)
   const a = new Host(17, config, seed)
   const b = new Host(18, config, seed)
@@ -60,7 +75,8 @@ function run(seed: number): { errors: string[]; what: string } {
   const pipe = new Pipe(a, b, { ...FAULTLESS, pause, ...faults }, random)
   const lastMsn = new Map<Host, number>()
   pipe.onPacket = (from, frame) => {
-    if (bth.opcode(frame.view, frame.bth) !== Opcode.RC_ACKNOWLEDGE) return
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (opcode !== Opcode.RC_ACKNOWLEDGE && opcode !== Opcode.SACK) return
     lastMsn.set(from, aeth.msn(frame.view, frame.bth + bth.BYTES))
   }
   const there = new Traffic(a, b, random, MESSAGES, config.pathMtu!)
@@ -89,15 +105,32 @@ function run(seed: number): { errors: string[]; what: string } {
   }
   if (a.qp.inFlightBytes + b.qp.inFlightBytes !== 0) errors.push('bytes in flight at the end')
   if (a.qp.sndUna !== a.qp.sndNxt || a.qp.sndNxt !== b.qp.nextReceiveSeq) errors.push('PSNs do not meet')
-  return { errors, what: `${name}, pause ${pause}, ${JSON.stringify(config)}` }
+  for (const { qp, ackedBytes, reorderPool } of [a, b]) {
+    // Each byte is acknowledged once, whatever was told of it before.
+    if (ackedBytes !== qp.counters.requestBytes)
+      errors.push(`${ackedBytes} bytes acknowledged of ${qp.counters.requestBytes}`)
+    if (reorderPool.inUse !== 0) errors.push(`${reorderPool.inUse} packets kept at the end`)
+  }
+  return {
+    errors,
+    what: `${name}, pause ${pause}, ${JSON.stringify(config)}`,
+    sacks: a.qp.counters.sacks + b.qp.counters.sacks,
+  }
 }
 
 const only = process.env.SEED
 const seeds = only === undefined ? Array.from({ length: RUNS }, (_, i) => i + 1) : [Number(only)]
 
-t.test('messages arrive whole, once, in order', async t => {
-  for (const seed of seeds) {
-    const { errors, what } = run(seed)
-    t.same(errors, [], `SEED=${seed} ${what}`)
-  }
-})
+for (const selective of [false, true]) {
+  const recovery = selective ? 'selective repeat' : 'go-back-N'
+  t.test(`messages arrive whole, once, in order: ${recovery}`, async t => {
+    let sacks = 0
+    for (const seed of seeds) {
+      const outcome = run(seed, selective)
+      t.same(outcome.errors, [], `SEED=${seed} ${outcome.what}`)
+      sacks += outcome.sacks
+    }
+    // A replayed seed may be one without faults.
+    if (only === undefined) t.equal(sacks > 0, selective, `${sacks} SACKs`)
+  })
+}

@@ -1,0 +1,50 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as bth from '../wire/bth.js'
+import type { ReorderBuffer } from './reorder-buffer.js'
+import type { Responder } from './responder.js'
+
+/**
+ * A request beyond the one expected, with selective repeat: kept until its turn, and told of by a SACK. At once when it
+ * opens a gap or lies in one; as often as an ACK would be sent when it only follows the one before. If nothing is kept and
+ * this cannot be, a NAK says what is missing, as in go-back-N.
+ */
+export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame: Frame, seq: number): void {
+  const { counters } = responder.context
+  const inSpan = seq - responder.expectedSeq < kept.span
+  if (inSpan && kept.has(seq)) {
+    counters.duplicates++
+    responder.oweSack()
+    return
+  }
+  const follows = kept.count > 0 && seq === kept.latestSeq + 1
+  if (inSpan && kept.put(seq, frame)) {
+    counters.outOfSequence++
+    responder.acceptKept(!follows || bth.ackRequest(frame.view, frame.bth))
+    return
+  }
+  counters.droppedReorder++
+  if (kept.count === 0) responder.onGap()
+  else responder.acceptKept(false)
+}
+
+/** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
+export function runKept(responder: Responder, kept: ReorderBuffer, now: Nanos, from: number): void {
+  const { context } = responder
+  kept.drop(from, responder.expectedSeq)
+  for (;;) {
+    const seq = responder.expectedSeq
+    const frame = kept.take(seq)
+    if (frame === null) break
+    responder.inOrder(now, frame, bth.opcode(frame.view, frame.bth))
+    if (responder.expectedSeq === seq && context.responds) {
+      // No receive is posted for it. The peer has been told, and comes again; what arrived is never given up.
+      kept.restore(seq, frame)
+      return
+    }
+    kept.give(frame)
+    // PSNs of a READ's responses are no requests.
+    kept.drop(seq + 1, responder.expectedSeq)
+  }
+  if (context.responds && responder.expectedSeq > from) responder.oweSack()
+}

@@ -1,0 +1,60 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as bth from '../wire/bth.js'
+import * as sack from '../wire/sack.js'
+import { concludeSelective } from './on-acknowledge.js'
+import { unwrapPsn } from './psn.js'
+import type { Requester } from './requester.js'
+import type { SelectiveRepeat } from './selective-repeat.js'
+
+const SACK_AT = bth.BYTES + aeth.BYTES
+const FIRST_BIT = 0x8000_0000
+
+/**
+ * A SACK: acknowledges as an ACK does, and names packets beyond that the peer keeps. One that names what was never sent,
+ * or begins before what it acknowledges, is nobody's work and is dropped whole.
+ * @param seq unwrapped PSN of the packet
+ */
+export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: number): void {
+  const { counters } = requester.context
+  const { selective } = requester
+  const view = frame.view
+  const at = frame.bth + SACK_AT
+  const base = unwrapPsn(sack.basePsn(view, at), seq)
+  const syndrome = aeth.syndrome(view, frame.bth + bth.BYTES)
+  const last = base + sack.lastBit(view, at)
+  if (selective === null || !aeth.isAck(syndrome) || base <= seq || Math.max(last, seq) >= requester.sndNxt) {
+    counters.droppedSack++
+    return
+  }
+  counters.acks++
+  counters.sacks++
+  requester.onCredits(aeth.msn(view, frame.bth + bth.BYTES), aeth.value(syndrome))
+  if (seq >= requester.sndUna) {
+    requester.acknowledgeThrough(now, seq)
+    selective.acknowledged(seq)
+  }
+  if (takeBitmap(requester, selective, view, at, base)) requester.timers.onSign(now)
+  concludeSelective(requester, selective, now, seq)
+}
+
+/** True if the bitmap tells of packets that were not known to have arrived. */
+function takeBitmap(
+  requester: Requester,
+  selective: SelectiveRepeat,
+  view: DataView,
+  at: number,
+  base: number,
+): boolean {
+  let news = false
+  for (let index = 0; index < sack.WORDS; index++) {
+    for (let bits = sack.word(view, at, index); bits !== 0; ) {
+      const bit = Math.clz32(bits)
+      bits = (bits & ~(FIRST_BIT >>> bit)) >>> 0
+      const seq = base + 32 * index + bit
+      if (seq >= requester.sndUna && selective.sacked(seq)) news = true
+    }
+  }
+  return news
+}

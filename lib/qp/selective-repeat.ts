@@ -1,0 +1,299 @@
+import type { Frame } from '../frame/frame.js'
+import { ReorderBuffer } from './reorder-buffer.js'
+import type { Requester } from './requester.js'
+import { Scoreboard } from './scoreboard.js'
+import { bytesBetween, type SendSlot } from './send-queue.js'
+
+const NO_SEQ = Number.NEGATIVE_INFINITY
+
+/**
+ * The requester's part of selective repeat: which packets the peer has though one before is missing, which are taken
+ * for lost, and which of those have been sent again. Packets of a SEND or WRITE and requests go missing on the way
+ * there, and SACKs tell of it; responses of READs and atomics go missing on the way back, and those that came are kept
+ * here until their turn.
+ *
+ * A packet is taken for lost when one that was sent at least `reorderTolerance` packets later has arrived (RFC 6675,
+ * section 5, by distance as in Mathis and Mahdavi's FACK), or the last one that was sent at all: then nothing later can
+ * tell. "Later" is counted by `order`: of a packet sent once, its PSN; of one sent again, the newest PSN that had been
+ * sent by then. So a packet that was sent again is taken for lost again only when one answers that was new after it:
+ * once a round trip at most, without a clock (RFC 8985 does by time what this does by order).
+ */
+export class SelectiveRepeat {
+  /** Responses that came out of order. */
+  readonly kept: ReorderBuffer
+  /** The highest PSN that the peer has acknowledged in order, missing responses of READs and atomics notwithstanding. */
+  #executedSeq = NO_SEQ
+  /** The highest PSN whose request, and whose response, is known to have arrived. */
+  #requestEvidence = NO_SEQ
+  #responseEvidence = NO_SEQ
+  /** Up to where the evidence has been followed for packets sent once. */
+  #requestsSeen = NO_SEQ
+  #responsesSeen = NO_SEQ
+  /** No packet sent again has a lower order. */
+  #leastOrder = Number.POSITIVE_INFINITY
+  /** All requests before it were sent again when it went back: only newer ones tell what is lost. */
+  #wentBackAt = NO_SEQ
+  readonly #requester: Requester
+  readonly #board: Scoreboard
+  readonly #tolerance: number
+  readonly #mtu: number
+  /** Taken for lost since `takeLost`. */
+  #lostPackets = 0
+  #lostBytes = 0
+
+  constructor(requester: Requester) {
+    const { pathMtu, maxPacketsInFlight, reorderPool, reorderPackets, reorderTolerance } =
+      requester.context.settings
+    this.#requester = requester
+    this.#mtu = pathMtu
+    this.#tolerance = reorderTolerance
+    this.#board = new Scoreboard(maxPacketsInFlight)
+    this.kept = new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight)
+  }
+
+  /** True while anything is known of single packets. */
+  get active(): boolean {
+    return this.#board.top > this.#requester.sndUna
+  }
+
+  /** The lowest PSN to be sent again, or -Infinity. */
+  get lostSeq(): number {
+    return this.#board.lostCount > 0 ? this.#board.firstLost() : NO_SEQ
+  }
+
+  /** True if the peer has that request, or packet of a SEND or WRITE; from `sndUna` on. */
+  isSacked(seq: number): boolean {
+    return this.#board.isSacked(seq)
+  }
+
+  /** Payload bytes taken for lost since the last call; -1 when nothing was. */
+  takeLost(): number {
+    const bytes = this.#lostPackets > 0 ? this.#lostBytes : -1
+    this.#lostPackets = 0
+    this.#lostBytes = 0
+    return bytes
+  }
+
+  // ---- What the peer tells
+
+  /** It has carried out everything up to `seq`, and sent the responses. */
+  acknowledged(seq: number): void {
+    const requester = this.#requester
+    const from = Math.max(this.#executedSeq + 1, requester.sndUna)
+    if (seq > this.#executedSeq) this.#executedSeq = seq
+    this.#responseEvidence = Math.max(this.#responseEvidence, seq)
+    if (seq >= this.#wentBackAt) this.#requestEvidence = Math.max(this.#requestEvidence, seq)
+    if (from > seq) return
+    // Behind a READ or atomic whose response is missing.
+    const queue = requester.context.sendQueue
+    let index = queue.find(from)
+    for (let at = from; at <= seq; ) {
+      const slot = queue.at(index++)
+      if (slot.awaitsResponse) {
+        // From now on its marks are those of its responses.
+        if (at === slot.firstSeq) {
+          this.#board.unlose(at)
+          this.#board.unsack(at)
+        }
+        at = slot.lastSeq + 1
+      } else for (const end = Math.min(seq, slot.lastSeq); at <= end; at++) this.#sack(slot, at)
+    }
+  }
+
+  /** It keeps the request `seq`, from the second one without an answer to before `sndNxt`. True if that is news. */
+  sacked(seq: number): boolean {
+    // The oldest one without an answer must be sent again when the peer is not ready for it, kept or not.
+    if (seq <= Math.max(this.#executedSeq, this.#requester.sndUna) || this.#board.isSacked(seq)) return false
+    const queue = this.#requester.context.sendQueue
+    const slot = queue.at(queue.find(seq))
+    // A READ is one request, at its first PSN.
+    if (slot.awaitsResponse && seq !== slot.firstSeq) return false
+    this.#sack(slot, seq)
+    if (seq >= this.#wentBackAt) {
+      this.#requestEvidence = Math.max(this.#requestEvidence, slot.awaitsResponse ? slot.lastSeq : seq)
+    }
+    return true
+  }
+
+  #sack(slot: SendSlot, seq: number): void {
+    if (this.#board.isSacked(seq)) return
+    const requester = this.#requester
+    const bytes = this.#bytesOf(slot, seq)
+    if (seq < requester.sendSeq && !this.#board.isLost(seq)) requester.inFlightBytes -= bytes
+    requester.acknowledgedEarly(seq, this.#board.isTold(seq) ? 0 : bytes)
+    this.#board.sack(seq)
+  }
+
+  /**
+   * A response came out of order: kept until its turn. False if there is no room, if it is there already, or if nothing
+   * of that PSN awaits one.
+   */
+  keep(seq: number, frame: Frame): boolean {
+    const { kept } = this
+    const queue = this.#requester.context.sendQueue
+    if (!queue.at(queue.find(seq)).awaitsResponse) return false
+    this.#responseEvidence = Math.max(this.#responseEvidence, seq)
+    if (seq - this.#requester.sndUna >= kept.span || kept.has(seq) || !kept.put(seq, frame)) return false
+    this.#board.unlose(seq)
+    return true
+  }
+
+  // ---- What is lost
+
+  /** Draws the conclusions of what was told. */
+  detect(): void {
+    const { sndUna } = this.#requester
+    if (this.#requester.context.sendQueue.isEmpty) return
+    const requestsFrom = Math.max(this.#requestsSeen, sndUna, this.#executedSeq + 1)
+    this.#requestsSeen = Math.max(this.#requestsSeen, this.#firstSparedBy(this.#requestEvidence))
+    if (requestsFrom < this.#requestsSeen) this.#loseRequests(requestsFrom, this.#requestsSeen)
+    const responsesFrom = Math.max(this.#responsesSeen, sndUna)
+    const responsesEnd = Math.min(this.#firstSparedBy(this.#responseEvidence), sndUna + this.#board.span)
+    this.#responsesSeen = Math.max(this.#responsesSeen, responsesEnd)
+    if (responsesFrom < this.#responsesSeen) this.#loseResponses(responsesFrom, this.#responsesSeen)
+    const evidence = Math.max(this.#requestEvidence, this.#responseEvidence)
+    if (this.#tells(evidence, this.#leastOrder)) this.#loseAgain()
+  }
+
+  /** Packets sent once before this PSN have had their time, `evidence` having arrived. */
+  #firstSparedBy(evidence: number): number {
+    if (evidence === this.#requester.sndNxt - 1) return evidence
+    return evidence - this.#tolerance + 1
+  }
+
+  /** Does the arrival of `evidence` tell that a packet of that order is lost? */
+  #tells(evidence: number, order: number): boolean {
+    return order <= this.#firstSparedBy(evidence)
+  }
+
+  #loseRequests(from: number, until: number): void {
+    const queue = this.#requester.context.sendQueue
+    let index = queue.find(from)
+    for (let seq = from; seq < until; ) {
+      const slot = queue.at(index++)
+      if (slot.awaitsResponse) {
+        if (seq === slot.firstSeq) this.#loseOnce(slot, seq)
+        seq = slot.lastSeq + 1
+      } else for (const end = Math.min(until - 1, slot.lastSeq); seq <= end; seq++) this.#loseOnce(slot, seq)
+    }
+  }
+
+  #loseResponses(from: number, until: number): void {
+    const queue = this.#requester.context.sendQueue
+    if (!queue.at(queue.head).awaitsResponse) return
+    let index = queue.find(from)
+    for (let seq = from; seq < until && seq <= this.#executedSeq; ) {
+      const slot = queue.at(index++)
+      const end = Math.min(until - 1, slot.lastSeq)
+      if (slot.awaitsResponse) for (; seq <= end; seq++) this.#loseOnce(slot, seq)
+      seq = slot.lastSeq + 1
+    }
+  }
+
+  #loseOnce(slot: SendSlot, seq: number): void {
+    const board = this.#board
+    if (!board.isSacked(seq) && !board.isLost(seq) && !board.isResent(seq)) this.#lose(slot, seq)
+  }
+
+  /** Looks through those sent again for ones that were lost again. */
+  #loseAgain(): void {
+    const board = this.#board
+    const queue = this.#requester.context.sendQueue
+    this.#leastOrder = Number.POSITIVE_INFINITY
+    for (let seq = this.#requester.sndUna; seq < board.top; seq++) {
+      if (!board.isResent(seq) || board.isSacked(seq)) continue
+      const evidence = seq <= this.#executedSeq ? this.#responseEvidence : this.#requestEvidence
+      const order = board.orderOf(seq)
+      if (this.#tells(evidence, order)) this.#lose(queue.at(queue.find(seq)), seq)
+      else this.#leastOrder = Math.min(this.#leastOrder, order)
+    }
+  }
+
+  #lose(slot: SendSlot, seq: number): void {
+    if (this.#isAnswered(slot, seq)) return
+    const bytes = this.#bytesOf(slot, seq)
+    if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= bytes
+    this.#board.lose(seq)
+    this.#lostPackets++
+    this.#lostBytes += bytes
+  }
+
+  #isAnswered(slot: SendSlot, seq: number): boolean {
+    return slot.awaitsResponse && this.kept.has(seq)
+  }
+
+  // ---- What is sent again, and passed
+
+  /**
+   * The lost packet `seq` is sent again. Returns how many PSNs that asks for: of a READ whose request has arrived, the
+   * run of lost responses, else the whole of the request.
+   */
+  resend(slot: SendSlot, seq: number): number {
+    const { sndNxt } = this.#requester
+    this.#leastOrder = Math.min(this.#leastOrder, sndNxt)
+    this.#board.resend(seq, sndNxt)
+    if (!slot.awaitsResponse) return 1
+    if (slot.firstSeq > this.#executedSeq) return slot.lastSeq + 1 - seq
+    let next = seq + 1
+    for (; next <= slot.lastSeq && this.#board.isLost(next); next++) this.#board.resend(next, sndNxt)
+    return next - seq
+  }
+
+  /**
+   * `sndUna` is about to move on to `until` within the slot: puts right what was counted early. Returns the
+   * newest of these PSNs that was not known to have arrived, or -Infinity.
+   */
+  onPassed(slot: SendSlot, until: number): number {
+    const { sndUna, sendSeq } = this.#requester
+    const board = this.#board
+    if (board.top <= sndUna) return until - 1
+    let newest = until > board.top ? until - 1 : NO_SEQ
+    for (let seq = sndUna, end = Math.min(until, board.top); seq < end; seq++) {
+      const sacked = board.isSacked(seq)
+      const bytes = this.#bytesOf(slot, seq)
+      const told = board.isTold(seq) ? bytes : 0
+      const out = seq < sendSeq && (sacked || board.isLost(seq)) ? bytes : 0
+      this.#requester.countedEarly(told, out)
+      if (!sacked) newest = Math.max(newest, seq)
+      board.clear(seq)
+    }
+    return newest
+  }
+
+  /**
+   * All that is not known to have arrived will be sent again from `sndUna` on, which it is for certain: the peer has just
+   * asked for it, or has been silent.
+   * @param forget the peer may have dropped what it kept, contrary to its word (RFC 2018, section 8)
+   */
+  goBack(forget: boolean): void {
+    const { sndUna, sndNxt } = this.#requester
+    const board = this.#board
+    board.unsack(sndUna)
+    for (let seq = sndUna; seq < board.top; seq++) {
+      board.unlose(seq)
+      if (forget) board.unsack(seq)
+    }
+    this.#wentBackAt = sndNxt
+    this.#requestEvidence = NO_SEQ
+    this.#responseEvidence = NO_SEQ
+    this.#requestsSeen = NO_SEQ
+    this.#responsesSeen = NO_SEQ
+    this.#leastOrder = Number.POSITIVE_INFINITY
+  }
+
+  /** The PSN up to which the peer has carried out everything. */
+  get executedSeq(): number {
+    return this.#executedSeq
+  }
+
+  /** Forgets everything. */
+  stop(): void {
+    this.kept.clear()
+    this.#board.reset()
+  }
+
+  /** Payload bytes of the packet. */
+  #bytesOf(slot: SendSlot, seq: number): number {
+    return slot.awaitsResponse ? 0 : bytesBetween(slot, seq, seq + 1, this.#mtu)
+  }
+}
