@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { packageFile } from '../lib/scenario/package-file.js'
 import { daemonCommand } from './commands/daemon.js'
 import { demoCommand } from './commands/demo.js'
+import { doctorCommand } from './commands/doctor.js'
 import { dumpCommand } from './commands/dump.js'
 import { getCommand } from './commands/get.js'
 import { internalCommand } from './commands/internal.js'
@@ -27,6 +28,7 @@ const program = new Command('weir')
   .addCommand(perfCommand())
   .addCommand(runCommand())
   .addCommand(labCommand())
+  .addCommand(doctorCommand())
   .addCommand(demoCommand())
   .addCommand(dumpCommand())
   .addCommand(internalCommand(), { hidden: true })

@@ -87,17 +87,18 @@ export class Place {
     return path
   }
 
-  start(args: readonly string[]) {
-    const [program, ...words] = [...this.#as, process.execPath, WEIR, ...args]
+  /** @param within a command line that runs another one; @param path of programs, instead of the usual one */
+  start(args: readonly string[], within: readonly string[] = [], path?: string) {
+    const [program, ...words] = [...this.#as, ...within, process.execPath, WEIR, ...args]
     return spawn(program!, words, {
-      env: this.#environment(),
+      env: { ...this.#environment(), ...(path === undefined ? {} : { PATH: path }) },
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   }
 
-  async weir(args: readonly string[]): Promise<Output> {
-    const child = this.start(args)
+  async weir(args: readonly string[], within?: readonly string[], path?: string): Promise<Output> {
+    const child = this.start(args, within, path)
     const [stdout, stderr, [code, signal]] = await Promise.all([
       child.stdout.setEncoding('utf8').toArray(),
       child.stderr.setEncoding('utf8').toArray(),

@@ -1,0 +1,276 @@
+/** What this machine lets Weir do: each answer comes from trying it, and nothing that was tried is left behind. */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { WeirError } from '../../lib/errors.js'
+import { SOCKET_BUFFER_BYTES } from '../../lib/io/datagram-socket.js'
+import { libcFault } from '../../lib/io/linux/libc.js'
+import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
+import { formatBytes } from '../../lib/units/units.js'
+import * as crc32 from '../../lib/wire/crc32.js'
+import { PORT_INT, PORT_ROCE } from '../../lib/wire/udp.js'
+import { advice, choosePrivilege, namespacesRefused, type Privilege } from './namespaces.js'
+import { probePacketSockets } from './probe.js'
+import { prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
+import { udpFault } from './udp-fault.js'
+import { trial } from './veth-support.js'
+
+export interface Check {
+  name: string
+  /** `warn`: it goes without, but less well. `fail`: what it affects does not work. */
+  status: 'ok' | 'warn' | 'fail'
+  found: string
+  affects: string
+  /** What to do about it. */
+  fix?: string
+}
+
+/** Whether something works here, and if not, why. */
+export interface Verdict {
+  works: boolean
+  why?: string
+}
+
+/** What `weir doctor --json` prints. */
+export interface Diagnosis {
+  checks: Check[]
+  /** Places for `weir run --on`. */
+  on: Record<'virtual' | 'overlay' | 'veth', Verdict>
+  /** Ways for `weir daemon --io`; `packetInLabs` is `packet` for the hosts of labs. */
+  io: Record<'dgram' | 'batch' | 'packet' | 'packetInLabs', Verdict>
+}
+
+export interface DoctorOptions {
+  /** Version that Node.js must have, "20.15". */
+  nodeLeast: string
+  /** Where a daemon keeps files when nobody says so. */
+  inbox: string
+}
+
+const LOOPBACK = '127.0.0.1'
+/** Programs that go well with labs, and what for. */
+const TOOLS: readonly (readonly [name: string, affects: string, packages: string])[] = [
+  ['ping', 'to try a lab', 'iputils-ping'],
+  ['iperf3', 'to measure TCP and UDP through a lab', 'iperf3'],
+  ['tshark', 'to look into packets; tests of captures', 'tshark'],
+]
+
+export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
+  const node = checkNode(options.nodeLeast)
+  const koffi = checkKoffi()
+  const loopback = await checkLoopback()
+  const [labs, privilege] = checkLabs()
+  const packet = checkPacketSockets(koffi, privilege)
+  const lab = [koffi, ...labs, packet, checkLabsFolder()]
+  const checks = [
+    node,
+    checkPlatform(),
+    checkCrc(),
+    loopback,
+    ...(await checkPorts()),
+    ...checkBuffers(),
+    checkFolder(options.inbox),
+    ...lab,
+    ...TOOLS.map(checkTool),
+  ]
+  const outside = packetHere()
+  return {
+    checks,
+    on: {
+      virtual: verdict([node]),
+      overlay: verdict([node, loopback]),
+      veth: verdict([node, ...lab]),
+    },
+    io: {
+      dgram: verdict([node, loopback]),
+      batch: verdict([node, loopback, koffi]),
+      packet: outside === null ? { works: true } : { works: false, why: outside },
+      packetInLabs: verdict([node, ...lab]),
+    },
+  }
+}
+
+function verdict(needed: readonly Check[]): Verdict {
+  const missing = needed.find(({ status }) => status === 'fail')
+  return missing === undefined ? { works: true } : { works: false, why: `${missing.name}: ${missing.found}` }
+}
+
+function checkNode(least: string): Check {
+  const number = (version: string) => {
+    const [major = 0, minor = 0] = version
+      .replace(/^[^\d]*/, '')
+      .split('.')
+      .map(Number)
+    return major * 1000 + minor
+  }
+  const check = { name: 'node', found: process.version, affects: 'everything' }
+  if (number(process.version) >= number(least)) return { ...check, status: 'ok' }
+  return { ...check, status: 'fail', fix: `install Node.js ${least} or later` }
+}
+
+function checkPlatform(): Check {
+  const check = {
+    name: 'platform',
+    found: `${process.platform} ${process.arch}`,
+    affects: 'labs; fast ports',
+  }
+  if (process.platform === 'linux') return { ...check, status: 'ok' }
+  return { ...check, status: 'warn', fix: 'run it on Linux; the overlay and virtual time work here' }
+}
+
+function checkKoffi(): Check {
+  const fault = libcFault()
+  const check = { name: 'koffi', affects: 'labs; --io batch and packet' }
+  if (fault === null) return { ...check, status: 'ok', found: 'calls the C library' }
+  return { ...check, status: 'fail', found: fault, fix: 'npm install --include=optional' }
+}
+
+function checkCrc(): Check {
+  const found = crc32.implementation
+  const check = { name: '@node-rs/crc32', affects: 'speed: each packet has a checksum' }
+  if (found.includes('node-rs')) return { ...check, status: 'ok', found }
+  return {
+    ...check,
+    status: 'warn',
+    found: `absent, ${found} stands in`,
+    fix: 'npm install --include=optional',
+  }
+}
+
+async function checkLoopback(): Promise<Check> {
+  const fault = await udpFault(LOOPBACK, 0)
+  const check = { name: 'udp', affects: 'daemons; the overlay' }
+  if (fault === null) return { ...check, status: 'ok', found: `sockets on ${LOOPBACK}` }
+  return { ...check, status: 'fail', found: fault, fix: 'allow UDP sockets on loopback (ip link set lo up)' }
+}
+
+async function checkPorts(): Promise<Check[]> {
+  return await Promise.all(
+    [PORT_ROCE, PORT_INT].map(async (port): Promise<Check> => {
+      const fault = await udpFault(LOOPBACK, port)
+      const check = { name: `port ${port}`, affects: 'weir daemon on 127.0.0.1' }
+      if (fault === null) return { ...check, status: 'ok', found: 'free' }
+      return {
+        ...check,
+        status: 'warn',
+        found: fault,
+        fix: 'is a daemon running? else weir daemon --port or --address',
+      }
+    }),
+  )
+}
+
+function checkBuffers(): Check[] {
+  if (process.platform !== 'linux') return []
+  return ['rmem_max', 'wmem_max'].map((name): Check => {
+    const bytes = sysctl(`net/core/${name}`)
+    const check = { name, affects: 'speed and losses of --io dgram and batch' }
+    if (bytes === null) return { ...check, status: 'ok', found: 'not shown here' }
+    // The kernel doubles what is asked for, and counts its own overhead.
+    if (bytes * 2 >= SOCKET_BUFFER_BYTES) return { ...check, status: 'ok', found: formatBytes(bytes) }
+    const fix = `sudo sysctl net.core.${name}=${SOCKET_BUFFER_BYTES}`
+    return { ...check, status: 'warn', found: formatBytes(bytes), fix }
+  })
+}
+
+function checkFolder(folder: string): Check {
+  let existing = folder
+  while (!existsSync(existing) && existing !== dirname(existing)) existing = dirname(existing)
+  const check = { name: 'inbox', affects: 'files that weir daemon receives' }
+  try {
+    accessSync(existing, constants.W_OK | constants.X_OK)
+    return { ...check, status: 'ok', found: folder }
+  } catch {
+    return {
+      ...check,
+      status: 'warn',
+      found: `${existing} cannot be written to`,
+      fix: 'weir daemon --inbox DIR',
+    }
+  }
+}
+
+/** iproute2, namespaces, veth; and how namespaces are made, if they can be. */
+function checkLabs(): [Check[], Privilege | null] {
+  if (process.platform !== 'linux') {
+    const check = { name: 'namespaces', affects: 'labs', found: `there are none on ${process.platform}` }
+    return [[{ ...check, status: 'fail', fix: 'run it on Linux' }], null]
+  }
+  const ip = checkIproute()
+  try {
+    const privilege = choosePrivilege()
+    const how = privilege === 'root' ? 'as root' : 'in a user namespace'
+    const namespaces: Check = { name: 'namespaces', affects: 'labs', status: 'ok', found: how }
+    return [[ip, namespaces, checkUserNamespaces(privilege), checkVethPairs(privilege)], privilege]
+  } catch (error) {
+    const found = (error as Error).message.split('. ')[0]!
+    return [[ip, { name: 'namespaces', affects: 'labs', status: 'fail', found, fix: advice() }], null]
+  }
+}
+
+function checkIproute(): Check {
+  const tried = spawnSync('ip', ['-Version'], { encoding: 'utf8' })
+  const check = { name: 'iproute2', affects: 'labs' }
+  if (tried.status === 0) return { ...check, status: 'ok', found: tried.stdout.trim() }
+  return { ...check, status: 'fail', found: 'no command ip', fix: 'sudo apt-get install iproute2' }
+}
+
+function checkUserNamespaces(privilege: Privilege): Check {
+  const refused = privilege === 'user' ? null : namespacesRefused('user')
+  const check = { name: 'user namespaces', affects: 'labs of ordinary users' }
+  if (refused === null) return { ...check, status: 'ok', found: 'can be made' }
+  return { ...check, status: 'warn', found: refused, fix: advice() }
+}
+
+function checkVethPairs(privilege: Privilege): Check {
+  const said = trial(privilege)
+  const check = { name: 'veth', affects: 'labs' }
+  if (said === null) return { ...check, status: 'ok', found: 'a pair was made' }
+  return { ...check, status: 'fail', found: said, fix: advice() }
+}
+
+function checkPacketSockets(koffi: Check, privilege: Privilege | null): Check {
+  const check = { name: 'packet sockets', affects: 'labs; --io packet' }
+  if (koffi.status === 'fail' || privilege === null) {
+    return { ...check, status: 'fail', found: 'not tried: what they need is missing', fix: 'see above' }
+  }
+  const said = probePacketSockets(privilege)
+  if (said === null) return { ...check, status: 'ok', found: 'a ring was mapped on a veth pair' }
+  return { ...check, status: 'fail', found: said, fix: advice() }
+}
+
+/** Why packet sockets cannot be had outside of labs, or null. */
+function packetHere(): string | null {
+  try {
+    new PacketSocket('lo').close()
+    return null
+  } catch (error) {
+    return (error as WeirError).message
+  }
+}
+
+function checkLabsFolder(): Check {
+  const check = { name: 'labs folder', affects: 'labs' }
+  try {
+    const found = prepareLabsFolder()
+    removeLabsFolder()
+    return { ...check, status: 'ok', found }
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error
+    return { ...check, status: 'fail', found: error.message, fix: 'set WEIR_LABS to a folder of your own' }
+  }
+}
+
+function checkTool([name, affects, packages]: readonly [string, string, string]): Check {
+  const found = spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout?.trim()
+  if (found) return { name, status: 'ok', found, affects }
+  return { name, status: 'warn', found: 'not installed', affects, fix: `sudo apt-get install ${packages}` }
+}
+
+function sysctl(name: string): number | null {
+  try {
+    return Number(readFileSync(`/proc/sys/${name}`, 'utf8'))
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,141 @@
+/** `weir doctor`, on this machine and where something is taken away. */
+import { spawnSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { networkOfMachine, noLabs, Place, SMALL } from './support.js'
+
+const skip = noLabs()
+
+interface Check {
+  name: string
+  status: string
+  found: string
+  affects: string
+  fix?: string
+}
+
+function checkOf({ checks }: { checks: Check[] }, name: string): Check | undefined {
+  return checks.find(check => check.name === name)
+}
+
+t.test('JSON: every check says what it found; what is wrong says how to mend it', async t => {
+  const place = new Place(t)
+  const ended = await place.weir(['doctor', '--json'])
+  t.equal(ended.code, 0, ended.stderr)
+  const diagnosis = JSON.parse(ended.stdout)
+  t.same(Object.keys(diagnosis), ['checks', 'on', 'io'])
+  for (const { name, status, found, affects, fix } of diagnosis.checks as Check[]) {
+    t.match(status, /^(ok|warn|fail)$/, name)
+    t.ok(found.length > 0 && affects.length > 0, name)
+    if (status !== 'ok') t.ok(fix, `${name} has a fix`)
+  }
+  t.match(checkOf(diagnosis, 'node'), { status: 'ok', found: process.version })
+  t.same(diagnosis.on.virtual, { works: true })
+  t.same(Object.keys(diagnosis.io), ['dgram', 'batch', 'packet', 'packetInLabs'])
+  t.same(diagnosis.on.veth.works, skip === false, 'as the labs of this test see it')
+  t.same(place.leftFiles(), [])
+})
+
+t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, async t => {
+  const place = new Place(t)
+  const before = networkOfMachine()
+  const ended = await place.weir(['doctor'])
+  t.match(ended.stdout, /^ok +veth +a pair was made$/m)
+  t.match(ended.stdout, /weir run --on\n {2}virtual: works\n {2}overlay: works\n {2}veth: works/)
+  const mine = (names: string[]) => names.filter(name => /^weir[01]$/.test(name))
+  t.same(mine(networkOfMachine().interfaces), mine(before.interfaces))
+  t.same(place.processes(), [])
+})
+
+t.test('a port that somebody has is seen', async t => {
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
+  const bound = await Promise.race([
+    once(socket, 'listening').then(() => true),
+    once(socket, 'error').then(() => false),
+  ])
+  t.comment(bound ? 'the port is this test’s' : 'the port is somebody else’s')
+  const place = new Place(t)
+  const diagnosis = JSON.parse((await place.weir(['doctor', '--json'])).stdout)
+  t.match(checkOf(diagnosis, 'port 4792'), { status: 'warn', found: 'in use', fix: /--port/ })
+})
+
+t.test('without iproute2: said, with the package, and the overlay as the way out', { skip }, async t => {
+  const place = new Place(t)
+  const path = join(place.folder, 'bin')
+  mkdirSync(path)
+  for (const name of ['sh', 'unshare', 'nsenter', 'mount', 'true']) {
+    symlinkSync(
+      execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(),
+      join(path, name),
+    )
+  }
+  const diagnosis = JSON.parse((await place.weir(['doctor', '--json'], [], path)).stdout)
+  t.match(checkOf(diagnosis, 'iproute2'), { status: 'fail', fix: /apt-get install iproute2/ })
+  t.match(diagnosis.on, {
+    virtual: { works: true },
+    overlay: { works: true },
+    veth: { works: false, why: /iproute2/ },
+  })
+  const up = await place.weir(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
+  t.equal(up.code, 1)
+  t.match(up.stderr, /apt-get install iproute2.*weir doctor.*--on overlay.*WEIR_UNSUPPORTED/)
+  t.same(place.leftFiles(), [])
+})
+
+/** Runs what follows as a root that the kernel lets make no namespaces at all. */
+const FORBIDDEN = [
+  'unshare',
+  '--user',
+  '--map-root-user',
+  '--',
+  'sh',
+  '-c',
+  'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin "$@"',
+  'sh',
+]
+
+function cannotForbid(): string | false {
+  const [program, ...args] = [...FORBIDDEN, 'true']
+  const tried = spawnSync(program!, args, { encoding: 'utf8' })
+  return tried.status === 0
+    ? false
+    : `namespaces cannot be forbidden: ${tried.stderr || tried.error?.message}`
+}
+
+t.test(
+  'where the kernel forbids namespaces: what, why, the fix; the demonstration goes on without',
+  {
+    skip: cannotForbid(),
+  },
+  async t => {
+    const place = new Place(t)
+    const ended = await place.weir(['doctor', '--json'], FORBIDDEN)
+    t.equal(ended.code, 0, ended.stderr)
+    const diagnosis = JSON.parse(ended.stdout)
+    t.match(checkOf(diagnosis, 'namespaces'), { status: 'fail', fix: /sysctl user\.max_user_namespaces/ })
+    t.match(diagnosis.on, { overlay: { works: true }, veth: { works: false } })
+    for (const args of [
+      ['lab', 'up', place.file('small.yaml', SMALL)],
+      ['run', place.file('run.yaml', SMALL), '--on', 'veth'],
+    ]) {
+      const refused = await place.weir(args, FORBIDDEN)
+      t.equal(refused.code, 1)
+      t.match(
+        refused.stderr,
+        /no network namespaces.*max_user_namespaces=15000.*--on overlay.*WEIR_UNSUPPORTED/,
+      )
+    }
+    const demo = await place.weir(
+      ['demo', place.file('data', 'x'), '--json', join(place.folder, 'demo.json')],
+      FORBIDDEN,
+    )
+    t.equal(demo.code, 0, demo.stderr)
+    t.match(demo.stdout, /VXLAN on loopback.\nNot on veth: .*max_user_namespaces/)
+    t.same(place.leftFiles(), [])
+  },
+)
