@@ -31,6 +31,9 @@ const GATHER_NS: Nanos = 30_000
 const GATHERED_FRAMES = 32
 /** A frame that seems older came before the time of day was set. */
 const AGE_MOST_NS: Nanos = 100_000_000
+/** Two clocks whose readings lie further apart are read again, so often at most. */
+const CLOCKS_APART_NS: Nanos = 10_000
+const CLOCK_TRIES = 3
 /** To sleep for less than this would take longer. */
 const SLEEP_LEAST_NS: Nanos = 5_000
 /** A process that exits waits for its threads: bounds how long. */
@@ -50,6 +53,8 @@ export class VethSwitch {
   #moved = 0
   readonly #wallClock = new WallClock()
   readonly #nap = new Nap()
+  /** By link, when its last frame came: none comes before the one before it, whatever the clocks say. */
+  readonly #arrivals: Float64Array
   readonly #busyPoll: boolean
   readonly #captures: PortCaptures | null
 
@@ -60,6 +65,7 @@ export class VethSwitch {
   constructor(options: VethSwitchOptions) {
     const { scenario, links, captures } = options
     this.#busyPoll = options.busyPoll ?? false
+    this.#arrivals = new Float64Array(links.length)
     const hosts = hostTable(scenario)
     const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
     this.#pool = new FramePool(POOL_FRAMES, slotBytesFor(mtu))
@@ -91,7 +97,7 @@ export class VethSwitch {
     if (!this.#busyPoll) becomeRealTime()
     let woken = false
     while (!isWanted()) {
-      const now = monotonicNs()
+      const now = this.#readClocks()
       this.#moved = 0
       this.#receive(now)
       this.#fabric.runUntil(now)
@@ -132,8 +138,17 @@ export class VethSwitch {
     this.#captures?.close()
   }
 
+  /** Reads both clocks at the same time, as far as this thread is let run; returns the monotonic one. */
+  #readClocks(): Nanos {
+    for (let left = CLOCK_TRIES; ; left--) {
+      const before = monotonicNs()
+      this.#wallClock.read()
+      const now = monotonicNs()
+      if (now - before < CLOCKS_APART_NS || left === 1) return now
+    }
+  }
+
   #receive(now: Nanos): void {
-    this.#wallClock.read()
     for (let link = 0; link < this.#ports.length; link++) {
       const port = this.#ports[link]!
       for (let n = 0; n < BATCH_FRAMES; n++) {
@@ -141,7 +156,9 @@ export class VethSwitch {
         if (frame === null) break
         // On the emulated line it begins when it really came, not when this thread woke.
         const ageNs = Math.min(Math.max(port.ageNs(this.#wallClock), 0), AGE_MOST_NS)
-        this.#fabric.inject(now - ageNs, link, frame)
+        const arrivalNs = Math.max(now - ageNs, this.#arrivals[link]!)
+        this.#arrivals[link] = arrivalNs
+        this.#fabric.inject(arrivalNs, link, frame)
         this.#moved++
       }
     }

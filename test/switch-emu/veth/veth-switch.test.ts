@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { FramePool } from '../../../lib/frame/frame-pool.js'
 import { PacketPort } from '../../../lib/io/packet-port.js'
 import { noNamespaces } from '../../support/netns.js'
@@ -85,38 +84,3 @@ t.test('frames that nobody can forward are counted, and the switch goes on', { s
   t.equal(ports.find(({ name }) => name === 's1:h1')!.drops, frames.length)
   await lab.down()
 })
-
-t.test('an idle switch sleeps, also when an interface has gone down', { skip }, async t => {
-  const lab = await VethLab.up(t, YAML)
-  const ticks = () => {
-    const fields = readFileSync(`/proc/${lab.pid}/stat`, 'utf8').split(' ')
-    return Number(fields[13]) + Number(fields[14])
-  }
-  lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'down')
-  await new Promise(resolve => setTimeout(resolve, 500))
-  const before = ticks()
-  await new Promise(resolve => setTimeout(resolve, 2000))
-  // Of the 200 ticks of a core; 4 wakes a second take none.
-  t.ok(ticks() - before < 40, `${ticks() - before} ticks`)
-  lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'up')
-  t.match(lab.exec('h1', 'ping', '-c', '1', '-W', '5', lab.address('h3')), / 1 received/)
-  await lab.down()
-})
-
-t.test('what cannot be started says why, and leaves a process that answers', { skip }, async t => {
-  await t.rejects(start(t, { links: [{ host: 'h1', interface: 'nowhere' }] }), /nowhere/)
-  await t.rejects(
-    start(t, {
-      links: [
-        { host: 'h1', interface: 'to-h1' },
-        { host: 'h2', interface: 'to-h2' },
-      ],
-    }),
-    /h3 has no link/,
-  )
-})
-
-async function start(t: Test, wrong: object): Promise<void> {
-  const lab = await VethLab.up(t, YAML, { start: wrong })
-  await lab.down()
-}
