@@ -204,7 +204,7 @@ function checkLabs(): [Check[], Privilege | null] {
     return [[ip, namespaces, checkUserNamespaces(privilege), checkVethPairs(privilege)], privilege]
   } catch (error) {
     const found = (error as Error).message.split('. ')[0]!
-    return [[ip, { name: 'namespaces', affects: 'labs', status: 'fail', found, fix: advice() }], null]
+    return [[ip, { name: 'namespaces', affects: 'labs', status: 'fail', found, fix: advice().fix }], null]
   }
 }
 
@@ -219,14 +219,14 @@ function checkUserNamespaces(privilege: Privilege): Check {
   const refused = privilege === 'user' ? null : namespacesRefused('user')
   const check = { name: 'user namespaces', affects: 'labs of ordinary users' }
   if (refused === null) return { ...check, status: 'ok', found: 'can be made' }
-  return { ...check, status: 'warn', found: refused, fix: advice() }
+  return { ...check, status: 'warn', found: refused, fix: advice().fix }
 }
 
 function checkVethPairs(privilege: Privilege): Check {
   const said = trial(privilege)
   const check = { name: 'veth', affects: 'labs' }
   if (said === null) return { ...check, status: 'ok', found: 'a pair was made' }
-  return { ...check, status: 'fail', found: said, fix: advice() }
+  return { ...check, status: 'fail', found: said, fix: advice().fix }
 }
 
 function checkPacketSockets(koffi: Check, privilege: Privilege | null): Check {
@@ -236,7 +236,7 @@ function checkPacketSockets(koffi: Check, privilege: Privilege | null): Check {
   }
   const said = probePacketSockets(privilege)
   if (said === null) return { ...check, status: 'ok', found: 'a ring was mapped on a veth pair' }
-  return { ...check, status: 'fail', found: said, fix: advice() }
+  return { ...check, status: 'fail', found: said, fix: advice().fix }
 }
 
 /** Why packet sockets cannot be had outside of labs, or null. */

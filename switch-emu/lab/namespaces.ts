@@ -56,9 +56,9 @@ export function choosePrivilege(): Privilege {
     if (why === null) return privilege
     refusals.push(why)
   }
-  throw refusal(
-    `this machine lets this user make no network namespaces (${refusals.join('; ')}): ${advice()}`,
-  )
+  const { why, fix } = advice()
+  const said = [...(why === undefined ? [] : [why]), ...refusals].join('; ')
+  throw refusal(`this machine lets this user make no network namespaces (${said}). Mend it: ${fix}`)
 }
 
 /** Why namespaces cannot be made this way, or null if they can. */
@@ -70,17 +70,25 @@ export function namespacesRefused(privilege: Privilege): string | null {
 }
 
 /** What usually forbids namespaces, where it can be told, and the fix. */
-export function advice(): string {
+export function advice(): { why?: string; fix: string } {
   if (sysctl('user/max_user_namespaces') === '0') {
-    return 'user namespaces are turned off; mend it with: sudo sysctl user.max_user_namespaces=15000'
+    return { why: 'user namespaces are turned off', fix: 'sudo sysctl user.max_user_namespaces=15000' }
   }
   if (sysctl('kernel/unprivileged_userns_clone') === '0') {
-    return 'user namespaces are for root alone; mend it with: sudo sysctl kernel.unprivileged_userns_clone=1'
+    return {
+      why: 'user namespaces are for root alone',
+      fix: 'sudo sysctl kernel.unprivileged_userns_clone=1',
+    }
   }
   if (sysctl('kernel/apparmor_restrict_unprivileged_userns') === '1') {
-    return 'AppArmor restricts user namespaces; mend it with: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0'
+    return {
+      why: 'AppArmor restricts user namespaces',
+      fix: 'sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0',
+    }
   }
-  return 'run it as root; in a container, give it --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN and a seccomp profile that lets unshare through'
+  return {
+    fix: 'run it as root; a container needs --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN and a seccomp profile that lets unshare through',
+  }
 }
 
 /** What needs no privileges ends every refusal. */
