@@ -48,6 +48,15 @@ export interface NicConfig {
   packetsInFlightMax?: number
   /** Work requests of one queue. Default 128. */
   queueDepth?: number
+  /**
+   * What is sent again after a loss, when both ends say selective: what is missing. Otherwise all from there on, as in
+   * RoCEv2. Default selective.
+   */
+  recovery?: Recovery
+  /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 4096. */
+  reorderPackets?: number
+  /** Of selective repeat: packets by which one may be overtaken before it is taken for lost, 1 to 65536. Default 3. */
+  reorderTolerance?: number
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
   /** The port can send from this UDP port only. Default: each connection draws its own. */
@@ -66,6 +75,9 @@ export interface NicConfig {
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'random'>>
 }
+
+export const RECOVERIES = ['selective', 'goBackN'] as const
+export type Recovery = (typeof RECOVERIES)[number]
 
 const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 
@@ -91,6 +103,9 @@ export function nicSettings(config: NicConfig): NicSettings {
     connectionsMax: 1024,
     packetsInFlightMax: 8192,
     queueDepth: 128,
+    recovery: 'selective',
+    reorderPackets: 4096,
+    reorderTolerance: 3,
     icrc: 'whole',
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
@@ -151,6 +166,9 @@ function check(settings: NicSettings): void {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs', settings.dscpOfPriority)
   }
   for (const dscp of settings.dscpOfPriority) whole('dscpOfPriority', dscp, 0, 63)
+  oneOf('recovery', settings.recovery, RECOVERIES)
+  whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
+  whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)

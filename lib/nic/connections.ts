@@ -7,6 +7,7 @@ import type { Frame } from '../frame/frame.js'
 import { CompletionQueue } from '../qp/completion-queue.js'
 import { Access } from '../qp/memory.js'
 import { QpState, QueuePair, TxKind } from '../qp/queue-pair.js'
+import { ReorderPool } from '../qp/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
@@ -37,11 +38,14 @@ export class Connections {
   #datagramPsn = 0
   readonly #concurrent = new ConcurrentFlows()
   readonly #headers: HostHeaders
+  /** Where all connections keep what came out of order. */
+  readonly #reorderPool: ReorderPool
 
   constructor(nic: Nic) {
     const { settings } = nic
     this.#nic = nic
     this.#headers = new HostHeaders(settings)
+    this.#reorderPool = new ReorderPool(settings.reorderPackets, settings.pool.slotBytes)
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
       caGuid: BigInt(settings.mac),
@@ -314,6 +318,7 @@ export class Connections {
       packetsInFlightMax: settings.packetsInFlightMax,
       slackNs: settings.slackNs,
       lineRateBps: settings.lineRateBps,
+      selectiveRepeat: settings.recovery === 'selective',
     })
     flow.qp = new QueuePair(
       {
@@ -325,6 +330,9 @@ export class Connections {
         receiveQueueDepth: settings.queueDepth,
         ackEveryPackets: settings.ackEveryPackets,
         maxPacketsInFlight: settings.packetsInFlightMax,
+        reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
+        reorderPool: this.#reorderPool,
+        reorderTolerance: settings.reorderTolerance,
         pathMtu: flow.pathMtu,
       },
       flow,
@@ -340,6 +348,7 @@ export class Connections {
       receivePsn: flow.receivePsn,
       pathMtu: flow.pathMtu,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
+      selectiveRepeat: flow.selectiveRepeat,
     })
     flow.qp.modify(now, QpState.RTS, {
       sendPsn: peer.startingPsn,

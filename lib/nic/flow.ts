@@ -35,6 +35,7 @@ export interface FlowOptions {
   /** Lateness that pacing makes good. */
   slackNs: Nanos
   lineRateBps: number
+  selectiveRepeat: boolean
 }
 
 /**
@@ -75,6 +76,8 @@ export class Flow implements QpObserver {
   /** First PSN that the peer sends with. */
   receivePsn = 0
   connection!: NicConnection
+  /** What this end would do, and after the handshake what both do: selective repeat instead of go-back-N. */
+  selectiveRepeat: boolean
   /** The peer is a weir: it understands shims, probes and notifications. */
   peerIsWeir = false
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
@@ -131,6 +134,7 @@ export class Flow implements QpObserver {
     this.active = options.phase === 'connecting'
     this.pathMtu = options.pathMtu
     this.ccChoice = options.ccChoice
+    this.selectiveRepeat = options.selectiveRepeat
     this.#intFormat = options.intFormat
     this.#intSlotsWanted = options.intSlots
     this.#requests = new SendLog(options.packetsInFlightMax)

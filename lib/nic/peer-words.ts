@@ -9,12 +9,14 @@ import type { Flow } from './flow.js'
 export type PeerWords = weirData.ConnectParameters
 
 const VERSION = 1
+/** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */
+const SELECTIVE_REPEAT = 1
 
 /** This end's words, for a REQ or a REP. */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   return weirData.encode({
     version: VERSION,
-    features: 0,
+    features: flow.selectiveRepeat ? SELECTIVE_REPEAT : 0,
     pathMtu: flow.pathMtu,
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
@@ -32,8 +34,12 @@ export function spokenWords(privateData: Uint8Array): PeerWords | null {
 
 /** Settles the flow by what the peer said. */
 export function heed(flow: Flow, words: PeerWords | null): void {
-  if (words === null) return
+  if (words === null) {
+    flow.selectiveRepeat = false
+    return
+  }
   flow.peerIsWeir = true
+  flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
   flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)
   if (words.receiveBudgetBytes > 0) flow.receiveBudgetBytes = words.receiveBudgetBytes
 }

@@ -135,7 +135,7 @@ export class RxPipeline {
     this.#takeTelemetry(frame, flow)
     const view = frame.view
     const opcode = bth.opcode(view, frame.bth)
-    if (opcode < Opcode.CNP) {
+    if (opcode < Opcode.CNP || opcode === Opcode.SACK) {
       flow.qp.onPacket(now, frame)
       flow.settle(now, this.sample)
       if (flow.echoBytes > 0 && isReadResponse(opcode)) {

@@ -31,6 +31,7 @@ const DEFAULT_TRANSPORT: TransportSettings = {
   retryCount: 7,
   rnrRetryCount: 7,
   ackTimeoutNs: 0,
+  recovery: 'selective',
 }
 
 export interface ParseOptions {
@@ -141,6 +142,7 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
     retryCount: shape?.retryCount ?? DEFAULT_TRANSPORT.retryCount,
     rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
     ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
+    recovery: shape?.recovery ?? DEFAULT_TRANSPORT.recovery,
   }
 }
 

@@ -169,6 +169,8 @@ export interface TransportSettings {
   rnrRetryCount: number
   /** Without an acknowledgement for this long the requester sends again. Default 0 = the transport chooses by T. */
   ackTimeoutNs: Nanos
+  /** After a loss: send again what is missing (selective) or all from there on (goBackN). Default selective. */
+  recovery: 'selective' | 'goBackN'
 }
 
 export interface IntSettings {

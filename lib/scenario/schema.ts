@@ -85,6 +85,7 @@ export const transportSchema = z.object({
   retryCount: f.whole(0, 7).optional(),
   rnrRetryCount: f.whole(0, 7).optional(),
   ackTimeout: f.duration.optional(),
+  recovery: f.oneOf(['selective', 'goBackN']).optional(),
 })
 
 export const intSchema = z.object({

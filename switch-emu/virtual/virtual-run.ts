@@ -149,6 +149,7 @@ export class VirtualRun {
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,
       ackTimeoutNs: transport.ackTimeoutNs || undefined,
+      recovery: transport.recovery,
       connectionsMax: Math.max(16, incoming),
       packetsInFlightMax: 4096,
       queueDepth: 16,

@@ -24,6 +24,7 @@ function flowAt(rateBps: number, slackNs: number): { flow: Flow; setRate: (rate:
     intSlots: 5,
     packetsInFlightMax: 16,
     slackNs,
+    selectiveRepeat: false,
     lineRateBps: 100e9,
   })
   let rate = rateBps

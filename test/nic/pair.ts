@@ -59,6 +59,10 @@ class Tap implements Node {
 export interface PairOptions {
   v6?: boolean
   poolSize?: number
+  /** Of the pool: 512 for regions without storage, whose payloads are not materialised. */
+  slotBytes?: number
+  /** Of each link. Default DELAY_NS. */
+  delayNs?: number
   a?: Partial<NicConfig>
   b?: Partial<NicConfig>
   seed?: number
@@ -85,7 +89,7 @@ export const RATE_BPS = 10e9
 
 /** Each link has DELAY_NS; the tap takes no time. */
 export function makePair(options: PairOptions = {}): Pair {
-  const pool = new FramePool(options.poolSize ?? 4000)
+  const pool = new FramePool(options.poolSize ?? 4000, options.slotBytes)
   const network = new Network({ pool, startNs: 1000 })
   const random = new Random(options.seed ?? 1)
   const addresses = options.v6 ? ['fd00::1', 'fd00::2'] : ['10.0.0.1', '10.0.0.2']
@@ -103,8 +107,9 @@ export function makePair(options: PairOptions = {}): Pair {
   const aId = network.addNode(a)
   const bId = network.addNode(b)
   const tapId = network.addNode(tap)
-  network.connect(aId, 0, tapId, 0, DELAY_NS)
-  network.connect(tapId, 1, bId, 0, DELAY_NS)
+  const delayNs = options.delayNs ?? DELAY_NS
+  network.connect(aId, 0, tapId, 0, delayNs)
+  network.connect(tapId, 1, bId, 0, delayNs)
   const passed: string[] = []
   tap.watch = (frame, _now, fromA) => {
     passed.push((fromA ? '>' : '<') + frameName(frame))

@@ -70,7 +70,14 @@ watch: {queues: [s1:s2], every: 100us}
       { a: { node: 's2', port: 1 }, b: { node: 'h3', port: 0 }, rateBps: 1e9, delayNs: 50_000 },
     ],
     cc: { name: 'hpcc', options: { eta: 0.95 } },
-    transport: { pathMtu: 1024, ackEvery: 1, retryCount: 7, rnrRetryCount: 7, ackTimeoutNs: 0 },
+    transport: {
+      pathMtu: 1024,
+      ackEvery: 1,
+      retryCount: 7,
+      rnrRetryCount: 7,
+      ackTimeoutNs: 0,
+      recovery: 'selective',
+    },
     int: { format: 'wide', hops: 2 },
     baseRttNs: 'measured',
     flows: [
@@ -196,7 +203,7 @@ traffic:
 t.test('settings and options with units', async t => {
   const scenario = parse(`${NET}
 cc: {name: hpcc, maxStage: 0, wAi: 52B, minRate: 1Gbps, hold: 1.5us, fast: true}
-transport: {pathMtu: 4096, ackEvery: 16, retryCount: 3, rnrRetryCount: 0, ackTimeout: 10ms}
+transport: {pathMtu: 4096, ackEvery: 16, retryCount: 3, rnrRetryCount: 0, ackTimeout: 10ms, recovery: goBackN}
 int: {format: compact, hops: 5}
 baseRtt: 8.32us
 duration: 10ms
@@ -210,6 +217,7 @@ watch: {queues: all, every: 500ns, flows: false}
     retryCount: 3,
     rnrRetryCount: 0,
     ackTimeoutNs: 10_000_000,
+    recovery: 'goBackN',
   })
   t.strictSame(scenario.int, { format: 'compact', hops: 5 })
   t.strictSame([scenario.baseRttNs, scenario.durationNs, scenario.seed], [8320, 10_000_000, 99])

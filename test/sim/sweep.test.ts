@@ -1,11 +1,13 @@
 /**
  * Whole hosts over a bad network: NICs, connection manager and a switch in virtual time, with real payloads and
- * ICRCs. Whatever the links do, every message arrives exact and exactly once, and nothing leaks.
+ * ICRCs. Whatever the links do, every message arrives exact and exactly once, and nothing leaks; whether the hosts agree
+ * on selective repeat, or one of them knows go-back-N alone.
  *
  * SEED=n replays one seed; without it a fixed set is run.
  */
 import t, { type Test } from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { type Completion, WorkStatus } from '../../lib/qp/completion-queue.js'
@@ -173,7 +175,7 @@ interface World {
 }
 
 /** Two hosts and a switch; the first host's link damages frames in both directions. */
-function build(seed: number, rates: FaultRates): World {
+function build(seed: number, rates: FaultRates, recovery: Recovery): World {
   const random = new Random(seed)
   const pool = new FramePool(20_000)
   const network = new Network({ pool })
@@ -190,6 +192,8 @@ function build(seed: number, rates: FaultRates): World {
         ackEveryPackets: 1 + random.below(8),
         ackTimeoutNs: 1_000_000,
         queueDepth: 16,
+        // Both must want it.
+        recovery: i === 0 ? 'selective' : recovery,
       }),
   )
   const fault = random.fork('faults')
@@ -273,20 +277,22 @@ const WEATHERS: Record<string, FaultRates> = {
 }
 
 const seeds = process.env.SEED === undefined ? [1, 2, 3, 4, 5, 6] : [Number(process.env.SEED)]
-for (const [weather, rates] of Object.entries(WEATHERS)) {
-  for (const seed of seeds) {
-    t.test(`${weather}, seed ${seed}`, async t => {
-      const world = build(seed, rates)
-      drive(world)
-      check(t, world)
-      // A replayed seed may be a lucky one.
-      if (process.env.SEED !== undefined) return
-      const { faults } = world
-      const hit = (of: keyof LinkFaults) => faults.reduce((sum, fault) => sum + Number(fault[of]), 0)
-      if (rates.loss) t.ok(hit('lost') > 0, 'frames were lost')
-      if (rates.corruption) t.ok(hit('corrupted') > 0, 'frames were damaged')
-      if (rates.duplication) t.ok(hit('duplicated') > 0, 'frames were doubled')
-      if (rates.reorder) t.ok(hit('reordered') > 0, 'frames were overtaken')
-    })
+for (const recovery of RECOVERIES) {
+  for (const [weather, rates] of Object.entries(WEATHERS)) {
+    for (const seed of seeds) {
+      t.test(`${recovery}, ${weather}, seed ${seed}`, async t => {
+        const world = build(seed, rates, recovery)
+        drive(world)
+        check(t, world)
+        // A replayed seed may be a lucky one.
+        if (process.env.SEED !== undefined) return
+        const { faults } = world
+        const hit = (of: keyof LinkFaults) => faults.reduce((sum, fault) => sum + Number(fault[of]), 0)
+        if (rates.loss) t.ok(hit('lost') > 0, 'frames were lost')
+        if (rates.corruption) t.ok(hit('corrupted') > 0, 'frames were damaged')
+        if (rates.duplication) t.ok(hit('duplicated') > 0, 'frames were doubled')
+        if (rates.reorder) t.ok(hit('reordered') > 0, 'frames were overtaken')
+      })
+    }
   }
 }
