@@ -8,6 +8,7 @@ import { IO_NAMES, type OverlayLink } from '../../lib/daemon/open-port.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
+import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
 import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
 
 interface DaemonFlags {
@@ -26,6 +27,7 @@ interface DaemonFlags {
   ackTimeout: string
   ackEvery: string
   retryCount: string
+  recovery: Recovery
   priority: string
   dscpOfPriority?: string
   int: string
@@ -76,6 +78,14 @@ export function daemonCommand(): Command {
       '268ms',
     )
     .option('--retry-count <count>', 'silences or gaps in a row before a connection fails, 0 to 7', '7')
+    .addOption(
+      new Option(
+        '--recovery <name>',
+        'what is sent again after a loss, if the peer agrees: what is missing, or all from there on',
+      )
+        .choices(RECOVERIES)
+        .default('selective'),
+    )
     .option('--ack-every <packets>', 'one acknowledgement per so many packets, 1 to 256', '16')
     .option('--priority <number>', "priority of this host's packets, 0 to 7: it chooses their DSCP", '0')
     .option(
@@ -111,6 +121,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     ackTimeoutNs: parseDuration(flags.ackTimeout),
     ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
     retryCount: whole('--retry-count', flags.retryCount, 0, 7),
+    recovery: flags.recovery,
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),

@@ -10,6 +10,7 @@ import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
 import type { Port } from '../io/port.js'
 import type { Logger } from '../log.js'
+import type { Recovery } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
 import { protoFolder } from '../proto/proto.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
@@ -85,6 +86,8 @@ export interface DaemonOptions {
   ackEveryPackets?: number
   /** Tries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
+  /** What is sent again after a loss. Default selective, with peers that do so too. */
+  recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
   priority?: number
   /** DSCP of each priority; it is seen on the wire of io 'packet' and in labs. Default: 8 x the priority. */
@@ -208,6 +211,7 @@ function createNic(
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
+    recovery: options.recovery,
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,

@@ -18,6 +18,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     priority: String(DEFAULT_PRIORITY),
     'dscp-of-priority': hostDscps(scenario, host).join(),
     'retry-count': String(transport.retryCount),
+    recovery: transport.recovery,
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),
