@@ -22,8 +22,11 @@ export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
   wakeFd: number
 }
 
-/** Frames in all queues and on all links at most: 151 MB with an MTU of 9,000 when all have been used at once. */
-const POOL_FRAMES = 16_384
+/** Frames in all queues and on all links: at least so many, and enough for full buffers of frames of this size… */
+const POOL_FRAMES_LEAST = 16_384
+const MEAN_FRAME_BYTES = 1024
+/** …in so much memory at most, of which the system provides what has been touched. */
+const POOL_BYTES_MOST = 1 << 30
 /** Frames taken from one port before the others have their turn. */
 const BATCH_FRAMES = 64
 /** How long frames gather, and from how many on they need not. */
@@ -68,7 +71,7 @@ export class VethSwitch {
     this.#arrivals = new Float64Array(links.length)
     const hosts = hostTable(scenario)
     const mtu = Math.max(...links.map(link => interfaceMtuOf(link.interface)))
-    this.#pool = new FramePool(POOL_FRAMES, slotBytesFor(mtu))
+    this.#pool = poolFor(scenario, slotBytesFor(mtu))
     this.#captures =
       captures === undefined ? null : new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     try {
@@ -190,6 +193,12 @@ function hostTable(scenario: Scenario): HostTable {
     table.add(address, macOf(address))
   }
   return table
+}
+
+function poolFor(scenario: Scenario, slotBytes: number): FramePool {
+  const buffered = scenario.switches.reduce((sum, { bufferBytes }) => sum + bufferBytes, 0)
+  const wanted = Math.max(POOL_FRAMES_LEAST, Math.ceil(buffered / MEAN_FRAME_BYTES))
+  return new FramePool(Math.min(wanted, Math.floor(POOL_BYTES_MOST / slotBytes)), slotBytes)
 }
 
 /** Room for a whole frame with a VLAN tag, in multiples of 64 bytes. */
