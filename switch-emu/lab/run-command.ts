@@ -11,7 +11,8 @@ const TIMEOUT_MS = 30_000
 export async function runCommand(words: readonly string[], input = ''): Promise<string> {
   const [program, ...args] = words
   return await new Promise((resolve, reject) => {
-    const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS })
+    const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
     let said = ''
     let printed = ''
     child.stdout.setEncoding('utf8').on('data', text => {
@@ -22,12 +23,15 @@ export async function runCommand(words: readonly string[], input = ''): Promise<
     })
     child.stdin.on('error', () => {})
     child.stdin.end(input)
-    const fail = (why: string) =>
+    const fail = (why: string) => {
+      clearTimeout(timer)
       reject(new WeirError('WEIR_UNSUPPORTED', `${words.join(' ')} failed: ${why}`))
+    }
     child.once('error', (error: NodeJS.ErrnoException) =>
       fail(error.code === 'ENOENT' ? `${program} is not installed` : error.message),
     )
     child.once('close', (code, signal) => {
+      clearTimeout(timer)
       if (code === 0) resolve(printed)
       else fail(said.trim() || String(signal ?? `exit code ${code}`))
     })
