@@ -1,25 +1,24 @@
 /**
- * `weir send` between two daemons on loopback, beside a bare one-way node:dgram blast of equal datagrams: goodput, CPU
- * time, memory. The two alternate in one run; a pair in which other tenants took over 5 % of the CPU is repeated,
- * a bounded number of times.
+ * `weir send` between two daemons on loopback, beside `weir perf bw` between the same, and a bare one-way node:dgram blast
+ * of equal datagrams: goodput, CPU time, memory. They alternate in one run; a round in which other tenants took
+ * over 5 % of the CPU is repeated, a bounded number of times.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { connectDaemon, type DaemonClient } from '../lib/client/daemon-client.js'
+import { WeirError } from '../lib/errors.js'
 import { median } from '../lib/scenario/fairness.js'
 import { formatBytes, formatRate, parseBytes } from '../lib/units/units.js'
 import { blast } from './dgram-blast.js'
 import { stealSince, stealTicks } from './steal.js'
+import { WeirDaemon } from './support/weir-daemon.js'
 
-const WEIR = fileURLToPath(new URL('../bin/weir.js', import.meta.url))
 const PAYLOAD_BYTES = 4096
 const BLAST_SECONDS = 3
+const PERF_SECONDS = 3
+const PERF_MESSAGE_BYTES = 1_000_000
+const PIECE_BYTES = 64 << 20
 const STEAL_MAX = 0.05
 const REPEATS_MAX = 3
 /** Addresses of 127.0.0.0/8 that nothing else is likely to use. */
@@ -29,7 +28,10 @@ const RECEIVER = '127.77.0.2'
 interface Pair {
   sendBps: number
   blastBps: number
+  /** To the blast. */
   ratio: number
+  perfBps: number
+  ratioToPerf: number
   stealShare: number
   senderCpuSecondsPerGB: number
   receiverCpuSecondsPerGB: number
@@ -42,6 +44,8 @@ export interface FilesResult {
   sendBps: number
   blastBps: number
   ratio: number
+  perfBps: number
+  ratioToPerf: number
   /** Largest resident memory of each daemon over the whole run. */
   senderPeakRssBytes: number
   receiverPeakRssBytes: number
@@ -60,15 +64,15 @@ export async function run(args: string[]): Promise<FilesResult> {
   })
   // Memory, where there is some: the disk is not what is measured.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'weir-bench-'))
-  const daemons: Daemon[] = []
+  const daemons: WeirDaemon[] = []
   try {
     daemons.push(
-      await Daemon.start(folder, 'sender', SENDER),
-      await Daemon.start(folder, 'receiver', RECEIVER),
+      await WeirDaemon.start(folder, 'sender', { address: SENDER, within: [] }),
+      await WeirDaemon.start(folder, 'receiver', { address: RECEIVER, within: [] }),
     )
     const result = await measure(
       folder,
-      daemons as [Daemon, Daemon],
+      daemons as [WeirDaemon, WeirDaemon],
       parseBytes(values.size),
       Number(values.pairs),
     )
@@ -82,12 +86,13 @@ export async function run(args: string[]): Promise<FilesResult> {
 
 async function measure(
   folder: string,
-  [sender, receiver]: readonly [Daemon, Daemon],
+  [sender, receiver]: readonly [WeirDaemon, WeirDaemon],
   bytes: number,
   wanted: number,
 ): Promise<FilesResult> {
   const file = join(folder, 'file')
-  writeFileSync(file, Buffer.alloc(bytes, 'weir'))
+  checkRoom(folder, bytes)
+  writeFile(file, bytes)
   const received = join(folder, 'receiver-inbox', 'file')
   // Not counted: V8 compiles the daemons' code, and a virtual machine may have to get memory from its host, which was
   // seen to cost more than the whole transfer. The memory of a file that is deleted is used for the next one.
@@ -101,6 +106,16 @@ async function measure(
     const sent = await sender.client.send(file, RECEIVER, { overwrite: true })
     const perGB = (seconds: number) => (seconds * 1e9) / bytes
     const used = [perGB(sender.cpuSeconds() - cpu[0]), perGB(receiver.cpuSeconds() - cpu[1])] as const
+    const { goodputBps: perfBps } = await sender.client.perf({
+      host: RECEIVER,
+      test: 'bw',
+      op: 'write',
+      size: PERF_MESSAGE_BYTES,
+      qps: 1,
+      depth: 128,
+      durationNs: PERF_SECONDS * 1e9,
+      warmupNs: 2e8,
+    })
     const bare = await blast(BLAST_SECONDS, PAYLOAD_BYTES)
     const stealShare = stealSince(steal) ?? 0
     if (stealShare > STEAL_MAX && left-- > 0) {
@@ -113,6 +128,8 @@ async function measure(
       sendBps,
       blastBps: bare.goodputBps,
       ratio: sendBps / bare.goodputBps,
+      perfBps,
+      ratioToPerf: sendBps / perfBps,
       stealShare,
       senderCpuSecondsPerGB: used[0],
       receiverCpuSecondsPerGB: used[1],
@@ -124,70 +141,53 @@ async function measure(
     sendBps: median(pairs.map(pair => pair.sendBps)),
     blastBps: median(pairs.map(pair => pair.blastBps)),
     ratio: median(pairs.map(pair => pair.ratio)),
+    perfBps: median(pairs.map(pair => pair.perfBps)),
+    ratioToPerf: median(pairs.map(pair => pair.ratioToPerf)),
     senderPeakRssBytes: sender.peakRssBytes(),
     receiverPeakRssBytes: receiver.peakRssBytes(),
     retransmittedBytes,
   }
 }
 
-/** A daemon as a process of its own. */
-class Daemon {
-  readonly client: DaemonClient
-  readonly #child: ChildProcess
-
-  static async start(folder: string, name: string, address: string): Promise<Daemon> {
-    const socket = join(folder, `${name}.sock`)
-    const inbox = join(folder, `${name}-inbox`)
-    const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
-    const child = spawn(process.execPath, [WEIR, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
-    for (let tries = 0; tries < 100; tries++) {
-      if (existsSync(socket)) break
-      await sleep(100)
-    }
-    return new Daemon(child, await connectDaemon(socket))
+/** A file of `bytes`, written piece by piece: 4 GB are more than a buffer should hold. */
+function writeFile(path: string, bytes: number): void {
+  const piece = Buffer.alloc(Math.min(bytes, PIECE_BYTES), 'weir')
+  const file = openSync(path, 'w')
+  try {
+    for (let left = bytes; left > 0; left -= piece.length)
+      writeSync(file, piece, 0, Math.min(left, piece.length))
+  } finally {
+    closeSync(file)
   }
+}
 
-  private constructor(child: ChildProcess, client: DaemonClient) {
-    this.#child = child
-    this.client = client
-  }
-
-  /** User and system time so far; NaN where /proc does not tell. */
-  cpuSeconds(): number {
-    const fields = this.#proc('stat').split(') ')[1]?.split(' ')
-    return fields === undefined ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / 100
-  }
-
-  peakRssBytes(): number {
-    return Number(/VmHWM:\s+(\d+) kB/.exec(this.#proc('status'))?.[1] ?? Number.NaN) * 1024
-  }
-
-  async stop(): Promise<void> {
-    this.client.close()
-    if (this.#child.exitCode !== null) return
-    const ended = once(this.#child, 'exit')
-    this.#child.kill('SIGTERM')
-    await ended
-  }
-
-  #proc(file: string): string {
-    try {
-      return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8')
-    } catch {
-      return ''
-    }
-  }
+/** Throws WEIR_NO_SPACE when the file and its copy would not fit. */
+function checkRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize > 2 * bytes) return
+  const text = `files: ${folder} has ${formatBytes(bavail * bsize)} left; a file of ${formatBytes(bytes)} and its copy need twice that: --size less`
+  throw new WeirError('WEIR_NO_SPACE', text)
 }
 
 function printed(result: FilesResult): string {
   const rows = result.pairs.map(
-    ({ sendBps, blastBps, ratio, stealShare, senderCpuSecondsPerGB, receiverCpuSecondsPerGB }) =>
+    ({
+      sendBps,
+      blastBps,
+      ratio,
+      perfBps,
+      ratioToPerf,
+      stealShare,
+      senderCpuSecondsPerGB,
+      receiverCpuSecondsPerGB,
+    }) =>
       `send ${formatRate(sendBps).padEnd(10)}  blast ${formatRate(blastBps).padEnd(10)}  ratio ${ratio.toFixed(2)}  ` +
+      `perf bw ${formatRate(Math.round(perfBps)).padEnd(10)}  ratio ${ratioToPerf.toFixed(2)}  ` +
       `CPU ${senderCpuSecondsPerGB.toFixed(1)} + ${receiverCpuSecondsPerGB.toFixed(1)} s/GB  steal ${(100 * stealShare).toFixed(1)} %`,
   )
   const memory = `${formatBytes(result.senderPeakRssBytes)} sender, ${formatBytes(result.receiverPeakRssBytes)} receiver`
   return (
     `${rows.join('\n')}\nmedian of ${result.pairs.length}: ${formatBytes(result.bytes)} at ${formatRate(result.sendBps)}, ` +
-    `${result.ratio.toFixed(2)} of the bare blast; peak memory ${memory}; ${formatBytes(result.retransmittedBytes)} sent again\n`
+    `${result.ratioToPerf.toFixed(2)} of perf bw, ${result.ratio.toFixed(2)} of the bare blast; peak memory ${memory}; ${formatBytes(result.retransmittedBytes)} sent again\n`
   )
 }

@@ -1,5 +1,8 @@
 /** `npm run bench -- NAME [ARGUMENTS]`: runs one benchmark. Each is a file here that exports `run`. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
+import { packageFile } from '../lib/scenario/package-file.js'
 
 interface Benchmark {
   what: string
@@ -17,7 +20,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./dgram-blast.js'),
   },
   files: {
-    what: '[--size 2GB]: weir send between two daemons on loopback, beside the bare blast: goodput and memory',
+    what: '[--size 2GB]: weir send between two daemons on loopback, beside perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
   forwarding: {
@@ -27,6 +30,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
   sim: {
     what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
     load: () => import('./sim.js'),
+  },
+  transport: {
+    what: '[--rounds N] [--seconds N]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for a veth pair',
+    load: () => import('./transport.js'),
   },
   'switch-core': {
     what: 'frames per second through one switch, without I/O',
@@ -47,10 +54,21 @@ if (benchmark === undefined) {
   try {
     const outcome = await (await benchmark.load()).run(args)
     if (typeof outcome === 'number') process.exitCode = outcome
-    else if (args.includes('--json')) process.stdout.write(`${JSON.stringify(outcome)}\n`)
+    else {
+      keep(name!, outcome)
+      if (args.includes('--json')) process.stdout.write(`${JSON.stringify(outcome)}\n`)
+    }
   } catch (error) {
     const message = error instanceof WeirError ? error.message : error instanceof Error ? error.stack : error
     process.stderr.write(`bench ${name}: ${message}\n`)
     process.exitCode = 1
   }
+}
+
+/** Figures go to `bench/results` too, named by the time. */
+function keep(name: string, outcome: unknown): void {
+  const folder = join(dirname(packageFile('package.json')), 'bench', 'results')
+  mkdirSync(folder, { recursive: true })
+  const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '')
+  writeFileSync(join(folder, `${name}-${stamp}.json`), `${JSON.stringify(outcome, null, 2)}\n`)
 }

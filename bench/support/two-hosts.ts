@@ -1,0 +1,92 @@
+/**
+ * Two hosts to measure between: network namespaces joined by a veth pair of MTU 9000, with all its offloads, where this
+ * process is root; else two addresses of loopback. Nothing of them is left, however the process ends: what one that
+ * was killed left behind, the next one removes.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import type { Place } from './weir-daemon.js'
+
+export const VETH_MTU = 9000
+/** Names are PREFIX, the process's id, and the host. */
+const PREFIX = 'weirbench'
+const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
+/** Of 127.0.0.0/8, where nothing else is likely to be. */
+const LOOPBACK = ['127.77.0.1', '127.77.0.2'] as const
+
+export interface TwoHosts {
+  kind: 'veth' | 'loopback'
+  /** What a reader of the figures has to know. */
+  note: string
+  a: Place
+  b: Place
+  close(): void
+}
+
+export function makeTwoHosts(): TwoHosts {
+  if (process.getuid?.() !== 0) return loopback('no root: on loopback, which is no link and has other costs')
+  removeStale()
+  const names = ['a', 'b'].map(host => `${PREFIX}${process.pid}${host}`)
+  const close = () => {
+    process.removeListener('exit', close)
+    for (const name of names) remove(name)
+  }
+  process.once('exit', close)
+  endOnSignals()
+  try {
+    for (const name of names) ip('netns', 'add', name)
+    const [a, b] = names as [string, string]
+    ip('-n', a, 'link', 'add', 'name', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b)
+    for (const [i, name] of names.entries()) {
+      ip('-n', name, 'addr', 'add', `${ADDRESSES[i]}/24`, 'dev', 'eth0')
+      ip('-n', name, 'link', 'set', 'lo', 'up')
+      ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(VETH_MTU), 'up')
+    }
+    const [first, second] = names.map((name, i) => ({
+      address: ADDRESSES[i]!,
+      within: ['ip', 'netns', 'exec', name],
+    }))
+    const note = `two namespaces, a veth pair of MTU ${VETH_MTU}`
+    return { kind: 'veth', note, a: first!, b: second!, close }
+  } catch (error) {
+    close()
+    return loopback(`no namespaces here (${(error as Error).message.split('\n')[0]}): on loopback`)
+  }
+}
+
+function loopback(note: string): TwoHosts {
+  const [a, b] = LOOPBACK.map(address => ({ address, within: [] }))
+  return { kind: 'loopback', note, a: a!, b: b!, close: () => {} }
+}
+
+/** Ctrl-C ends the process in order: by itself it would not run what waits for 'exit'. */
+function endOnSignals(): void {
+  for (const [signal, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+    ['SIGHUP', 1],
+  ] as const) {
+    process.once(signal, () => process.exit(128 + number))
+  }
+}
+
+/** Namespaces of processes that are no more. */
+function removeStale(): void {
+  if (!existsSync('/run/netns')) return
+  for (const name of readdirSync('/run/netns')) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)[ab]$`).exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) remove(name)
+  }
+}
+
+function remove(name: string): void {
+  try {
+    ip('netns', 'del', name)
+  } catch {
+    // It was never made.
+  }
+}
+
+function ip(...args: string[]): void {
+  execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+}

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+
+const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const START_MS_MAX = 20_000
+/** Clock ticks of /proc/PID/stat in a second: the same on every Linux. */
+const TICKS_PER_SECOND = 100
+
+/** Where a daemon runs. */
+export interface Place {
+  address: string
+  /** A command line that runs another one there. */
+  within: readonly string[]
+}
+
+/** A daemon as a process of its own. */
+export class WeirDaemon {
+  readonly client: DaemonClient
+  readonly #child: ChildProcess
+
+  /** @param folder for its socket and inbox; @param name of both; @param more options of `weir daemon` */
+  static async start(
+    folder: string,
+    name: string,
+    { address, within }: Place,
+    more: readonly string[] = [],
+  ): Promise<WeirDaemon> {
+    const socket = join(folder, `${name}.sock`)
+    const inbox = join(folder, `${name}-inbox`)
+    const args = ['daemon', '--address', address, '--socket', socket, '--inbox', inbox, '--log-level', 'warn']
+    const [program, ...words] = [...within, process.execPath, WEIR, ...args, ...more]
+    const child = spawn(program!, words, { stdio: ['ignore', 'ignore', 'inherit'] })
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.removeListener('exit', kill))
+    for (const end = Date.now() + START_MS_MAX; !existsSync(socket); await sleep(50)) {
+      if (child.exitCode !== null || Date.now() > end) {
+        kill()
+        throw new WeirError('WEIR_BAD_STATE', `the daemon on ${address} did not start`)
+      }
+    }
+    return new WeirDaemon(child, await connectDaemon(socket))
+  }
+
+  private constructor(child: ChildProcess, client: DaemonClient) {
+    this.#child = child
+    this.client = client
+  }
+
+  /** User and system time so far; NaN where /proc does not tell. */
+  cpuSeconds(): number {
+    const fields = this.#proc('stat').split(') ')[1]?.split(' ')
+    return fields === undefined ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  }
+
+  peakRssBytes(): number {
+    return Number(/VmHWM:\s+(\d+) kB/.exec(this.#proc('status'))?.[1] ?? Number.NaN) * 1024
+  }
+
+  async stop(): Promise<void> {
+    this.client.close()
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const ended = once(this.#child, 'exit')
+    this.#child.kill('SIGTERM')
+    await ended
+  }
+
+  #proc(file: string): string {
+    try {
+      return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+}
