@@ -1,6 +1,7 @@
 /**
- * Sends one frame over and over out of an interface, as fast as the kernel takes it: `node blaster.js INTERFACE BYTES
- * MILLISECONDS FROM TO`, the last two being IPv4 addresses of hosts of a lab. Prints what it sent and what that cost as JSON.
+ * Sends one frame over and over out of an interface, as fast as the kernel takes it: `node blaster.js
+ * INTERFACE BYTES MILLISECONDS FROM TO`, the last two being IPv4 addresses of hosts of a lab. Prints what it
+ * sent and what that cost as JSON.
  */
 import { loadLibc } from '../lib/io/linux/libc.js'
 import { PacketSocket } from '../lib/io/linux/packet-socket.js'

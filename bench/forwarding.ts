@@ -1,10 +1,12 @@
 /**
- * How many frames per second one switch forwards between two veth pairs, beside a Linux bridge in the same place and the generator alone: in
- * alternating rounds of one run, 64-byte and 4 KiB frames, links of 100 Gbit/s without delay so that the emulation holds nothing up.
+ * How many frames per second one switch forwards between two veth pairs, beside a Linux bridge in the same
+ * place and the generator alone: in alternating rounds of one run, 64-byte and 4 KiB frames, links of 100
+ * Gbit/s without delay so that the emulation holds nothing up.
  *
- * The generator has core 0 for itself. The switch process has core 1, where the receiving host's kernel throws the frames away too. The bridge runs
- * within the generator's system calls: its core carries everything. What a frame costs the switch process is the figure that does not depend on
- * how the cores are shared: frames per second on one core follow from it.
+ * The generator has core 0 for itself. The switch process has core 1, where the receiving host's kernel
+ * throws the frames away too. The bridge runs within the generator's system calls: its core carries
+ * everything. What a frame costs the switch process is the figure that does not depend on how the cores are
+ * shared: frames per second on one core follow from it.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

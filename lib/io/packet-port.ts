@@ -37,8 +37,8 @@ export interface PacketPortOptions {
   /** Name of the network interface, in this process's namespace. */
   interface: string
   /**
-   * How the kernel hands frames over. `v2` (default): each at once. `v3`: in blocks, a millisecond late at worst; many times
-   * more short frames in the same memory.
+   * How the kernel hands frames over. `v2` (default): each at once. `v3`: in blocks, a millisecond late at
+   * worst; many times more short frames in the same memory.
    */
   ring?: 'v2' | 'v3'
   /** Locked memory for frames that have come and have not been received, 128 KiB to 256 MiB. Default 8 MiB. */
@@ -48,11 +48,13 @@ export interface PacketPortOptions {
 }
 
 /**
- * Raw frames on a network interface: everything that it receives, with every header, mark and VLAN tag; and everything that is handed over goes
- * out as it is. Frames leave from the pool's own memory, many by one call.
+ * Raw frames on a network interface: everything that it receives, with every header, mark and VLAN tag; and
+ * everything that is handed over goes out as it is. Frames leave from the pool's own memory, many by one
+ * call.
  *
- * The kernel goes on handling what comes in too: who wants it not to answer tells it by other means. Frames longer than a slot of the pool are
- * dropped: an interface's segmentation offloads (TSO, GSO, GRO) must be off.
+ * The kernel goes on handling what comes in too: who wants it not to answer tells it by other means. Frames
+ * longer than a slot of the pool are dropped: an interface's segmentation offloads (TSO, GSO, GRO) must be
+ * off.
  */
 export class PacketPort implements Port {
   readonly fixedSourcePort = 0
@@ -72,8 +74,8 @@ export class PacketPort implements Port {
   #closed = false
 
   /**
-   * Throws WEIR_UNSUPPORTED without Linux, koffi or CAP_NET_RAW, WEIR_BAD_ARGUMENT when there is no such interface, WEIR_FULL
-   * without memory for the ring.
+   * Throws WEIR_UNSUPPORTED without Linux, koffi or CAP_NET_RAW, WEIR_BAD_ARGUMENT when there is no such
+   * interface, WEIR_FULL without memory for the ring.
    */
   constructor(options: PacketPortOptions) {
     const { pool, ringBytes = 8 << 20, ring = 'v2' } = options
@@ -120,7 +122,10 @@ export class PacketPort implements Port {
     return this.#ringBytes >> 1
   }
 
-  /** With what the kernel dropped until now for want of room in the ring, as `kernelFull`: reading costs a system call. */
+  /**
+   * With what the kernel dropped until now for want of room in the ring, as `kernelFull`: reading costs a
+   * system call.
+   */
   get counters(): PortCounters {
     if (!this.#closed) this.#counters.drops.kernelFull += this.#socket.takeDrops()
     return this.#counters
@@ -138,8 +143,8 @@ export class PacketPort implements Port {
   }
 
   /**
-   * How long before `clock` was read the kernel had the frame that `receive` returned last. Negative when it came
-   * later, and wrong by as much as somebody has set the time of day meanwhile.
+   * How long before `clock` was read the kernel had the frame that `receive` returned last. Negative when it
+   * came later, and wrong by as much as somebody has set the time of day meanwhile.
    */
   ageNs(clock: WallClock): Nanos {
     return (clock.seconds - this.#ring.seconds) * SECOND + (clock.nanoseconds - this.#ring.nanoseconds)
@@ -175,7 +180,9 @@ export class PacketPort implements Port {
     batch.count = 0
   }
 
-  /** Counts and clears the error that makes `fd` readable though no frame waits: the interface went down, say. */
+  /**
+   * Counts and clears the error that makes `fd` readable though no frame waits: the interface went down, say.
+   */
   onError(): void {
     if (!this.#closed && this.#socket.takeError() !== 0) this.#counters.rxErrors++
   }

@@ -1,6 +1,6 @@
 /**
- * The checksum of TCP (RFC 9293, section 3.1), UDP (RFC 768) and ICMPv6 (RFC 4443, section 2.3): over a pseudo-header of
- * addresses, length and protocol (IPv6: RFC 8200, section 8.1), and the packet.
+ * The checksum of TCP (RFC 9293, section 3.1), UDP (RFC 768) and ICMPv6 (RFC 4443, section 2.3): over a
+ * pseudo-header of addresses, length and protocol (IPv6: RFC 8200, section 8.1), and the packet.
  */
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
@@ -13,7 +13,10 @@ const TCP_CHECKSUM = 16
 const UDP_CHECKSUM = 6
 const ICMPV6_CHECKSUM = 2
 
-/** Ones' complement sum of the 16-bit words from `at` to `end`, an odd byte filled up by 0, onto `sum`; not folded. */
+/**
+ * Ones' complement sum of the 16-bit words from `at` to `end`, an odd byte filled up by 0, onto `sum`; not
+ * folded.
+ */
 export function sumWords(view: DataView, at: number, end: number, sum: number): number {
   let total = sum
   let i = at
@@ -30,8 +33,8 @@ export function foldChecksum(sum: number): number {
 }
 
 /**
- * Computes and writes the checksum of the TCP, UDP or ICMPv6 packet in the IP packet at `l3`. False if there is none: another
- * protocol, a fragment, IPv6 extension headers, or lengths that do not fit before `end`.
+ * Computes and writes the checksum of the TCP, UDP or ICMPv6 packet in the IP packet at `l3`. False if there
+ * is none: another protocol, a fragment, IPv6 extension headers, or lengths that do not fit before `end`.
  */
 export function writeL4Checksum(view: DataView, l3: number, end: number): boolean {
   const isV4 = ipv4.version(view, l3) === 4

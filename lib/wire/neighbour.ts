@@ -1,6 +1,6 @@
 /**
- * Neighbour solicitation and advertisement of IPv6 (RFC 4861, sections 4.3 and 4.4): ICMPv6 messages of 24 bytes and
- * options, all fields big-endian.
+ * Neighbour solicitation and advertisement of IPv6 (RFC 4861, sections 4.3 and 4.4): ICMPv6 messages of 24
+ * bytes and options, all fields big-endian.
  */
 import { type MacAddress, writeMac } from './mac.js'
 

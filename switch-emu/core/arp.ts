@@ -3,7 +3,9 @@ import * as arp from '../../lib/wire/arp.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import type { HostTable } from './responder.js'
 
-/** Makes an ARP request for another host's address the reply that this host would give. False: nothing is due. */
+/**
+ * Makes an ARP request for another host's address the reply that this host would give. False: nothing is due.
+ */
 export function answerArp(frame: Frame, hosts: HostTable): boolean {
   const { view } = frame
   const at = ethernet.headerBytes(view, 0)

@@ -9,7 +9,10 @@ const QUOTED_BYTES_MAX = 128
 /** Internetwork control, as RFC 1812, section 4.3.2.5, wants it. */
 const TOS = 0xc0
 const TTL = 64
-/** Reports that may follow at once, and the time after which there may be one more (RFC 1812, section 4.3.2.8). */
+/**
+ * Reports that may follow at once, and the time after which there may be one more (RFC 1812, section
+ * 4.3.2.8).
+ */
 const BURST = 50
 const EVERY_NS: Nanos = 1_000_000
 

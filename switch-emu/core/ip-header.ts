@@ -1,6 +1,6 @@
 /**
- * What a switch reads and changes in an IP header, whatever its version. The frame's `l3` has been found; of a frame that is not IP
- * (a switch's own answer to ARP) `ecn` and `dscp` are 0.
+ * What a switch reads and changes in an IP header, whatever its version. The frame's `l3` has been found; of
+ * a frame that is not IP (a switch's own answer to ARP) `ecn` and `dscp` are 0.
  */
 import type { Frame } from '../../lib/frame/frame.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'

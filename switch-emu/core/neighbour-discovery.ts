@@ -6,8 +6,8 @@ import * as neighbour from '../../lib/wire/neighbour.js'
 import type { HostTable } from './responder.js'
 
 /**
- * Makes a neighbour solicitation for another host's address the advertisement that this host would give (RFC 4861, section 7.2.4).
- * False: nothing is due.
+ * Makes a neighbour solicitation for another host's address the advertisement that this host would give (RFC
+ * 4861, section 7.2.4). False: nothing is due.
  */
 export function answerSolicitation(frame: Frame, hosts: HostTable): boolean {
   const { view, l3 } = frame

@@ -30,9 +30,10 @@ export class HostTable {
 }
 
 /**
- * What a switch says itself, so that hosts with ordinary IP stacks can talk across it: every host has every other one on its link, so
- * the switch answers for them when they are looked for (proxy ARP, RFC 1027; its counterpart of RFC 4861, section 7.2.8), with their own
- * MAC addresses; and it reports packets whose TTL has run out, for traceroute.
+ * What a switch says itself, so that hosts with ordinary IP stacks can talk across it: every host has every
+ * other one on its link, so the switch answers for them when they are looked for (proxy ARP, RFC 1027; its
+ * counterpart of RFC 4861, section 7.2.8), with their own MAC addresses; and it reports packets whose TTL has
+ * run out, for traceroute.
  */
 export class Responder {
   readonly #hosts: HostTable
@@ -45,8 +46,8 @@ export class Responder {
   }
 
   /**
-   * Makes a frame that cannot be forwarded, for that reason, the answer to itself, to leave by the port where it came in.
-   * False when none is due: the frame is as it was.
+   * Makes a frame that cannot be forwarded, for that reason, the answer to itself, to leave by the port where
+   * it came in. False when none is due: the frame is as it was.
    */
   answer(now: Nanos, frame: Frame, reason: DropReason): boolean {
     // Without their bytes, as in virtual time, frames are not of hosts with IP stacks.

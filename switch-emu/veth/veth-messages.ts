@@ -1,7 +1,9 @@
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import type { CapturePlace } from '../port-captures.js'
 
-/** A host of the scenario, and the interface in the switch process's namespace that its link is plugged into. */
+/**
+ * A host of the scenario, and the interface in the switch process's namespace that its link is plugged into.
+ */
 export interface VethLink {
   host: string
   /** Name of the switch's end of the veth pair, up, with the MTU of the host's end. */

@@ -9,8 +9,8 @@ import { WakeFlag } from './wake-flag.js'
 type ReplyOf<K extends WorkerReply['type']> = Extract<WorkerReply, { type: K }>
 
 /**
- * The body of the switch process of a veth lab, which runs in the switch's network namespace. `folder` is the lab's, which
- * is removed in the end.
+ * The body of the switch process of a veth lab, which runs in the switch's network namespace. `folder` is the
+ * lab's, which is removed in the end.
  */
 export function runVethSwitchProcess(folder: string): Promise<void> {
   return runSwitchProcess<VethStart>(folder, (start, fail) => VethWorker.open(start, fail))

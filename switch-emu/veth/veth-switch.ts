@@ -22,7 +22,10 @@ export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
   wakeFd: number
 }
 
-/** Frames in all queues and on all links: at least so many, and enough for full buffers of frames of this size… */
+/**
+ * Frames in all queues and on all links: at least so many, and enough for full buffers of frames of this
+ * size…
+ */
 const POOL_FRAMES_LEAST = 16_384
 const MEAN_FRAME_BYTES = 1024
 /** …in so much memory at most, of which the system provides what has been touched. */
@@ -43,9 +46,9 @@ const SLEEP_LEAST_NS: Nanos = 5_000
 const SLEEP_MOST_NS: Nanos = 250_000_000
 
 /**
- * All switches of a scenario in one thread, whose hosts are at the other ends of veth pairs. It runs to completion: takes
- * what came in, moves the network on, sends what is to leave, and sleeps until the next departure or the next
- * frame. No event loop is involved.
+ * All switches of a scenario in one thread, whose hosts are at the other ends of veth pairs. It runs to
+ * completion: takes what came in, moves the network on, sends what is to leave, and sleeps until the next
+ * departure or the next frame. No event loop is involved.
  */
 export class VethSwitch {
   readonly #fabric: RealTimeFabric
@@ -62,8 +65,8 @@ export class VethSwitch {
   readonly #captures: PortCaptures | null
 
   /**
-   * Opens the interfaces, in this thread's network namespace. Throws what `PacketPort` and `RealTimeFabric` throw; nothing
-   * stays open then.
+   * Opens the interfaces, in this thread's network namespace. Throws what `PacketPort` and `RealTimeFabric`
+   * throw; nothing stays open then.
    */
   constructor(options: VethSwitchOptions) {
     const { scenario, links, captures } = options
@@ -185,7 +188,9 @@ export class VethSwitch {
   }
 }
 
-/** Every host answers to the MAC address that a Weir NIC takes for its address: labs give it to the interface. */
+/**
+ * Every host answers to the MAC address that a Weir NIC takes for its address: labs give it to the interface.
+ */
 function hostTable(scenario: Scenario): HostTable {
   const table = new HostTable()
   for (const host of scenario.hosts) {

@@ -5,8 +5,8 @@ const EFD_NONBLOCK = 0o4000
 const EFD_CLOEXEC = 0o2000000
 
 /**
- * Wakes a thread that does not look at its event loop: a flag that it reads at no cost while it runs, and a file
- * descriptor that it can sleep on.
+ * Wakes a thread that does not look at its event loop: a flag that it reads at no cost while it runs, and a
+ * file descriptor that it can sleep on.
  */
 export class WakeFlag {
   readonly #libc: Libc = loadLibc()

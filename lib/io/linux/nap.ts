@@ -2,7 +2,10 @@ import type { Nanos } from '../../time/nanos.js'
 import { loadLibc } from './libc.js'
 import { Timespec } from './timespec.js'
 
-/** Sleeps for a time, whatever happens meanwhile: as exactly as the calling thread's timers are (see FdWaiter). */
+/**
+ * Sleeps for a time, whatever happens meanwhile: as exactly as the calling thread's timers are (see
+ * FdWaiter).
+ */
 export class Nap {
   readonly #libc = loadLibc()
   readonly #timeout = new Timespec(this.#libc)

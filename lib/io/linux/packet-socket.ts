@@ -1,6 +1,6 @@
 /**
- * A packet socket (AF_PACKET, packet(7)) on one network interface: whole Ethernet frames in and out, whatever they carry.
- * Constants and structures are those of linux/if_packet.h.
+ * A packet socket (AF_PACKET, packet(7)) on one network interface: whole Ethernet frames in and out, whatever
+ * they carry. Constants and structures are those of linux/if_packet.h.
  */
 import { WeirError } from '../../errors.js'
 import { type Libc, loadLibc, type Pointer } from './libc.js'
@@ -92,8 +92,8 @@ export class PacketSocket {
   }
 
   /**
-   * Makes the receive ring (`struct tpacket_req` or `tpacket_req3`, as words) and maps it; `close` unmaps it. Throws
-   * WEIR_FULL when the kernel has no memory for it.
+   * Makes the receive ring (`struct tpacket_req` or `tpacket_req3`, as words) and maps it; `close` unmaps it.
+   * Throws WEIR_FULL when the kernel has no memory for it.
    */
   mapRing(request: readonly number[], bytes: number): RingMapping {
     const value = new Uint8Array(request.length * 4)
@@ -110,7 +110,8 @@ export class PacketSocket {
   }
 
   /**
-   * Binds to the interface, and begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface in this namespace.
+   * Binds to the interface, and begins to receive. Throws WEIR_BAD_ARGUMENT when there is no such interface
+   * in this namespace.
    *
    * @param protocol ETH_P_ALL, or 0 to receive nothing
    */
@@ -149,7 +150,10 @@ export class PacketSocket {
     return done < 0 ? 0 : this.#statisticsView.getUint32(4, true)
   }
 
-  /** The error that waits at the socket (the interface went down, say) as an errno, or 0. Reading it clears it. */
+  /**
+   * The error that waits at the socket (the interface went down, say) as an errno, or 0. Reading it clears
+   * it.
+   */
   takeError(): number {
     const bytes = new Uint8Array([4, 0, 0, 0])
     this.#libc.getsockopt(this.fd, SOL_SOCKET, SO_ERROR, this.#value, bytes)

@@ -9,8 +9,8 @@ const IOVEC_BYTES = 16
 const WORD = 2 ** 32
 
 /**
- * Messages to be sent by one `sendmmsg`, straight from where their bytes lie. The structures are laid out once, in
- * memory that does not move.
+ * Messages to be sent by one `sendmmsg`, straight from where their bytes lie. The structures are laid out
+ * once, in memory that does not move.
  */
 export class TxBatch {
   readonly capacity: number
@@ -43,8 +43,8 @@ export class TxBatch {
   }
 
   /**
-   * Sends the messages from `first` on; waits while the socket's buffer is full. Returns how many went before one that
-   * the kernel refused, or -1 if it refused the first.
+   * Sends the messages from `first` on; waits while the socket's buffer is full. Returns how many went before
+   * one that the kernel refused, or -1 if it refused the first.
    */
   send(fd: number, first: number): number {
     return this.#libc.sendmmsg(fd, this.#headers + first * MMSGHDR_BYTES, this.count - first, 0)
