@@ -11,6 +11,10 @@ interface Benchmark {
 }
 
 const BENCHMARKS: Record<string, Benchmark> = {
+  cc: {
+    what: '[NAME…]: what an acknowledgement costs a congestion controller',
+    load: () => import('./cc.js'),
+  },
   'compare-ns3': {
     what: 'RESULT.json…: results of weir run beside those of an independent simulator',
     load: () => import('./compare-ns3.js'),
@@ -26,6 +30,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
   forwarding: {
     what: '[--seconds N] [--pairs N]: packets per second through a switch on veth, beside a Linux bridge; needs root',
     load: () => import('./forwarding.js'),
+  },
+  micro: {
+    what: '[PART OF A NAME]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
+    load: () => import('./micro.js'),
   },
   sim: {
     what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',

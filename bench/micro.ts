@@ -1,0 +1,42 @@
+/** Nanoseconds of what every packet takes: codecs, checksums, containers, queue pairs and the whole NIC without a port. */
+import { containerOperations } from './micro/container-operations.js'
+import { Joined } from './micro/joined-nics.js'
+import { type Operation, type OperationTime, printTimes, timeOperations } from './micro/time-operations.js'
+import { wireOperations } from './micro/wire-operations.js'
+import { stealSince, stealTicks } from './steal.js'
+
+export interface MicroResult {
+  benchmark: 'micro'
+  stealShare: number | null
+  operations: OperationTime[]
+}
+
+/** Arguments: a part of the names of those to be measured. */
+export function run(args: string[]): MicroResult {
+  const wanted = args.filter(arg => !arg.startsWith('--'))
+  const all = [...wireOperations(), ...containerOperations(), ...protocolOperations()]
+  const chosen = all.filter(({ name }) => wanted.every(part => name.includes(part)))
+  const steal = stealTicks()
+  const operations = timeOperations(chosen)
+  const result: MicroResult = { benchmark: 'micro', stealShare: stealSince(steal), operations }
+  if (!args.includes('--json')) process.stdout.write(printTimes(operations))
+  return result
+}
+
+/** Both ends together: two NICs joined in memory. */
+function protocolOperations(): Operation[] {
+  const write = new Joined({ op: 'WRITE', size: 1 << 20 })
+  const read = new Joined({ op: 'READ', size: 1 << 20 })
+  const send = new Joined({ op: 'SEND', size: 64 })
+  return [
+    {
+      name: 'two NICs, WRITE of 1 MiB: a packet of 4 KiB, sent and received',
+      run: count => write.packets(count),
+    },
+    {
+      name: 'two NICs, READ of 1 MiB: a packet of 4 KiB, sent and received',
+      run: count => read.packets(count),
+    },
+    { name: 'two NICs, SEND of 64 bytes: a message', run: count => send.deliver(count) },
+  ]
+}

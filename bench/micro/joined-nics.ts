@@ -1,0 +1,93 @@
+/** Two NICs joined in memory, without ports or event loop: what the protocol costs by itself. Payloads and ICRCs are real. */
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { Nic } from '../../lib/nic/nic.js'
+import { PerfRun } from '../../lib/perf/perf-run.js'
+import { PerfServer } from '../../lib/perf/server.js'
+import type { PerfSettings } from '../../lib/perf/settings.js'
+import { Random } from '../../lib/sim/random.js'
+import { HostAddress } from '../../lib/wire/address.js'
+
+/** Time goes on so much with every frame that is tried for: fast enough that nothing is ever paced. */
+const STEP_NS = 500
+const TICK_STEPS = 1000
+
+/** As a daemon's NIC, at 1 Tbit/s. */
+const NIC = { lineRateBps: 1e12, pathMtu: 4096, ackEveryPackets: 16, baseRttNs: 20_000 }
+
+export class Joined {
+  /** Sees every frame on its way. */
+  onFrame: ((frame: Frame) => void) | null = null
+  /** Frames that have passed, in both directions. */
+  passed = 0
+  readonly #nics: [Nic, Nic]
+  readonly #run: PerfRun
+  #now = 1000
+  #steps = 0
+
+  constructor(settings: Pick<PerfSettings, 'op' | 'size'>) {
+    const pool = new FramePool(512)
+    this.#nics = ['10.0.0.1', '10.0.0.2'].map((address, i) => {
+      const random = new Random(i + 1)
+      return new Nic({ ...NIC, address: HostAddress.parse(address), pool, random: () => random.u32() })
+    }) as [Nic, Nic]
+    const limits = { queueDepth: this.#nics[0].settings.queueDepth }
+    const shared = { limits, cpuUs: () => 0, storage: true }
+    const random = new Random(3)
+    new PerfServer({ ...shared, verbs: this.#nics[1], random: () => random.u32() })
+    this.#run = new PerfRun(this.#now, {
+      ...shared,
+      verbs: this.#nics[0],
+      remote: this.#nics[1].address,
+      settings: {
+        ...settings,
+        mode: 'STREAM',
+        qps: 1,
+        depth: 16,
+        iterations: 1e12,
+        durationNs: 0,
+        warmupNs: 0,
+        bidirectional: false,
+        busyPoll: false,
+        pathMtu: 0,
+      },
+      clock: () => this.#now,
+    })
+    while (this.#run.state !== 'measuring') this.#step()
+  }
+
+  /** Messages delivered so far. */
+  get messages(): number {
+    return this.#run.tally.messages
+  }
+
+  /** Goes on until so many more frames have passed. */
+  packets(count: number): void {
+    for (const end = this.passed + count; this.passed < end; ) this.#step()
+  }
+
+  /** Goes on until so many more messages are delivered. */
+  deliver(count: number): void {
+    for (const end = this.messages + count; this.messages < end; ) this.#step()
+  }
+
+  #step(): void {
+    this.#now += STEP_NS
+    const [a, b] = this.#nics
+    this.#move(a, b)
+    this.#move(b, a)
+    if (++this.#steps % TICK_STEPS === 0) this.#run.onTick(this.#now)
+  }
+
+  #move(from: Nic, to: Nic): void {
+    if (from.nextTimeout() > this.#now) return
+    from.onTimeout(this.#now)
+    const frame = from.pollTransmit(this.#now)
+    if (frame === null) return
+    // As off a wire: nothing is known of it but its bytes.
+    frame.l3 = -1
+    this.onFrame?.(frame)
+    this.passed++
+    to.onFrame(this.#now, 0, frame)
+  }
+}

@@ -1,0 +1,102 @@
+/** Codecs and checksums. */
+import { Frame } from '../../lib/frame/frame.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as crc32 from '../../lib/wire/crc32.js'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+import * as icrc from '../../lib/wire/icrc.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import { Opcode } from '../../lib/wire/opcode.js'
+import { parseFrame } from '../../lib/wire/parse.js'
+import { Joined } from './joined-nics.js'
+import type { Operation } from './time-operations.js'
+
+/** Results go here, so that nothing is optimised away. */
+export const sink = { value: 0 }
+
+export function wireOperations(): Operation[] {
+  const { view } = new Frame(0, Buffer.alloc(4608))
+  const bytes = Buffer.alloc(4608, 0x5a)
+  const bytesView = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const data = dataFrame()
+  const shimAt = 100
+  intShim.write(view, shimAt, intShim.FORMAT_WIDE, 5, 0)
+  const hops = new HopRecords()
+  const crc = (length: number) => (count: number) => {
+    for (let i = 0; i < count; i++) sink.value ^= crc32.update(crc32.START, bytes, bytesView, 0, length)
+  }
+  return [
+    {
+      name: 'BTH: write',
+      run: count => {
+        for (let i = 0; i < count; i++) {
+          bth.write(view, 0, Opcode.RC_RDMA_WRITE_MIDDLE, false, false, 0, 0xffff, 7, false, i)
+        }
+      },
+    },
+    {
+      name: 'BTH: opcode, QPN, PSN',
+      run: count => {
+        for (let i = 0; i < count; i++) {
+          sink.value ^= bth.opcode(view, 0) ^ bth.destQpn(view, 0) ^ bth.psn(view, 0)
+        }
+      },
+    },
+    {
+      name: 'parse a data packet: Ethernet to BTH',
+      run: count => {
+        for (let i = 0; i < count; i++) {
+          data.l3 = -1
+          sink.value ^= parseFrame(data)
+        }
+      },
+    },
+    {
+      name: 'IPv4: header checksum',
+      run: count => {
+        for (let i = 0; i < count; i++) sink.value ^= ipv4.computeChecksum(data.view, data.l3)
+      },
+    },
+    {
+      name: 'INT shim, 5 slots: write empty',
+      run: count => {
+        for (let i = 0; i < count; i++) {
+          sink.value ^= intShim.write(view, shimAt, intShim.FORMAT_WIDE, 5, 0)
+        }
+      },
+    },
+    {
+      name: 'INT shim: read',
+      run: count => {
+        for (let i = 0; i < count; i++) sink.value ^= intShim.read(view, shimAt, 4608, hops)
+      },
+    },
+    { name: 'CRC-32 of 64 bytes', run: crc(64) },
+    { name: 'CRC-32 of 256 bytes', run: crc(256) },
+    { name: 'CRC-32 of 4096 bytes', run: crc(4096) },
+    {
+      name: 'ICRC of a 4 KiB packet: write',
+      run: count => {
+        for (let i = 0; i < count; i++) icrc.write(data)
+      },
+    },
+    {
+      name: 'ICRC of a 4 KiB packet: verify',
+      run: count => {
+        for (let i = 0; i < count; i++) sink.value ^= Number(icrc.verify(data))
+      },
+    },
+  ]
+}
+
+/** The first full data packet of a stream between two NICs. */
+function dataFrame(): Frame {
+  const copy = new Frame(0, Buffer.alloc(4608))
+  const joined = new Joined({ op: 'WRITE', size: 65_536 })
+  joined.onFrame = frame => {
+    if (frame.payloadLength === 4096 && copy.length === 0) copy.copyFrom(frame)
+  }
+  joined.packets(100)
+  parseFrame(copy)
+  return copy
+}
