@@ -30,8 +30,10 @@ export class Frame {
   l3 = -1
   /** Offset of the UDP header. */
   l4 = -1
-  /** Offset of the INT shim. */
+  /** Offset of the telemetry: the INT shim, or the header of another encapsulation. */
   shim = -1
+  /** Encapsulation of the telemetry, as lib/wire/telemetry.ts numbers them; of no meaning without `shim`. */
+  intFormat = 0
   /** Offset of the BTH. */
   bth = -1
   /** Offset of the transport payload, after BTH and its extended headers. */
@@ -63,6 +65,7 @@ export class Frame {
     this.l3 = -1
     this.l4 = -1
     this.shim = -1
+    this.intFormat = 0
     this.bth = -1
     this.payload = -1
     this.payloadLength = 0
@@ -80,6 +83,7 @@ export class Frame {
     this.l3 = other.l3
     this.l4 = other.l4
     this.shim = other.shim
+    this.intFormat = other.intFormat
     this.bth = other.bth
     this.payload = other.payload
     this.payloadLength = other.payloadLength

@@ -1,13 +1,13 @@
 import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
 import type { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
 import type { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
-import { MAX_HOPS } from '../wire/hop-records.js'
-import * as intShim from '../wire/int-shim.js'
+import * as telemetry from '../wire/telemetry.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicConnection } from './nic-connection.js'
 import { SendLog } from './send-log.js'
@@ -89,7 +89,7 @@ export class Flow implements QpObserver {
   pacedFromNs = 0
   pacedBytes = 0
   /** The last stamped shim that arrived, to be echoed on the next acknowledgement; 0 bytes = none. */
-  readonly echo = Buffer.alloc(intShim.bytes(intShim.FORMAT_WIDE, MAX_HOPS))
+  readonly echo = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
   readonly #echoView = new DataView(this.echo.buffer, this.echo.byteOffset, this.echo.length)
   echoBytes = 0
   /** READ responses with telemetry that arrived since it was last sent back. */
@@ -194,9 +194,9 @@ export class Flow implements QpObserver {
     this.pacedBytes = wireBytes
   }
 
-  /** Keeps the shim of a received packet for the next acknowledgement. */
-  keepEcho(from: DataView, at: number): void {
-    this.echoBytes = intShim.writeEcho(this.#echoView, 0, from, at)
+  /** Keeps the telemetry of a received packet for the next acknowledgement. */
+  keepEcho(frame: Frame): void {
+    this.echoBytes = telemetry.writeEcho(this.#echoView, 0, frame)
   }
 
   /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */

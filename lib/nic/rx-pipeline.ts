@@ -7,11 +7,11 @@ import * as deth from '../wire/deth.js'
 import * as ethernet from '../wire/ethernet.js'
 import { HopRecords } from '../wire/hop-records.js'
 import * as icrc from '../wire/icrc.js'
-import * as intShim from '../wire/int-shim.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
 import { isReadResponse, Opcode } from '../wire/opcode.js'
 import { parseFrame } from '../wire/parse.js'
+import * as telemetry from '../wire/telemetry.js'
 import { WireError } from '../wire/wire-error.js'
 import type { Flow } from './flow.js'
 import type { FlowTable } from './flow-table.js'
@@ -154,7 +154,7 @@ export class RxPipeline {
     }
   }
 
-  /** An echoed shim goes into the sample; a stamped one waits for the flow's next acknowledgement. */
+  /** Echoed telemetry goes into the sample; what was collected waits for the flow's next acknowledgement. */
   #takeTelemetry(frame: Frame, flow: Flow): void {
     const view = frame.view
     const sample = this.sample
@@ -163,8 +163,8 @@ export class RxPipeline {
     sample.ecnEcho = bth.becn(view, frame.bth)
     if (isMarked(frame)) flow.echoCe = true
     if (frame.shim < 0) return
-    if (intShim.isEcho(view, frame.shim)) intShim.read(view, frame.shim, frame.bth, sample.hops)
-    else flow.keepEcho(view, frame.shim)
+    if (telemetry.isEcho(frame)) telemetry.read(frame, sample.hops)
+    else flow.keepEcho(frame)
   }
 
   #isForUs(frame: Frame): boolean {

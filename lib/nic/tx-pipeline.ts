@@ -7,7 +7,7 @@ import * as deth from '../wire/deth.js'
 import * as icrc from '../wire/icrc.js'
 import * as intShim from '../wire/int-shim.js'
 import { Opcode } from '../wire/opcode.js'
-import * as udp from '../wire/udp.js'
+import * as telemetry from '../wire/telemetry.js'
 import type { Flow } from './flow.js'
 import { beginFrame, completeHeaders } from './headers.js'
 
@@ -76,11 +76,8 @@ export class TxPipeline {
   data(now: Nanos, flow: Flow): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    let at = frame.payload
-    if (flow.intSlots > 0) {
-      frame.shim = at
-      at += intShim.write(frame.view, at, flow.intFormat, flow.intSlots, 0)
-    }
+    const collects = flow.intSlots > 0
+    const at = collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
     const kind = flow.qp.pollTransmit(now, frame, at, flow.windowOpen)
     if (kind === TxKind.NONE) return this.#abandon(frame)
     const qp = flow.qp
@@ -186,7 +183,7 @@ export class TxPipeline {
   #finish(frame: Frame): Frame {
     const whole = frame.length === frame.wireLength
     frame.wireLength += ICRC_BYTES
-    completeHeaders(frame, frame.shim >= 0 ? udp.PORT_INT : udp.PORT_ROCE)
+    completeHeaders(frame, telemetry.destinationPort(frame))
     if (whole) {
       frame.length = frame.wireLength
       if (this.#icrc) icrc.write(frame)
