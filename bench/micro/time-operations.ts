@@ -3,6 +3,7 @@ import { median } from '../../lib/scenario/fairness.js'
 
 const ROUNDS = 7
 const ROUND_MS = 60
+const TRIES = 3
 
 export interface Operation {
   name: string
@@ -23,22 +24,22 @@ export function timeOperations(operations: readonly Operation[]): OperationTime[
   const times = operations.map((): number[] => [])
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, operation] of operations.entries()) {
-      const began = cpuMs()
-      operation.run(counts[i]!)
-      times[i]!.push(((cpuMs() - began) * 1e6) / counts[i]!)
+      times[i]!.push((cpuMsOf(operation, counts[i]!) * 1e6) / counts[i]!)
     }
   }
   return operations.map(({ name }, i) => ({ name, ns: median(times[i]!), bestNs: Math.min(...times[i]!) }))
 }
 
-/** How many take a round's time; V8 has compiled it by then. */
+/** How many take a round's time, once V8 has compiled the operation: that itself takes CPU time, so it is tried anew. */
 function countFor(operation: Operation): number {
-  for (let count = 64; ; count *= 2) {
-    const began = cpuMs()
-    operation.run(count)
-    const ms = cpuMs() - began
-    if (ms > ROUND_MS / 4) return Math.max(1, Math.round((count * ROUND_MS) / ms))
+  let count = 64
+  let ms = cpuMsOf(operation, count)
+  for (; ms < ROUND_MS; ms = cpuMsOf(operation, count)) count *= 2
+  for (let tries = 0; tries < TRIES; tries++) {
+    count = Math.max(1, Math.round((count * ROUND_MS) / ms))
+    ms = cpuMsOf(operation, count)
   }
+  return count
 }
 
 export function printTimes(times: readonly OperationTime[]): string {
@@ -50,7 +51,9 @@ export function printTimes(times: readonly OperationTime[]): string {
   return `${lines.join('\n')}\n`
 }
 
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage()
+function cpuMsOf(operation: Operation, count: number): number {
+  const before = process.cpuUsage()
+  operation.run(count)
+  const { user, system } = process.cpuUsage(before)
   return (user + system) / 1000
 }
