@@ -6,7 +6,7 @@ import { HostTable, Responder } from '../../switch-emu/core/responder.js'
 import type { Switch } from '../../switch-emu/core/switch.js'
 import { internetSum } from '../io/helpers.js'
 import { buildFrame } from './build-frame.js'
-import { drain, HOST, starSwitch } from './helpers.js'
+import { drain, HOST, seeded, starSwitch } from './helpers.js'
 
 const GIGABIT = { rateBps: 1e9 }
 const MAC = (n: number) => 0x02570a000000 + n
@@ -190,5 +190,33 @@ t.test('no report about an error, a later fragment, a group, or a packet that is
   virtual.bytes[22] = 1
   virtual.l3 = -1
   t.same(answers(node, pool, virtual), [], 'virtual time')
+  t.equal(pool.inUse, 0)
+})
+
+t.test('damaged questions are answered or dropped, never fatal, never lost', async t => {
+  const { node, pool } = build()
+  const random = seeded(t, 11)
+  const expired = expiring(pool, 1)
+  const templates = [
+    arpRequest(0, 2),
+    solicitation(V6_ASKER),
+    expired.bytes.toString('hex', 0, expired.length),
+    solicitation(V6_ASKER).replace('86dd', '8100000186dd'),
+  ]
+  pool.give(expired)
+  const frames = 20_000
+  let answered = 0
+  for (let i = 0; i < frames; i++) {
+    const frame = frameOf(pool, templates[i % templates.length]!)
+    for (let flips = random.below(4); flips > 0; flips--)
+      frame.bytes[random.below(frame.length)] = random.below(256)
+    if (random.below(4) === 0) frame.length = random.below(frame.length + 1)
+    frame.wireLength = frame.length
+    answered += answers(node, pool, frame, i * 1e6).length
+  }
+  const { drops, dropsByReason } = node.report(frames * 1e6, 0)
+  t.ok(answered > frames / 10 && answered < frames, `${answered} were answered`)
+  // Every frame was answered, forwarded or dropped; an expired one that was reported is both.
+  t.ok(answered + drops >= frames && answered + drops <= frames + dropsByReason.ttlExpired!)
   t.equal(pool.inUse, 0)
 })
