@@ -19,7 +19,7 @@ interface DaemonFlags {
   socket: string
   io: string
   interface?: string
-  lineRate: string
+  lineRate?: string
   cc: string
   ccOption: string[]
   mtu?: string
@@ -61,7 +61,10 @@ export function daemonCommand(): Command {
     .option('--socket <path>', 'control socket', defaultSocketPath())
     .addOption(new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto'))
     .option('--interface <name>', 'network interface of --io packet (default: that which has the address)')
-    .option('--line-rate <rate>', "rate of this host's link, as in 10Gbps", '10Gbps')
+    .option(
+      '--line-rate <rate>',
+      "rate of this host's link, as in 10Gbps (default: what its network card says)",
+    )
     .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
     .option('--cc-option <name=value>', 'constant of the congestion control (repeatable)', collect, [])
     .option(
@@ -114,7 +117,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     socketPath: flags.socket,
     io: flags.io,
     interface: flags.interface,
-    lineRateBps: parseRate(flags.lineRate),
+    lineRateBps: flags.lineRate === undefined ? undefined : parseRate(flags.lineRate),
     cc: { name: flags.cc, options: Object.fromEntries(flags.ccOption.map(ccOption)) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
     baseRttNs: flags.baseRtt === undefined ? undefined : parseDuration(flags.baseRtt),

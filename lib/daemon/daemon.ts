@@ -8,6 +8,7 @@ import type { OptionValues } from '../cc/options.js'
 import { ControlServer } from '../control/server.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
+import { interfaceRateBps } from '../io/interface.js'
 import type { Port } from '../io/port.js'
 import type { Logger } from '../log.js'
 import type { Recovery } from '../nic/config.js'
@@ -22,7 +23,7 @@ import { sweepPartials } from '../transfer/sweep.js'
 import { HostAddress } from '../wire/address.js'
 import { checkController } from './check-controller.js'
 import { registerTransferHandlers } from './handlers.js'
-import { type OpenedPort, type OverlayLink, openPort, pathMtuFor } from './open-port.js'
+import { type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES, pathMtuFor } from './open-port.js'
 import { registerPerfHandler } from './perf.js'
 import { systemRandom } from './random.js'
 import { registerTrafficHandler } from './traffic.js'
@@ -47,6 +48,8 @@ const ACK_EVERY_PACKETS = 16
 const SPIN_NS: Nanos = 200_000
 /** What is left of a transfer that nobody has gone on with for 7 days is removed when a daemon starts. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
+/** Of a direct path: what two busy hosts were seen to take for a batch of packets and its acknowledgement. */
+const BASE_RTT_LEAST_NS: Nanos = 100_000
 /** How long transfers get to end when the daemon is stopped. */
 const GRACE_MS = 2000
 
@@ -66,7 +69,7 @@ export interface DaemonOptions {
   io?: string
   /** Of io 'packet': the network interface. Default: that which has the address. */
   interface?: string
-  /** Of this host's link. Default 10 Gbit/s. */
+  /** Of this host's link. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number
   /** Default hpcc with the drafts' constants. */
   cc?: { name: string; options: OptionValues }
@@ -137,7 +140,7 @@ export class Daemon {
     const share = options.share === undefined ? null : await Share.at(options.share)
     const removed = await sweepPartials(inbox.folder, Date.now() - PARTIALS_KEPT_MS)
     if (removed > 0) options.log.info({ removed, inbox: inbox.folder }, 'old unfinished files were removed')
-    const pool = new FramePool(FRAMES)
+    const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
     const udpPort = options.port ?? 4791
     const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
     try {
@@ -198,7 +201,7 @@ function createNic(
   port: Port,
   link: OpenedPort['link'],
 ): Nic {
-  const { cc, lineRateBps = 10e9, pathMtu = pathMtuFor(port.mtu) } = options
+  const { cc, lineRateBps = interfaceRateBps(options.address), pathMtu = pathMtuFor(port.mtu) } = options
   if (cc) checkController(cc, lineRateBps, pathMtu)
   return new Nic({
     address,
@@ -208,6 +211,7 @@ function createNic(
     pathMtu,
     cc,
     baseRttNs: options.baseRttNs,
+    baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,

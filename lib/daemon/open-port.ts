@@ -1,17 +1,24 @@
 /** The port that a daemon sends and receives by, made from its options. */
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { BatchPort } from '../io/batch-port.js'
 import { DgramPort } from '../io/dgram-port.js'
 import { HostPacketPort, interfaceUp } from '../io/host-packet-port.js'
+import { RECEIVER_ROOM_BYTES } from '../io/linux/batch-receiver.js'
+import { libcFault } from '../io/linux/libc.js'
 import { Neighbours } from '../io/neighbours.js'
 import type { Port } from '../io/port.js'
+import { RawPort } from '../io/raw-port.js'
 import { VxlanPort } from '../io/vxlan-port.js'
 import { macOf, type NicConfig } from '../nic/config.js'
 import { HostAddress } from '../wire/address.js'
 import * as udp from '../wire/udp.js'
 
 /** Names for `--io`. */
-export const IO_NAMES = ['auto', 'dgram', 'packet'] as const
+export const IO_NAMES = ['auto', 'batch', 'dgram', 'raw', 'packet'] as const
+
+/** Room that the pool of a port has to have. */
+export const PORT_ROOM_BYTES = RECEIVER_ROOM_BYTES
 
 /** One end of an emulated link. */
 export interface OverlayLink {
@@ -57,7 +64,12 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
       `an interface is for io "packet"; "${io}" finds it by the address`,
     )
   }
-  return { io: 'dgram', port: await DgramPort.open({ pool, address, rocePort: port, intPort: port + 1 }) }
+  const ports = { pool, address, rocePort: port, intPort: port + 1 }
+  if (io === 'batch' || (io === 'auto' && libcFault() === null)) {
+    return { io: 'batch', port: new BatchPort(ports) }
+  }
+  if (io === 'raw') return { io, port: await RawPort.open(ports) }
+  return { io: 'dgram', port: await DgramPort.open(ports) }
 }
 
 /** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */
