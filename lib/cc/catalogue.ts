@@ -1,19 +1,28 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
-import type { CongestionContext, CongestionControl } from './congestion-control.js'
+import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc.js'
 import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
+import { RX_HPCC_OPTIONS, RxHpcc, RxHpccReceiver } from './rx-hpcc.js'
 
 interface Entry {
   options: readonly OptionSpec[]
   /** True if its packets are to collect in-band telemetry. */
   telemetry: boolean
   create(context: CongestionContext, options: OptionValues): CongestionControl
+  /** The receiver's end, if the window is worked out there. */
+  createReceiver?(context: CongestionContext, options: OptionValues): ReceiverControl
 }
 
 const CATALOGUE: Readonly<Record<string, Entry>> = {
   hpcc: { options: HPCC_OPTIONS, telemetry: true, create: (context, options) => new Hpcc(context, options) },
+  'rx-hpcc': {
+    options: RX_HPCC_OPTIONS,
+    telemetry: true,
+    create: (context, options) => new RxHpcc(context, options),
+    createReceiver: (context, options) => new RxHpccReceiver(context, options),
+  },
   'fixed-window': {
     options: FIXED_WINDOW_OPTIONS,
     telemetry: false,
@@ -32,6 +41,25 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 
 export function ccWantsTelemetry(name: string): boolean {
   return entry(name).telemetry
+}
+
+/** True if the receiver works out the window. */
+export function ccIsReceiverBased(name: string): boolean {
+  return entry(name).createReceiver !== undefined
+}
+
+/** The receiver's end of a receiver-based controller. Throws WEIR_BAD_ARGUMENT as `createCongestionControl`. */
+export function createReceiverControl(
+  name: string,
+  context: CongestionContext,
+  options: OptionValues = {},
+): ReceiverControl {
+  const { createReceiver, options: specs } = entry(name)
+  if (createReceiver === undefined) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is not worked out at the receiver`)
+  }
+  checkOptionNames(name, specs, options)
+  return createReceiver(context, options)
 }
 
 /** A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, or a value out of range. */

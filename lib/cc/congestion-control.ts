@@ -49,6 +49,13 @@ export interface CongestionControl {
   onCnp(now: Nanos): void
   /** Packets are taken for lost and will be sent again. */
   onLoss(now: Nanos, lostBytes: number, byTimeout: boolean): void
+  /**
+   * A congested switch has answered by itself (draft-01, section 6.3): `sample.hops` holds the hops up to that switch,
+   * its own last, and `sample.seq` is the packet that met the congestion. Controllers without it take no notice.
+   */
+  onDirectResponse?(now: Nanos, sample: AckSample): void
+  /** Receiver-based control: the receiver has worked out the window. */
+  onReceiverWindow?(now: Nanos, windowBytes: number): void
   windowBytes(): number
   rateBps(): number
   nextTimeout(): Nanos
@@ -57,4 +64,13 @@ export interface CongestionControl {
   observe(into: Float64Array): void
   /** Names of the variables that `observe` writes. */
   readonly observed: readonly string[]
+}
+
+/** The receiver's end of a controller whose window is worked out there. */
+export interface ReceiverControl {
+  /** Telemetry arrived. True if the window is to be sent now. @param concurrentFlows that send to this host, 0 = unknown */
+  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number): boolean
+  /** A congested switch has told the receiver. True if the window is to be sent now. */
+  onDirectResponse(now: Nanos, hops: HopRecords): boolean
+  windowBytes(): number
 }

@@ -41,6 +41,21 @@ export function optionNumber(
   return number
 }
 
+/** The same for an option that is true or false; 0 and 1 will do, as they travel between hosts. */
+export function optionFlag(
+  controller: string,
+  specs: readonly OptionSpec[],
+  values: OptionValues,
+  name: string,
+): boolean {
+  const spec = specs.find(s => s.name === name)
+  if (spec === undefined) throw new WeirError('WEIR_INTERNAL', `${controller} has no option ${name}`)
+  const value = values[name] ?? spec.default ?? 0
+  if (value === true || value === 1) return true
+  if (value === false || value === 0) return false
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${controller}: ${name} is true or false, not ${value}`)
+}
+
 /** Throws WEIR_BAD_ARGUMENT for an option that the controller does not have. */
 export function checkOptionNames(
   controller: string,

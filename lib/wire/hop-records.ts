@@ -18,6 +18,13 @@ export class HopRecords {
   overflow = false
   /** True if only ratios are meaningful (anonymised telemetry). */
   ratioOnly = false
+  /**
+   * True if the receiver has accumulated the queues over several packets: each is the greatest that two packets in a
+   * row have met, so the minimum of two has been taken already.
+   */
+  accumulated = false
+  /** True if the receiver has sent back only the hop with the highest inflight bytes. */
+  busiestOnly = false
   readonly switchId = new Uint16Array(MAX_HOPS)
   readonly port = new Uint16Array(MAX_HOPS)
   readonly rateBps = new Float64Array(MAX_HOPS)
@@ -33,15 +40,26 @@ export class HopRecords {
     this.flows = other.flows
     this.overflow = other.overflow
     this.ratioOnly = other.ratioOnly
-    for (let i = 0; i < other.count; i++) {
-      this.switchId[i] = other.switchId[i]!
-      this.port[i] = other.port[i]!
-      this.rateBps[i] = other.rateBps[i]!
-      this.tsNs[i] = other.tsNs[i]!
-      this.txBytes[i] = other.txBytes[i]!
-      this.qlenBytes[i] = other.qlenBytes[i]!
-      this.tsModulusNs[i] = other.tsModulusNs[i]!
-      this.txModulusBytes[i] = other.txModulusBytes[i]!
-    }
+    this.accumulated = other.accumulated
+    this.busiestOnly = other.busiestOnly
+    for (let i = 0; i < other.count; i++) this.copyRow(i, other, i)
+  }
+
+  /** Makes a row a copy of one of `other`. */
+  copyRow(row: number, other: HopRecords, otherRow: number): void {
+    this.switchId[row] = other.switchId[otherRow]!
+    this.port[row] = other.port[otherRow]!
+    this.rateBps[row] = other.rateBps[otherRow]!
+    this.tsNs[row] = other.tsNs[otherRow]!
+    this.txBytes[row] = other.txBytes[otherRow]!
+    this.qlenBytes[row] = other.qlenBytes[otherRow]!
+    this.tsModulusNs[row] = other.tsModulusNs[otherRow]!
+    this.txModulusBytes[row] = other.txModulusBytes[otherRow]!
+  }
+
+  /** The row of a link, -1 if there is none. Compact records name no links. */
+  rowOf(switchId: number, port: number): number {
+    for (let i = 0; i < this.count; i++) if (this.switchId[i] === switchId && this.port[i] === port) return i
+    return -1
   }
 }

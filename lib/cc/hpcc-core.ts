@@ -1,0 +1,231 @@
+/**
+ * The functions of HPCC++ that sender and receiver share: MeasureInflight and ComputeWind
+ * (draft-miao-rtgwg-hpccplus, section 4, lines 1-20 of the listing), and L.
+ *
+ * Units: bytes, ns, bit/s. The names are the listing's: U, u, tau, W, Wc, incStage, L.
+ */
+import type { Nanos } from '../time/nanos.js'
+import { HopRecords } from '../wire/hop-records.js'
+import type { CongestionContext } from './congestion-control.js'
+import type { HpccConstants } from './hpcc-options.js'
+
+export class HpccCore {
+  /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
+  readonly wInit: number
+  /** T in ns. */
+  readonly t: number
+  readonly #eta: number
+  readonly #maxStage: number
+  readonly #wMin: number
+  /** W_ai as told, or for the expected number of flows. */
+  readonly #wAiExpected: number
+  /** True if W_ai follows N as the receiver counts it. */
+  readonly #countFlows: boolean
+  #wAi: number
+  #w: number
+  #wc: number
+  #u = 1
+  #incStage = 0
+  /** L of the listing: the telemetry that came last. */
+  readonly #last = new HopRecords()
+  /** When the rows of L were stored, by the own clock. */
+  readonly #lastNs = new Float64Array(this.#last.tsNs.length)
+  /** The row of the busiest link, of the telemetry that was measured last. */
+  #busiest = 0
+
+  constructor(context: CongestionContext, constants: HpccConstants) {
+    this.t = context.baseRttNs
+    this.wInit = (context.lineRateBps * this.t) / 8e9
+    this.#eta = constants.eta
+    this.#maxStage = constants.maxStage
+    const told = !Number.isNaN(constants.wAi)
+    this.#wAiExpected = told ? constants.wAi : this.#ruleOfThumb(constants.flows)
+    this.#countFlows = constants.countFlows && !told
+    this.#wAi = this.#wAiExpected
+    const minRate = Number.isNaN(constants.minRate) ? context.lineRateBps / 1000 : constants.minRate
+    this.#wMin = (minRate * this.t) / 8e9
+    this.#w = this.wInit
+    this.#wc = this.wInit
+  }
+
+  get windowBytes(): number {
+    return this.#w
+  }
+
+  get referenceWindowBytes(): number {
+    return this.#wc
+  }
+
+  get utilization(): number {
+    return this.#u
+  }
+
+  get incStage(): number {
+    return this.#incStage
+  }
+
+  /** W_ai = W_init (1 - eta) / N (section on parameters). */
+  #ruleOfThumb(flows: number): number {
+    return (this.wInit * (1 - this.#eta)) / flows
+  }
+
+  /**
+   * MeasureInflight, and L = the telemetry that it was given. False if U is as it was, for nothing could be learned: it
+   * is the first telemetry, that of another path or link, or older than what is known; or stamps may have wrapped; or a
+   * hop states no rate.
+   */
+  measureInflight(now: Nanos, hops: HopRecords): boolean {
+    if (hops.count === 0) return false
+    if (hops.busiestOnly) return this.#measureBusiest(now, hops)
+    const last = this.#last
+    if (last.busiestOnly || last.count !== hops.count || last.pathId !== hops.pathId || this.#isOld(now, 0)) {
+      this.#store(now, hops)
+      return false
+    }
+    if (!this.#measure(hops)) {
+      // Overtaken by what is known, if that is young. Otherwise what is known is wrong: a stamp was damaged, which
+      // no check sees, for hops write it.
+      if (now - this.#lastNs[0]! > this.t) this.#store(now, hops)
+      return false
+    }
+    this.#store(now, hops)
+    return true
+  }
+
+  /** Within half of a wrap of its stamp no row of L may be compared twice around. */
+  #isOld(now: Nanos, row: number): boolean {
+    const last = this.#last
+    let wrapNs = last.tsModulusNs[row]!
+    if (!last.busiestOnly)
+      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, last.tsModulusNs[i]!)
+    return now - this.#lastNs[row]! > wrapNs / 2
+  }
+
+  #store(now: Nanos, hops: HopRecords): void {
+    this.#last.copyFrom(hops)
+    this.#lastNs.fill(now, 0, hops.count)
+  }
+
+  /** Lines 1-9 over all links of the path. */
+  #measure(hops: HopRecords): boolean {
+    let u = 0
+    let tau = 0
+    for (let i = 0; i < hops.count; i++) {
+      const dt = this.#elapsedNs(hops, i, i)
+      if (!(dt > 0)) return false
+      const uLink = this.#uOf(hops, i, i, dt)
+      if (uLink > u) {
+        u = uLink
+        tau = dt
+        this.#busiest = i
+      }
+    }
+    this.#average(u, tau)
+    return true
+  }
+
+  /**
+   * The receiver has sent back only the link with the highest inflight bytes (reference implementation for RoCEv2): it is
+   * compared with what was last heard of that link. L is then a table of links.
+   */
+  #measureBusiest(now: Nanos, hops: HopRecords): boolean {
+    const last = this.#last
+    if (!last.busiestOnly || last.pathId !== hops.pathId) {
+      this.#store(now, hops)
+      return false
+    }
+    const row = last.rowOf(hops.switchId[0]!, hops.port[0]!)
+    if (row < 0 || this.#isOld(now, row)) {
+      this.#storeLink(now, hops, row)
+      return false
+    }
+    const dt = this.#elapsedNs(hops, 0, row)
+    if (!(dt > 0)) {
+      if (now - this.#lastNs[row]! > this.t) this.#storeLink(now, hops, row)
+      return false
+    }
+    this.#average(this.#uOf(hops, 0, row, dt), dt)
+    this.#storeLink(now, hops, row)
+    return true
+  }
+
+  #storeLink(now: Nanos, hops: HopRecords, row: number): void {
+    const last = this.#last
+    const into = row >= 0 ? row : last.count < last.tsNs.length ? last.count++ : 0
+    last.copyRow(into, hops, 0)
+    this.#lastNs[into] = now
+  }
+
+  /** tau of a link; NaN if its telemetry is not newer than what is known, or states no rate. */
+  #elapsedNs(hops: HopRecords, i: number, row: number): Nanos {
+    const modulus = hops.tsModulusNs[i]!
+    let dt = hops.tsNs[i]! - this.#last.tsNs[row]!
+    if (dt < 0) dt += modulus
+    return dt > 0 && dt <= modulus / 2 && hops.rateBps[i]! > 0 ? dt : Number.NaN
+  }
+
+  /** u' of a link, lines 4 and 5. */
+  #uOf(hops: HopRecords, i: number, row: number, dt: Nanos): number {
+    const last = this.#last
+    let sent = hops.txBytes[i]! - last.txBytes[row]!
+    if (sent < 0) sent += hops.txModulusBytes[i]!
+    const b = hops.rateBps[i]! / 8e9
+    // An accumulated queue is a maximum of minima already: one more would take from it what it has kept.
+    const qlen = hops.accumulated ? hops.qlenBytes[i]! : Math.min(hops.qlenBytes[i]!, last.qlenBytes[row]!)
+    return qlen / (b * this.t) + sent / dt / b
+  }
+
+  /** Lines 8 and 9. */
+  #average(u: number, tau: Nanos): void {
+    const weight = Math.min(tau, this.t) / this.t
+    this.#u = (1 - weight) * this.#u + weight * u
+  }
+
+  /**
+   * What a congested switch says by itself (draft-01, section 6.3): the last hop is its own, those before it are the way
+   * to it. Its queue has passed the switch's threshold, so it is no noise: neither the minimum with what was known nor the
+   * average takes from it. A link with a queue sends as fast as it can: u = qlen / (B T) + 1. L stays as it is: packets
+   * that are in the queue now will bring older stamps.
+   */
+  measureCongestion(hops: HopRecords): boolean {
+    const i = hops.count - 1
+    if (i < 0 || !(hops.rateBps[i]! > 0)) return false
+    const u = (hops.qlenBytes[i]! * 8e9) / (hops.rateBps[i]! * this.t) + 1
+    if (u <= this.#u) return false
+    this.#u = u
+    this.#busiest = -1
+    return true
+  }
+
+  /**
+   * N flows send to the receiver now, 0 if that is not known: W_ai follows it while the last hop is the busiest, for
+   * then they all share it (section on receiver-based HPCC).
+   */
+  onFlows(flows: number): void {
+    if (!this.#countFlows) return
+    const last = this.#last
+    const shared = flows > 0 && !last.busiestOnly && this.#busiest === last.count - 1
+    this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
+  }
+
+  /** Lines 11-20, and the bounds that a real flow needs. */
+  computeWindow(updateWc: boolean): void {
+    const multiplicative = this.#u >= this.#eta || this.#incStage >= this.#maxStage
+    const w = multiplicative ? this.#wc / (this.#u / this.#eta) + this.#wAi : this.#wc + this.#wAi
+    this.#w = this.bounded(w)
+    if (updateWc) {
+      this.#incStage = multiplicative ? 0 : this.#incStage + 1
+      this.#wc = this.#w
+    }
+  }
+
+  /** Between minRate x T and W_init. */
+  bounded(windowBytes: number): number {
+    return Math.min(this.wInit, Math.max(this.#wMin, windowBytes))
+  }
+
+  /** R = W / T (line 27). */
+  get rateBps(): number {
+    return (this.#w * 8e9) / this.t
+  }
+}
