@@ -27,6 +27,8 @@ export interface RealTimeFabricOptions {
    * nothing.
    */
   responder?: (switchId: number) => Responder
+  /** Bytes of a host that may wait for its own link. Default: the Attachment's. */
+  backlogBytesMax?: number
   /** Takes a frame that has arrived at the host of that link, and owns it. */
   deliver: (link: number, frame: Frame) => void
 }
@@ -68,7 +70,7 @@ export class RealTimeFabric {
 
   /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT when the hosts' links are not one for each. */
   constructor(options: RealTimeFabricOptions) {
-    const { scenario, pool, hosts, startNs, captures, responder } = options
+    const { scenario, pool, hosts, startNs, captures, responder, backlogBytesMax } = options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
     this.#fabric = new Fabric(scenario, {
@@ -85,7 +87,7 @@ export class RealTimeFabric {
       const { rateBps, delayNs } = hostLink(scenario, host)
       const deliver = (frame: Frame) => options.deliver(link, frame)
       const classifier = pausingClassifier(scenario, host)
-      const attachment = new Attachment({ pool, rateBps, delayNs, deliver, classifier })
+      const attachment = new Attachment({ pool, rateBps, delayNs, deliver, classifier, backlogBytesMax })
       this.#attachments.push(attachment)
       this.#ids.push(this.#fabric.attach(host, attachment))
     }

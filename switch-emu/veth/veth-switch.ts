@@ -30,6 +30,11 @@ const POOL_FRAMES_LEAST = 16_384
 const MEAN_FRAME_BYTES = 1024
 /** …in so much memory at most, of which the system provides what has been touched. */
 const POOL_BYTES_MOST = 1 << 30
+/**
+ * What a host's kernel has sent and its emulated link has not taken yet. On a NIC, TCP would be held back;
+ * here it is bounded by its send buffer alone, 4 MiB by default, and must not lose for that.
+ */
+const HOST_BACKLOG_BYTES = 16 << 20
 /** Frames taken from one port before the others have their turn. */
 const BATCH_FRAMES = 64
 /** How long frames gather, and from how many on they need not. */
@@ -85,6 +90,7 @@ export class VethSwitch {
         pool: this.#pool,
         hosts: links.map(({ host }) => host),
         startNs: monotonicNs(),
+        backlogBytesMax: HOST_BACKLOG_BYTES,
         responder: id => new Responder(hosts, id),
         deliver: (link, frame) => this.#deliver(link, frame),
         ...(this.#captures === null ? {} : { captures: this.#captures }),
