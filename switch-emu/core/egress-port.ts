@@ -48,6 +48,8 @@ export class EgressPort {
   readonly pause: PauseState
   /** Tells the peer what it may send; null without PFC. */
   readonly pfcSender: PfcSender | null
+  /** False: nothing is ever held, and no peer is told to hold anything. */
+  readonly #lossless: boolean
   readonly #scheduler: Scheduler
   /** By priority; null: its queue is not marked. */
   readonly #wreds: readonly (Wred | null)[]
@@ -63,6 +65,7 @@ export class EgressPort {
     this.serializer = new Serializer(rateBps)
     this.pause = new PauseState(rateBps, losslessMask)
     this.pfcSender = pfcSender
+    this.#lossless = losslessMask !== 0 || pfcSender !== null
     this.#scheduler = new Scheduler(weights)
     const lossless = (p: number) => ((losslessMask >>> p) & 1) === 1
     this.queues = Array.from(
@@ -88,8 +91,10 @@ export class EgressPort {
 
   /** When the port may begin its next frame, `now` or later, or NEVER if that takes an event. */
   nextStartNs(now: Nanos): Nanos {
-    const freeNs = Math.max(now, this.serializer.endNs)
     const waiting = this.#waiting
+    const endNs = this.serializer.endNs
+    const freeNs = now > endNs ? now : endNs
+    if (!this.#lossless) return waiting === 0 ? NEVER : freeNs
     let at = NEVER
     if (waiting !== 0) {
       const free = (waiting & ~this.pause.heldMaskAt(freeNs)) !== 0
@@ -140,7 +145,8 @@ export class EgressPort {
    * @param dueNs what `nextStartNs` said
    */
   transmit(dueNs: Nanos): Frame {
-    const priority = this.#scheduler.pick(this.#waiting & ~this.pause.heldMask(dueNs), this.queues)
+    const held = this.#lossless ? this.pause.heldMask(dueNs) : 0
+    const priority = this.#scheduler.pick(this.#waiting & ~held, this.queues)
     const queue = this.queues[priority]!
     const frame = queue.shift()
     const bytes = frame.wireLength
@@ -148,7 +154,7 @@ export class EgressPort {
     if (empty) this.#waiting &= ~(1 << priority)
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
-    const startNs = this.serializer.transmit(Math.max(dueNs, frame.enqueuedNs), bytes)
+    const startNs = this.serializer.transmit(dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs, bytes)
     frame.departNs = this.serializer.endNs
     this.gauge.change(startNs, -bytes)
     this.counters.onTransmitted(bytes)

@@ -166,7 +166,7 @@ export class Switch implements Node {
     const frame = port.transmit(dueNs)
     const ingress = frame.port
     this.#release(now, frame, port.index)
-    this.watchdog?.onTransmitted(dueNs, port.index, port.sentPriority)
+    if (this.watchdog !== null) this.watchdog.onTransmitted(dueNs, port.index, port.sentPriority)
     if (frame.shim >= 0) this.#stamper.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
     return frame
   }
@@ -235,8 +235,12 @@ export class Switch implements Node {
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
     const bytes = frame.wireLength
     const given = this.#classifier.priority(frame)
-    const queued = this.prevention?.priority(frame, ingress, egress, given) ?? given
-    const priority = queued === given || this.#isLossless(queued) ? given : queued
+    let queued = given
+    let priority = given
+    if (this.prevention !== null) {
+      queued = this.prevention.priority(frame, ingress, egress, given)
+      if (!this.#isLossless(queued)) priority = queued
+    }
     if (!this.buffer.check(ingress, priority, egress, bytes)) return DropReason.BUFFER_FULL
     if (this.accounting !== null) {
       const refused = this.#account(now, this.accounting, ingress, priority, bytes)
