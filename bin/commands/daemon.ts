@@ -59,7 +59,9 @@ export function daemonCommand(): Command {
     )
     .option('--share <dir>', 'folder whose files anybody who reaches the address may get (default: none)')
     .option('--socket <path>', 'control socket', defaultSocketPath())
-    .addOption(new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto'))
+    .addOption(
+      new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto').env('WEIR_IO'),
+    )
     .option('--interface <name>', 'network interface of --io packet (default: that which has the address)')
     .option(
       '--line-rate <rate>',
