@@ -1,6 +1,6 @@
 /** A scenario on veth for tests: a namespace for each host and one for the switch process, made by hand. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -116,7 +116,10 @@ export class VethLab {
     this.#process = spawn('ip', [...args, WEIR, 'internal', 'veth-switch', folder], {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     })
-    t.teardown(() => this.#process.kill('SIGKILL'))
+    t.teardown(() => {
+      this.#process.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    })
     this.#process.stderr!.on('data', data => {
       this.#stderr += data
     })

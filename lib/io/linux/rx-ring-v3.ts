@@ -21,9 +21,9 @@ const BLOCK_BYTES = 1 << 16
 const RETIRE_MS = 1
 
 /**
- * TPACKET_V3: frames packed into blocks. It holds many times more short frames than V2 in the same memory;
- * but a frame can be read only when its block is full or a millisecond old, which two ports on a path would
- * add to a round trip.
+ * TPACKET_V3: frames packed into blocks. It holds many times more short frames than V2 in the same memory; but a frame
+ * can be read only when its block is full or a millisecond old, which two ports on a path would add to a round trip.
+ * Forwarding did not become cheaper by it (4 KiB frames: 2.9 us of CPU each, by V2 2.5 to 2.7).
  */
 export class RxRingV3 implements RxRing {
   readonly bytes: Uint8Array
