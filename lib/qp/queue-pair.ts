@@ -6,12 +6,13 @@ import { isKnown, isRequest, Opcode } from '../wire/opcode.js'
 import { checkRanges, type QpAttributes, type QpConfig, settingsOf } from './config.js'
 import { QpContext } from './context.js'
 import type { QpCounters } from './counters.js'
+import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import type { QpObserver } from './observer.js'
 import { onResponse } from './on-response.js'
 import { checkReceiveWork } from './receive-queue.js'
 import { Requester } from './requester.js'
 import { Responder } from './responder.js'
-import { checkSendWork } from './send-queue.js'
+import { checkSendWork, type SendSlot } from './send-queue.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './states.js'
 import { requestPayloadBytes, transmitRequest } from './transmit-request.js'
 import {
@@ -61,6 +62,8 @@ export class QueuePair {
   readonly #requester: Requester
   readonly #responder: Responder
   #requestsTurn = false
+  /** Work request of the packet that `peekTransmit` last found to be next, if that was a request. */
+  #nextSlot: SendSlot | null = null
 
   /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET. */
   constructor(config: QpConfig, observer: QpObserver) {
@@ -255,7 +258,10 @@ export class QueuePair {
     const pending = responder.table.pending
     if (pending?.isAtomic) return TxKind.ACK
     if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
-    if (requestsAllowed && this.#requester.nextSlot() !== null) return TxKind.REQUEST
+    if (requestsAllowed) {
+      this.#nextSlot = this.#requester.nextSlot()
+      if (this.#nextSlot !== null) return TxKind.REQUEST
+    }
     return pending === null ? TxKind.NONE : TxKind.RESPONSE
   }
 
@@ -265,7 +271,7 @@ export class QueuePair {
       case TxKind.RESPONSE:
         return responsePayloadBytes(this.#responder, this.#responder.table.pending!)
       case TxKind.REQUEST:
-        return requestPayloadBytes(this.#requester, this.#requester.nextSlot()!, this.#requester.nextSeq)
+        return requestPayloadBytes(this.#requester, this.#nextSlot!, this.#requester.nextSeq)
       default:
         return 0
     }
@@ -297,11 +303,24 @@ export class QueuePair {
         this.lastTransmittedSeq = seq
         this.lastTransmittedWasRetransmission = seq < requester.sndNxt
         this.#requestsTurn = false
-        return transmitRequest(requester, now, requester.nextSlot()!, seq, frame, at) ? kind : TxKind.NONE
+        return transmitRequest(requester, now, this.#nextSlot!, seq, frame, at) ? kind : TxKind.NONE
       }
       default:
         return kind
     }
+  }
+
+  /**
+   * For a packet that carries an acknowledgement along: writes the AETH at `at`, and returns the PSN acknowledged, or -1
+   * if no ACK may go now.
+   */
+  writeDelayedAck(frame: Frame, at: number): number {
+    return writeDelayedAck(this.#responder, frame, at)
+  }
+
+  /** Such a packet arrived, with its AETH behind the BTH. @param psn acknowledged, 24 bits */
+  onDelayedAck(now: Nanos, frame: Frame, psn: number): void {
+    if (this.#context.requests) onDelayedAck(this.#requester, now, frame, psn)
   }
 
   #transmitAck(frame: Frame, at: number): void {

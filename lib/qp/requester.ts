@@ -43,7 +43,7 @@ export class Requester {
   /** Null: go-back-N. */
   selective: SelectiveRepeat | null = null
   #newlyAckedBytes = 0
-  #newestAckedSeq = NO_SEQ
+  #newestAckedSeq = -1
   #retriesLeft = 0
   #rnrRetriesLeft = 0
   /** Where the last NAK, told or implied, made it go back to: a repetition of it changes nothing. */
@@ -89,15 +89,15 @@ export class Requester {
 
   /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
   get nextSeq(): number {
-    const lostSeq = this.selective === null ? NO_SEQ : this.selective.lostSeq
-    return lostSeq === NO_SEQ ? this.sendSeq : lostSeq
+    const { selective } = this
+    return selective?.hasLost ? selective.lostSeq : this.sendSeq
   }
 
   /** The work request whose packet goes next, or null when none may. */
   nextSlot(): SendSlot | null {
     const context = this.context
     const queue = context.sendQueue
-    if (this.selective !== null && this.selective.lostSeq !== NO_SEQ) {
+    if (this.selective?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null
       return queue.at(queue.find(this.selective.lostSeq))
     }
@@ -211,10 +211,10 @@ export class Requester {
     if (this.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
   }
 
-  /** The newest PSN acknowledged since the last call that was not known to have arrived, or -Infinity. */
+  /** The newest PSN acknowledged since the last call that was not known to have arrived, or -1. */
   takeNewestAckedSeq(): number {
     const seq = this.#newestAckedSeq
-    this.#newestAckedSeq = NO_SEQ
+    this.#newestAckedSeq = -1
     return seq
   }
 

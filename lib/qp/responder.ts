@@ -147,6 +147,12 @@ export class Responder {
     this.#packetsSinceAck = 0
   }
 
+  /** The ACK that is owed, if any, has been said by another packet. */
+  acknowledged(): void {
+    this.ackPending = false
+    this.#packetsSinceAck = 0
+  }
+
   #owe(seq: number, syndrome: number): void {
     this.ackPending = true
     this.ackSeq = seq

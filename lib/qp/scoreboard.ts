@@ -15,7 +15,7 @@ export class Scoreboard {
   #marks = new Uint8Array(0)
   #order = new Float64Array(0)
   /** No PSN from here on has a mark. */
-  top = Number.NEGATIVE_INFINITY
+  top = 0
   /** PSNs marked lost. */
   lostCount = 0
   /** No PSN before it is marked lost. */
@@ -106,7 +106,7 @@ export class Scoreboard {
 
   reset(): void {
     this.#marks.fill(0)
-    this.top = Number.NEGATIVE_INFINITY
+    this.top = 0
     this.lostCount = 0
   }
 

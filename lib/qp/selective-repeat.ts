@@ -56,9 +56,14 @@ export class SelectiveRepeat {
     return this.#board.top > this.#requester.sndUna
   }
 
-  /** The lowest PSN to be sent again, or -Infinity. */
+  /** True if there are lost packets to be sent again. */
+  get hasLost(): boolean {
+    return this.#board.lostCount > 0
+  }
+
+  /** The lowest PSN to be sent again; there must be one. */
   get lostSeq(): number {
-    return this.#board.lostCount > 0 ? this.#board.firstLost() : NO_SEQ
+    return this.#board.firstLost()
   }
 
   /** True if the peer has that request, or packet of a SEND or WRITE; from `sndUna` on. */
@@ -241,13 +246,13 @@ export class SelectiveRepeat {
 
   /**
    * `sndUna` is about to move on to `until` within the slot: puts right what was counted early. Returns the
-   * newest of these PSNs that was not known to have arrived, or -Infinity.
+   * newest of these PSNs that was not known to have arrived, or -1.
    */
   onPassed(slot: SendSlot, until: number): number {
     const { sndUna, sendSeq } = this.#requester
     const board = this.#board
     if (board.top <= sndUna) return until - 1
-    let newest = until > board.top ? until - 1 : NO_SEQ
+    let newest = until > board.top ? until - 1 : -1
     for (let seq = sndUna, end = Math.min(until, board.top); seq < end; seq++) {
       const sacked = board.isSacked(seq)
       const bytes = this.#bytesOf(slot, seq)

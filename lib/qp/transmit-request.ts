@@ -44,8 +44,9 @@ export function transmitRequest(
     return false
   }
   frame.bth = at
-  const repairs = requester.selective !== null && seq === requester.selective.lostSeq
-  const psns = repairs ? requester.selective!.resend(slot, seq) : slot.lastSeq + 1 - seq
+  const { selective } = requester
+  const repairs = selective?.hasLost === true
+  const psns = repairs ? selective.resend(slot, seq) : slot.lastSeq + 1 - seq
   if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)

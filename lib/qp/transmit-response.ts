@@ -124,7 +124,7 @@ function advance(responder: Responder, record: ResponseRecord): void {
 }
 
 /** An ACK's syndrome: the receives posted, the running one included as the MSN leaves it out (IBA 9.7.7.2). */
-function ackSyndrome(responder: Responder): number {
+export function ackSyndrome(responder: Responder): number {
   const { settings, receiveQueue } = responder.context
   if (!settings.endToEndCredits) return aeth.ACK_UNLIMITED
   const code = aeth.creditCode(receiveQueue.count)

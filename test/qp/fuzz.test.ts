@@ -19,8 +19,10 @@ import {
   hasReth,
   isLast,
   isResponse,
+  Opcode,
 } from '../../lib/wire/opcode.js'
 import * as reth from '../../lib/wire/reth.js'
+import * as sack from '../../lib/wire/sack.js'
 import { Host, randomSource } from './pipe.js'
 
 const RUNS = 300
@@ -30,8 +32,8 @@ const LENGTH = 8192
 /** In the middle of the arena: what lies around it is nobody's. */
 const OFFSET = 8192
 
-/** Messages of one packet, READ, atomics, ACK: what may come at any time. */
-const PLAUSIBLE = [0x04, 0x04, 0x04, 0x0a, 0x0a, 0x0a, 0x0a, 0x0b, 0x0c, 0x13, 0x14, 0x11, 0x11]
+/** Messages of one packet, READ, atomics, ACK, SACK: what may come at any time. */
+const PLAUSIBLE = [0x04, 0x04, 0x04, 0x0a, 0x0a, 0x0a, 0x0a, 0x0b, 0x0c, 0x13, 0x14, 0x11, 0x11, 0xc3, 0xc3]
 /** FIRST, MIDDLE, LAST and READ response: right in few states. */
 const DARING = [0x00, 0x01, 0x02, 0x06, 0x07, 0x08, 0x09, 0x0d, 0x0e, 0x10, 0x12]
 
@@ -50,7 +52,14 @@ class Fuzz {
     this.#random = randomSource(seed)
     this.host = new Host(
       17,
-      { pathMtu: MTU, ackTimeoutExponent: 1, minRnrTimer: 1, responderResources: 16 },
+      {
+        pathMtu: MTU,
+        ackTimeoutExponent: 1,
+        minRnrTimer: 1,
+        responderResources: 16,
+        selectiveRepeat: seed % 2 === 0,
+        reorderPackets: 8,
+      },
       seed,
     )
     this.#open = this.host.memory.register(this.#arena.subarray(OFFSET, OFFSET + LENGTH), LENGTH, 15)
@@ -123,6 +132,11 @@ class Fuzz {
       const length = hasPayload(opcode) && isLast(opcode) ? frame.payloadLength : this.#pick(4 * MTU)
       reth.write(frame.view, at, address, region.key, length)
     }
+    if (opcode === Opcode.SACK && this.#random() < 0.8) {
+      const base = this.host.qp.sndUna + this.#pick(8) - 2
+      sack.write(frame.view, at + aeth.BYTES, base)
+      for (let n = this.#pick(4); n > 0; n--) sack.add(frame.view, at + aeth.BYTES, this.#pick(6))
+    }
     if (hasAeth(opcode) && this.#random() < 0.95)
       aeth.write(frame.view, at, aeth.ACK_UNLIMITED, this.#pick(4))
   }
@@ -137,6 +151,7 @@ class Fuzz {
     if (qp.state === QpState.ERR && this.#pending.size > 0)
       return `${this.#pending.size} left after the error`
     if (qp.state === QpState.ERR && qp.inFlightBytes !== 0) return 'bytes in flight after the error'
+    if (qp.state === QpState.ERR && this.host.reorderPool.inUse !== 0) return 'packets kept after the error'
     return null
   }
 
@@ -152,6 +167,8 @@ t.test('random packets', async t => {
   const seeds = only === undefined ? Array.from({ length: RUNS }, (_, i) => i + 1) : [Number(only)]
   let failed = 0
   let accepted = 0
+  let sacks = 0
+  let badSacks = 0
   for (const seed of seeds) {
     const fuzz = new Fuzz(seed)
     let left = PACKETS
@@ -167,7 +184,13 @@ t.test('random packets', async t => {
     if (fuzz.spilled()) t.fail(`SEED=${seed}: bytes written outside`)
     if (fuzz.host.qp.state === QpState.ERR) failed++
     accepted += fuzz.host.qp.counters.receivedPackets
+    sacks += fuzz.host.qp.counters.sacks
+    badSacks += fuzz.host.qp.counters.droppedSack
   }
   t.ok(failed > seeds.length / 4, `${failed} of ${seeds.length} runs met an error`)
   t.ok(accepted > 10 * seeds.length, `${accepted} requests were carried out`)
+  t.ok(
+    sacks > seeds.length / 4 && badSacks > seeds.length / 4,
+    `${sacks} SACKs were taken, ${badSacks} dropped`,
+  )
 })

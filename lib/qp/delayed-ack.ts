@@ -1,0 +1,38 @@
+/**
+ * Acknowledgements that travel in packets of another kind: notifications of HPCC++ carry the delayed ACK along
+ * (draft-miao-rtgwg-hpccplus, section 3). AETH and PSN say what they say in an ACK.
+ */
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
+import * as bth from '../wire/bth.js'
+import { onAcknowledge } from './on-acknowledge.js'
+import { unwrapPsn } from './psn.js'
+import type { Requester } from './requester.js'
+import type { Responder } from './responder.js'
+import { ackSyndrome } from './transmit-response.js'
+
+/**
+ * Writes the AETH of an ACK of all that came in order, and takes the ACK that is owed for sent. Returns its PSN, or -1
+ * when no ACK may go now, with the AETH zeroed: a NAK is owed, or a response has to go before.
+ */
+export function writeDelayedAck(responder: Responder, frame: Frame, at: number): number {
+  const { context, expectedSeq, table, kept } = responder
+  const seq = expectedSeq - 1
+  const owesNak = responder.ackPending && !aeth.isAck(responder.ackSyndrome)
+  const before = table.pending
+  if (seq < 0 || !context.responds || owesNak || (before !== null && before.nextSeq <= seq)) {
+    aeth.write(frame.view, at, 0, 0)
+    return -1
+  }
+  aeth.write(frame.view, at, ackSyndrome(responder), responder.msn)
+  // With requests kept the ACK that is owed is a SACK, and says more.
+  if (kept === null || kept.count === 0) responder.acknowledged()
+  return seq
+}
+
+/** An acknowledgement arrived behind the BTH of another packet. @param psn 24 bits */
+export function onDelayedAck(requester: Requester, now: Nanos, frame: Frame, psn: number): void {
+  if (!aeth.isAck(aeth.syndrome(frame.view, frame.bth + bth.BYTES))) return
+  onAcknowledge(requester, now, frame, unwrapPsn(psn, requester.sndUna))
+}

@@ -1,0 +1,356 @@
+/**
+ * Selective repeat between two queue pairs: what is sent again, and nothing else; SACKs that say what is so; and SACKs of
+ * somebody who means harm. The packets of one direction are handled by hand here, so that each loss is one chosen.
+ */
+import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
+import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import * as aeth from '../../lib/wire/aeth.js'
+import * as bth from '../../lib/wire/bth.js'
+import { Opcode } from '../../lib/wire/opcode.js'
+import * as sack from '../../lib/wire/sack.js'
+import { Host, randomSource } from './pipe.js'
+
+const MTU = 256
+const AT = 64
+const SACK_AT = AT + bth.BYTES + aeth.BYTES
+/** The third packet is the last one before the PSN wraps. */
+const FIRST_PSN = 0xfffffd
+
+interface Two {
+  a: Host
+  b: Host
+  source: MemoryRegion
+  target: MemoryRegion
+}
+
+function two(config: Partial<QpConfig> = {}): Two {
+  const all = { pathMtu: MTU, selectiveRepeat: true, ...config }
+  const a = new Host(17, all)
+  const b = new Host(18, all)
+  a.connect(18, FIRST_PSN, 5)
+  b.connect(17, 5, FIRST_PSN)
+  const bytes = Buffer.from(Array.from({ length: 1 << 16 }, (_, i) => (i * 7 + (i >> 8)) & 0xff))
+  const rights = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.LOCAL_WRITE
+  return {
+    a,
+    b,
+    source: a.memory.register(bytes, bytes.length, Access.LOCAL_WRITE),
+    target: b.memory.register(Buffer.alloc(1 << 16), 1 << 16, rights),
+  }
+}
+
+function work(pair: Two, opcode: WorkOpcode, packets: number, id = 1): SendWork {
+  const { source, target } = pair
+  const remote = { remoteAddress: target.address, rkey: target.key }
+  return { id, opcode, region: source, offset: 0, length: packets * MTU, ...remote }
+}
+
+/** Everything that the host sends now: copies, by PSN relative to the first one. */
+function drain(host: Host, first: number): { n: number; frame: Frame }[] {
+  const out: { n: number; frame: Frame }[] = []
+  for (;;) {
+    const frame = new Frame(0, Buffer.alloc(1024))
+    if (host.qp.pollTransmit(0, frame, AT) === TxKind.NONE) return out
+    out.push({ n: (bth.psn(frame.view, AT) - first) & 0xffffff, frame })
+  }
+}
+
+const requests = (pair: Two) => drain(pair.a, FIRST_PSN)
+
+/** Hands the peer these packets, and takes its answers back after each. */
+function deliver(pair: Two, packets: { frame: Frame }[]): void {
+  for (const { frame } of packets) {
+    pair.b.qp.onPacket(0, frame)
+    for (const answer of drain(pair.b, FIRST_PSN)) pair.a.qp.onPacket(0, answer.frame)
+  }
+}
+
+const numbers = (packets: { n: number }[]) => packets.map(({ n }) => n)
+
+t.test('what is missing is sent again, each packet once, and nothing else', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 60))
+  const sent = requests(pair)
+  t.equal(sent.length, 60)
+  // The first, a run, one alone, and the last but one.
+  const lost = new Set([0, 7, 8, 9, 30, 58])
+  deliver(
+    pair,
+    sent.filter(({ n }) => !lost.has(n)),
+  )
+  t.equal(pair.a.qp.inFlightBytes, 0, 'what has arrived and what is lost are not in flight')
+  t.equal(pair.a.ackedBytes, 54 * MTU)
+  t.equal(pair.a.lostBytes, 6 * MTU, 'the observer is told of each loss once')
+  const again = requests(pair)
+  t.same(numbers(again), [...lost])
+  t.equal(pair.a.qp.inFlightBytes, 6 * MTU)
+  t.equal(pair.a.qp.sendPending, 1, 'nothing is complete before all has arrived')
+  deliver(pair, again)
+  t.equal(pair.a.qp.sendPending, 0)
+  t.equal(pair.a.qp.inFlightBytes, 0)
+  t.equal(pair.a.ackedBytes, 60 * MTU)
+  t.same(numbers(requests(pair)), [])
+  t.equal(pair.a.qp.counters.retransmittedBytes, 6 * MTU)
+  t.equal(pair.b.qp.counters.duplicates, 0)
+  t.ok(pair.target.buffer!.subarray(0, 60 * MTU).equals(pair.source.buffer!.subarray(0, 60 * MTU)))
+  t.equal(pair.b.reorderPool.inUse, 0)
+})
+
+t.test('a packet may be overtaken by two, and is lost when three have passed it', async t => {
+  for (const [late, repeats] of [
+    [2, []],
+    [3, [4]],
+  ] as const) {
+    const pair = two()
+    pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 30))
+    const sent = requests(pair)
+    deliver(pair, [...sent.slice(0, 4), ...sent.slice(5, 5 + late)])
+    t.same(numbers(requests(pair)), repeats, `overtaken by ${late}`)
+    deliver(pair, [sent[4]!, ...sent.slice(5 + late)])
+    t.same(numbers(requests(pair)), [])
+    t.equal(pair.a.qp.sendPending, 0)
+  }
+})
+
+t.test('when nothing later can tell, one packet behind is enough', async t => {
+  const pair = two({ reorderTolerance: 100 })
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 5))
+  const sent = requests(pair)
+  deliver(
+    pair,
+    [0, 1, 2].map(n => sent[n]!),
+  )
+  t.same(numbers(requests(pair)), [])
+  deliver(pair, [sent[4]!])
+  t.same(numbers(requests(pair)), [3])
+})
+
+t.test('a packet that is lost again is sent again when newer ones have arrived', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 10))
+  deliver(
+    pair,
+    requests(pair).filter(({ n }) => n !== 2),
+  )
+  t.same(numbers(requests(pair)), [2], 'and is lost')
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 4, 2))
+  const more = requests(pair)
+  t.same(numbers(more), [10, 11, 12, 13])
+  deliver(pair, more.slice(0, 2))
+  t.same(numbers(requests(pair)), [], 'two newer ones are not enough')
+  deliver(pair, [more[2]!])
+  const again = requests(pair)
+  t.same(numbers(again), [2])
+  deliver(pair, [...again, more[3]!])
+  t.equal(pair.a.qp.sendPending, 0)
+  t.equal(pair.a.qp.counters.timeouts, 0)
+})
+
+t.test('after silence all that is not known to have arrived is sent again', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8))
+  deliver(
+    pair,
+    requests(pair).filter(({ n }) => n !== 1 && n < 6),
+  )
+  t.same(numbers(requests(pair)), [1], 'and is lost, as the last two')
+  const due = pair.a.qp.nextTimeout()
+  pair.a.qp.onTimeout(due)
+  t.same(numbers(requests(pair)), [1, 6, 7])
+  pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
+  t.same(numbers(requests(pair)), [1, 2, 3, 4, 5, 6, 7], 'after silence once more, the peer is not believed')
+  t.equal(pair.a.ackedBytes, 5 * MTU)
+  t.equal(pair.a.qp.inFlightBytes, 7 * MTU)
+})
+
+t.test('responses of a READ: those that came are kept, the others are asked for by run', async t => {
+  const pair = two()
+  const expected = Buffer.from(Array.from({ length: 20 * MTU }, (_, i) => (i * 31) & 0xff))
+  expected.copy(pair.target.buffer!, 0)
+  const landing = pair.a.memory.register(Buffer.alloc(20 * MTU), 20 * MTU, Access.LOCAL_WRITE)
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_READ, 20), region: landing })
+  const [request] = requests(pair)
+  pair.b.qp.onPacket(0, request!.frame)
+  const responses = drain(pair.b, FIRST_PSN)
+  t.same(numbers(responses), [...Array(20).keys()])
+  for (const { n, frame } of responses) {
+    if (n !== 3 && n !== 4 && n !== 12) pair.a.qp.onPacket(0, frame)
+  }
+  const again = requests(pair)
+  t.same(numbers(again), [3, 12], 'two requests, of two packets and of one')
+  t.equal(pair.a.qp.sendPending, 1)
+  for (const { frame } of again) pair.b.qp.onPacket(0, frame)
+  const rest = drain(pair.b, FIRST_PSN)
+  t.same(numbers(rest), [3, 4, 12], 'and no response that had come')
+  for (const { frame } of rest) pair.a.qp.onPacket(0, frame)
+  t.equal(pair.a.qp.sendPending, 0)
+  t.ok(landing.buffer!.equals(expected))
+  t.equal(pair.a.reorderPool.inUse, 0)
+})
+
+t.test('what is kept is bounded; without room the peer comes again', async t => {
+  const pair = two({ reorderPackets: 3 })
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 12))
+  let sent = requests(pair).filter(({ n }) => n !== 0)
+  for (let round = 0; pair.a.qp.sendPending > 0 && round < 12; round++) {
+    deliver(pair, sent)
+    t.ok(pair.b.reorderPool.inUse <= 3)
+    sent = requests(pair)
+    if (sent.length > 0) continue
+    pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
+    sent = requests(pair)
+  }
+  t.ok(pair.b.qp.counters.droppedReorder > 0)
+  t.equal(pair.a.qp.sendPending, 0)
+  t.ok(pair.target.buffer!.subarray(0, 12 * MTU).equals(pair.source.buffer!.subarray(0, 12 * MTU)))
+})
+
+t.test('SACKs say what has arrived, and only that', async t => {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
+  const random = randomSource(seed)
+  const pair = two({ ackEveryPackets: 1 })
+  const total = 180
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, total))
+  const sent = requests(pair)
+  // In any order, within reach of each other, some of them twice.
+  const order = sent.flatMap(packet => (random() < 0.1 ? [packet, packet] : [packet]))
+  order.sort((x, y) => x.n + 40 * random() - (y.n + 40 * random()))
+  const arrived = new Set<number>()
+  const wrong: string[] = []
+  let sacks = 0
+  for (const { n, frame } of order) {
+    arrived.add(n)
+    pair.b.qp.onPacket(0, frame)
+    let next = 0
+    while (arrived.has(next)) next++
+    for (const { n: cumulative, frame: answer } of drain(pair.b, FIRST_PSN)) {
+      if (cumulative !== ((next - 1) & 0xffffff)) wrong.push(`acknowledges ${cumulative} before ${next}`)
+      if (bth.opcode(answer.view, AT) !== Opcode.SACK) continue
+      sacks++
+      const base = (sack.basePsn(answer.view, SACK_AT) - FIRST_PSN) & 0xffffff
+      const told = Array.from({ length: sack.BITS }, (_, bit) => bit)
+        .filter(bit => sack.has(answer.view, SACK_AT, bit))
+        .map(bit => base + bit)
+      const kept = [...arrived].filter(psn => psn > next).sort((x, y) => x - y)
+      if (told.join() !== kept.join()) wrong.push(`tells ${told}, not ${kept}`)
+    }
+  }
+  t.same(wrong, [], `SEED=${seed}`)
+  t.ok(sacks > 10, `${sacks} SACKs`)
+  t.ok(pair.target.buffer!.subarray(0, total * MTU).equals(pair.source.buffer!.subarray(0, total * MTU)))
+})
+
+t.test('a gap longer than a bitmap: it shows what came last', async t => {
+  const pair = two({ maxPacketsInFlight: 1024 })
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_WRITE, 256) })
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_WRITE, 256, 2) })
+  const sent = requests(pair)
+  for (const n of [1, 400]) pair.b.qp.onPacket(0, sent[n]!.frame)
+  const [answer] = drain(pair.b, FIRST_PSN)
+  t.equal((sack.basePsn(answer!.frame.view, SACK_AT) - FIRST_PSN) & 0xffffff, 145)
+  t.equal(sack.lastBit(answer!.frame.view, SACK_AT), 255)
+})
+
+/** A SACK for the host with these fields; PSNs relative to its first one. */
+function forged(cumulative: number, base: number, bits: number[], syndrome = aeth.ACK_UNLIMITED): Frame {
+  const frame = new Frame(0, Buffer.alloc(256))
+  const { view } = frame
+  bth.write(view, AT, Opcode.SACK, false, false, 0, 0xffff, 17, false, FIRST_PSN + cumulative)
+  aeth.write(view, AT + bth.BYTES, syndrome, 0)
+  sack.write(view, SACK_AT, FIRST_PSN + base)
+  for (const bit of bits) sack.add(view, SACK_AT, bit)
+  frame.bth = AT
+  frame.payload = SACK_AT + sack.BYTES
+  frame.length = frame.payload
+  frame.wireLength = frame.length
+  return frame
+}
+
+t.test('SACKs that cannot be are counted, and nothing comes of them', async t => {
+  const forgeries: [string, Frame][] = [
+    ['bits beyond what was sent', forged(1, 2, [0, 18])],
+    ['the last bit', forged(1, 2, [255])],
+    ['acknowledges what was not sent', forged(20, 22, [0])],
+    ['base beyond what was sent', forged(1, 21, [])],
+    ['base far outside of the window', forged(1, 0x400000, [3])],
+    ['base at what it acknowledges', forged(5, 5, [1])],
+    ['base before what it acknowledges', forged(5, 2, [8])],
+    ['base half the number space away', forged(1, 0x800001, [3])],
+    ['with the syndrome of a NAK', forged(1, 3, [0], aeth.NAK_PSN_SEQUENCE_ERROR)],
+    ['with the syndrome of an RNR NAK', forged(1, 3, [0], 0x2c)],
+    ['with a reserved syndrome', forged(1, 3, [0], 0x40)],
+  ]
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 20))
+  t.equal(requests(pair).length, 20)
+  const { qp } = pair.a
+  const state = () => [
+    qp.sndUna,
+    qp.sndNxt,
+    qp.inFlightBytes,
+    qp.peekTransmit(),
+    qp.nextTimeout(),
+    pair.a.observed,
+  ]
+  const before = JSON.stringify(state())
+  for (const [index, [what, frame]] of forgeries.entries()) {
+    qp.onPacket(1000, frame)
+    t.equal(qp.counters.droppedSack, index + 1, what)
+    t.equal(JSON.stringify(state()), before, what)
+  }
+})
+
+t.test('SACKs that are late or repeat tell nothing new', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 20))
+  requests(pair)
+  const { qp } = pair.a
+  qp.onPacket(0, forged(9, 11, [0]))
+  t.equal(qp.inFlightBytes, 9 * MTU)
+  t.equal(pair.a.ackedBytes, 11 * MTU)
+  qp.onPacket(0, forged(9, 11, [0]))
+  qp.onPacket(0, forged(3, 5, [0, 2, 6]))
+  t.equal(qp.inFlightBytes, 9 * MTU)
+  t.equal(pair.a.ackedBytes, 11 * MTU)
+  t.equal(qp.sndUna - FIRST_PSN, 10)
+  t.equal(qp.counters.droppedSack, 0)
+})
+
+t.test('a SACK of the responses of a READ, which are no requests, changes nothing of it', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_READ, 10))
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 10, 2))
+  requests(pair)
+  pair.a.qp.onPacket(0, forged(-1, 1, [0, 1, 2, 3]))
+  t.equal(pair.a.qp.sndUna, FIRST_PSN)
+  t.equal(pair.a.qp.inFlightBytes, 10 * MTU)
+  t.same(numbers(requests(pair)), [])
+})
+
+t.test('a queue pair that has not agreed takes no SACK and sends none', async t => {
+  const pair = two({ selectiveRepeat: false })
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 20))
+  const sent = requests(pair)
+  pair.a.qp.onPacket(0, forged(1, 3, [0]))
+  t.equal(pair.a.qp.counters.droppedOpcode, 1)
+  t.equal(pair.a.qp.sndUna, FIRST_PSN)
+  for (const { n, frame } of sent) if (n !== 2) pair.b.qp.onPacket(0, frame)
+  const answers = drain(pair.b, FIRST_PSN)
+  t.same(
+    answers.map(({ frame }) => bth.opcode(frame.view, AT)),
+    [Opcode.RC_ACKNOWLEDGE],
+  )
+  t.equal(pair.b.reorderPool.inUse, 0)
+})
+
+t.test('an end by error gives back what is kept', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 20))
+  for (const { n, frame } of requests(pair)) if (n !== 2) pair.b.qp.onPacket(0, frame)
+  t.equal(pair.b.reorderPool.inUse, 17)
+  pair.b.qp.modify(0, 6)
+  t.equal(pair.b.reorderPool.inUse, 0)
+})
