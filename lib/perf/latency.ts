@@ -32,18 +32,34 @@ export class LatencyRecorder {
     bitBucketSize: 32,
   })
   readonly #octaves = new Float64Array(53)
+  /** The last time, and how often it came in a row: messages that go and come back together take equally long. */
+  #runNs = 0
+  #runCount = 0
   #minNs = Number.POSITIVE_INFINITY
   #maxNs = 0
 
   record(ns: Nanos): void {
     const time = Math.min(Math.max(0, Math.round(ns)), NS_MAX)
-    this.#histogram.recordValue(time)
-    this.#octaves[octaveOf(time)]!++
+    if (time !== this.#runNs) {
+      this.#endRun()
+      this.#runNs = time
+    }
+    this.#runCount++
+  }
+
+  #endRun(): void {
+    const time = this.#runNs
+    const count = this.#runCount
+    if (count === 0) return
+    this.#runCount = 0
+    this.#histogram.recordValueWithCount(time, count)
+    this.#octaves[octaveOf(time)]! += count
     if (time < this.#minNs) this.#minNs = time
     if (time > this.#maxNs) this.#maxNs = time
   }
 
   reset(): void {
+    this.#runCount = 0
     this.#histogram.reset()
     this.#octaves.fill(0)
     this.#minNs = Number.POSITIVE_INFINITY
@@ -52,6 +68,7 @@ export class LatencyRecorder {
 
   /** @param share what part of each time counts: 0.5 for half a round trip */
   summary(share = 1): LatencySummary {
+    this.#endRun()
     const histogram = this.#histogram
     const count = histogram.totalCount
     const at = (percentile: number) =>
