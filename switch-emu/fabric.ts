@@ -23,6 +23,8 @@ export interface FabricOptions {
   captures?: PortCaptures
   /** What a switch answers by itself. Default: nothing. */
   responder?: (switchId: number) => Responder
+  /** Bytes of the longest IP packet that the links take. Default: frames' slots are the bound. */
+  mtuBytes?: number
   /** The nodes that stand for hosts keep the delay of their links themselves, both ways. Default false. */
   hostsKeepDelays?: boolean
 }
@@ -55,6 +57,7 @@ export class Fabric {
           pool: options.pool,
           random: options.random,
           responder: options.responder?.(sw.id),
+          mtuBytes: options.mtuBytes,
         }),
     )
     this.#staticRoutes = route(scenario, this.switches)

@@ -1,10 +1,10 @@
 import { WeirError } from '../errors.js'
 import { Frame } from './frame.js'
 
-/** Room for a 4,096-byte payload with every header that Weir writes. */
-export const SLOT_BYTES = 4608
+/** Room for a 4,096-byte payload with every header that Weir writes, and telemetry of 15 hops in any encapsulation. */
+export const SLOT_BYTES = 4864
 /** Room for headers alone: for virtual time, where payloads are not materialised. */
-export const HEADER_SLOT_BYTES = 512
+export const HEADER_SLOT_BYTES = 768
 
 /**
  * A fixed number of frames, made lazily and reused for ever. Who takes a frame owns it until it hands it on

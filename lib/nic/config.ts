@@ -4,8 +4,8 @@ import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
-import * as intShim from '../wire/int-shim.js'
 import type { MacAddress } from '../wire/mac.js'
+import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import type { IcrcMode } from './rx-pipeline.js'
 import type { ConnectOptions } from './types.js'
 
@@ -25,8 +25,8 @@ export interface NicConfig {
   pathMtu?: number
   /** Controller of connections that do not name their own. Default hpcc. */
   cc?: { name: string; options: OptionValues }
-  /** Shim of data packets, when the controller wants telemetry. Default wide, 5 slots. */
-  int?: { format: 'wide' | 'compact'; hops: number }
+  /** Telemetry of data packets, when the controller wants it, and for how many hops. Default wide, 5. */
+  int?: { format: IntFormat; hops: number }
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
   /**
@@ -118,7 +118,7 @@ export function nicSettings(config: NicConfig): NicSettings {
 }
 
 export function intFormat(settings: NicSettings): number {
-  return settings.int.format === 'wide' ? intShim.FORMAT_WIDE : intShim.FORMAT_COMPACT
+  return formatOf(settings.int.format)
 }
 
 /** Exponent n of the smallest 4.096 us * 2^n that is not below `ns`, 0 to 31; 0 = never. */
@@ -156,7 +156,7 @@ function check(settings: NicSettings): void {
   }
   checkPathMtu(settings.pathMtu)
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
-  oneOf('int.format', settings.int.format, ['wide', 'compact'])
+  oneOf('int.format', settings.int.format, FORMAT_NAMES)
   whole('int.hops', settings.int.hops, 1, 15)
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)

@@ -5,6 +5,7 @@ import * as ethernet from '../wire/ethernet.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
 import type { MacAddress } from '../wire/mac.js'
+import * as telemetry from '../wire/telemetry.js'
 import * as udp from '../wire/udp.js'
 
 const HOP_LIMIT = 64
@@ -52,7 +53,7 @@ export function beginFrame(frame: Frame, headers: Buffer): number {
 export function completeHeaders(frame: Frame, destinationPort: number): void {
   const view = frame.view
   const total = frame.wireLength - frame.l3
-  if (frame.l4 - frame.l3 === ipv4.BYTES) {
+  if (ipv4.version(view, frame.l3) === 4) {
     ipv4.setTotalLength(view, frame.l3, total)
     // The checksum was made for length 0: add the length (RFC 1624).
     let sum = (~ipv4.checksum(view, frame.l3) & 0xffff) + total
@@ -62,5 +63,5 @@ export function completeHeaders(frame: Frame, destinationPort: number): void {
     ipv6.setPayloadLength(view, frame.l3, total - ipv6.BYTES)
   }
   udp.setDestinationPort(view, frame.l4, destinationPort)
-  udp.setLength(view, frame.l4, frame.wireLength - frame.l4)
+  udp.setLength(view, frame.l4, frame.wireLength - frame.l4 - telemetry.foreignBytes(frame))
 }

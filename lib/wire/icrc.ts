@@ -4,8 +4,10 @@
  * TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of FECN
  * and BECN. Lengths, identification, ports and pad count as they are on the wire.
  *
- * An INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no hop
- * touches, is covered.
+ * A native INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no hop
+ * touches, is covered. Of the other encapsulations, which hops make longer, nothing counts: the ICRC is that of the
+ * packet without them, with the lengths, the protocol and the port that it has then. Whoever strips them leaves a
+ * RoCEv2 packet whose ICRC is right.
  *
  * All functions want a frame whose offsets are filled in (`parseFrame`, or the tx pipeline).
  */
@@ -16,6 +18,7 @@ import * as crc32 from './crc32.js'
 import * as intShim from './int-shim.js'
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
+import * as telemetry from './telemetry.js'
 import * as udp from './udp.js'
 
 export { implementation } from './crc32.js'
@@ -91,15 +94,21 @@ export function verifyIgnoringId(frame: Frame): boolean {
 
 /** Bytes from the IP header on that the ICRC covers. */
 function coveredBytes(frame: Frame): number {
-  return packetEnd(frame) - BYTES - frame.l3 - (shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES)
+  const inUdp = shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES
+  return packetEnd(frame) - BYTES - frame.l3 - inUdp - (frame.l4 - ipEnd(frame))
 }
 
 function shimCounts(frame: Frame): boolean {
-  return frame.shim >= 0 && intShim.isEcho(frame.view, frame.shim)
+  return telemetry.isEcho(frame)
 }
 
 function isIpv4(frame: Frame): boolean {
   return frame.view.getUint8(frame.l3) >>> 4 === 4
+}
+
+/** First byte behind the IP header; UDP does not begin there when there are extension headers, or IFA. */
+function ipEnd(frame: Frame): number {
+  return frame.l3 + (isIpv4(frame) ? ipv4.headerBytes(frame.view, frame.l3) : ipv6.BYTES)
 }
 
 /** First byte behind the IP packet. */
@@ -116,14 +125,35 @@ function computeWith(frame: Frame, masked: number): number {
   return crc32.finish(crc32.update(state, frame.bytes, frame.view, rest, packetEnd(frame) - BYTES))
 }
 
+/** True if the packet carries something that is not there for the ICRC. */
+function isForeign(frame: Frame): boolean {
+  return frame.l4 !== ipEnd(frame) || (frame.shim >= 0 && frame.intFormat > intShim.FORMAT_COMPACT)
+}
+
+/** Makes the headers in the scratch those of the packet without telemetry. */
+function strip(frame: Frame, udpAt: number): void {
+  const bytes = frame.l4 - ipEnd(frame) + frame.bth - frame.l4 - udp.BYTES
+  if (isIpv4(frame)) {
+    scratchView.setUint16(2, scratchView.getUint16(2) - bytes)
+    scratchView.setUint8(9, ipv4.PROTOCOL_UDP)
+  } else {
+    scratchView.setUint16(4, scratchView.getUint16(4) - bytes)
+    scratchView.setUint8(6, ipv4.PROTOCOL_UDP)
+  }
+  scratchView.setUint16(udpAt + 2, udp.PORT_ROCE)
+  scratchView.setUint16(udpAt + 4, packetEnd(frame) - frame.bth + udp.BYTES)
+}
+
 /** Copies IP to BTH into the scratch, with ones where hops may write. Returns how many bytes that are. */
 function maskHeaders(frame: Frame): number {
   const view = frame.view
-  const udpAt = frame.l4 - frame.l3
+  const udpAt = ipEnd(frame) - frame.l3
+  for (let i = 0; i < udpAt; i += 4) scratchView.setInt32(i, view.getInt32(frame.l3 + i))
   const from = shimCounts(frame) ? frame.bth : frame.l4 + udp.BYTES
-  for (let i = 0; i < from - frame.l3; i += 4) scratchView.setInt32(i, view.getInt32(frame.l3 + i))
-  const bthAt = from - frame.l3
+  const bthAt = udpAt + from - frame.l4
+  for (let i = 0; i < from - frame.l4; i += 4) scratchView.setInt32(udpAt + i, view.getInt32(frame.l4 + i))
   for (let i = 0; i < bth.BYTES; i += 4) scratchView.setInt32(bthAt + i, view.getInt32(frame.bth + i))
+  if (isForeign(frame)) strip(frame, udpAt)
   if (isIpv4(frame)) {
     scratchView.setUint8(1, 0xff)
     scratchView.setUint8(8, 0xff)

@@ -163,6 +163,31 @@ export function writeEcho(view: DataView, at: number, from: DataView, fromAt: nu
   return total
 }
 
+/** Writes decoded records as an echo of wide slots, at most 16; returns the bytes written. */
+export function writeEchoOf(view: DataView, at: number, hops: HopRecords): number {
+  const { count } = hops
+  const marks = (hops.overflow ? FLAG_OVERFLOW : 0) | (hops.ratioOnly ? FLAG_RATIO_ONLY : 0)
+  view.setUint8(at + VERSION_FORMAT, (VERSION << 4) | FORMAT_WIDE)
+  view.setUint8(at + FLAGS, FLAG_ECHO | marks)
+  view.setUint8(at + HOP_COUNT, hops.overflow ? count + 1 : count)
+  view.setUint8(at + SLOTS, count)
+  view.setUint16(at + PATH_ID, hops.pathId)
+  setFlows(view, at, hops.flows)
+  for (let i = 0; i < count; i++) {
+    writeWide(
+      view,
+      at + BYTES + i * WIDE_SLOT_BYTES,
+      hops.switchId[i]!,
+      hops.port[i]!,
+      hops.rateBps[i]!,
+      hops.tsNs[i]!,
+      hops.txBytes[i]!,
+      hops.qlenBytes[i]!,
+    )
+  }
+  return bytes(FORMAT_WIDE, count)
+}
+
 /**
  * A hop's part: appends its record in place, counts the hop and folds its id into the path id. When the
  * slots are full the hop is counted, the overflow flag set and no record written.

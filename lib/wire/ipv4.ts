@@ -192,6 +192,18 @@ export function decrementTtl(view: DataView, at: number): boolean {
   return true
 }
 
+/** Makes the packet longer and mends the checksum in place. @param bytes total length stays below 65,536 */
+export function addLength(view: DataView, at: number, bytes: number): void {
+  const old = view.getUint16(at + TOTAL_LENGTH)
+  replaceWord(view, at, at + TOTAL_LENGTH, old, old + bytes)
+}
+
+/** Sets the protocol and mends the checksum in place. */
+export function replaceProtocol(view: DataView, at: number, protocolNumber: number): void {
+  const old = view.getUint16(at + TTL)
+  replaceWord(view, at, at + TTL, old, (old & 0xff00) | protocolNumber)
+}
+
 /** Sets the ECN codepoint and mends the checksum in place. */
 export function setEcn(view: DataView, at: number, codepoint: number): void {
   const old = view.getUint16(at + VERSION_IHL)

@@ -1,8 +1,10 @@
-/** IPv6 header (RFC 8200), big-endian. Extension headers are not followed. */
+/** IPv6 header (RFC 8200), big-endian. */
 import { formatIpv6 } from './address.js'
 import { WireError } from './wire-error.js'
 
 export const BYTES = 40
+/** Next header: hop-by-hop options. */
+export const HOP_BY_HOP = 0
 
 const VERSION_CLASS_LABEL = 0
 const PAYLOAD_LENGTH = 4
@@ -82,6 +84,10 @@ export function setFlowLabel(view: DataView, at: number, value: number): void {
 
 export function setPayloadLength(view: DataView, at: number, value: number): void {
   view.setUint16(at + PAYLOAD_LENGTH, value)
+}
+
+export function setNextHeader(view: DataView, at: number, value: number): void {
+  view.setUint8(at + NEXT_HEADER, value)
 }
 
 export function setHopLimit(view: DataView, at: number, value: number): void {

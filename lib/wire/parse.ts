@@ -1,10 +1,16 @@
 import type { Frame } from '../frame/frame.js'
 import * as bth from './bth.js'
 import * as ethernet from './ethernet.js'
+import * as ifa from './ifa.js'
+import * as intMd from './int-md.js'
 import * as intShim from './int-shim.js'
+import * as ioamIpv6 from './ioam-ipv6.js'
+import * as ioamTrace from './ioam-trace.js'
+import * as ioamUdp from './ioam-udp.js'
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 import { EXTENDED_HEADER_BYTES, isKnown } from './opcode.js'
+import * as telemetry from './telemetry.js'
 import * as udp from './udp.js'
 import { WireError } from './wire-error.js'
 
@@ -14,7 +20,7 @@ export { WIRE_ERROR_NAMES, WireError } from './wire-error.js'
 export const ICRC_BYTES = 4
 
 /**
- * Finds the headers of a received frame and fills in its offsets: l3, l4, shim, bth, payload, payloadLength.
+ * Finds the headers of a received frame and fills in its offsets: l3, l4, shim (and intFormat), bth, payload, payloadLength.
  * Every length is checked: against `frame.length` for bytes that are read here, against `frame.wireLength`
  * for those that may not be materialised. Reads no byte outside of the frame and throws for no input.
  *
@@ -27,6 +33,7 @@ export function parseFrame(frame: Frame): WireError {
   frame.l3 = -1
   frame.l4 = -1
   frame.shim = -1
+  frame.intFormat = 0
   frame.bth = -1
   frame.payload = -1
   frame.payloadLength = 0
@@ -45,8 +52,9 @@ function parseIpv4(frame: Frame, l3: number): WireError {
   const error = ipv4.check(view, l3, frame.length, frame.wireLength)
   if (error !== WireError.OK) return error
   frame.l3 = l3
-  if (ipv4.protocol(view, l3) !== ipv4.PROTOCOL_UDP || ipv4.isFragment(view, l3)) return WireError.OK
-  return parseUdp(frame, l3 + ipv4.headerBytes(view, l3), l3 + ipv4.totalLength(view, l3))
+  if (ipv4.isFragment(view, l3)) return WireError.OK
+  const next = ipv4.protocol(view, l3)
+  return parseNext(frame, next, l3 + ipv4.headerBytes(view, l3), l3 + ipv4.totalLength(view, l3))
 }
 
 function parseIpv6(frame: Frame, l3: number): WireError {
@@ -54,8 +62,53 @@ function parseIpv6(frame: Frame, l3: number): WireError {
   const error = ipv6.check(view, l3, frame.length, frame.wireLength)
   if (error !== WireError.OK) return error
   frame.l3 = l3
-  if (ipv6.nextHeader(view, l3) !== ipv4.PROTOCOL_UDP) return WireError.OK
-  return parseUdp(frame, l3 + ipv6.BYTES, l3 + ipv6.BYTES + ipv6.payloadLength(view, l3))
+  const at = l3 + ipv6.BYTES
+  const next = ipv6.nextHeader(view, l3)
+  const wireEnd = at + ipv6.payloadLength(view, l3)
+  return next === ipv6.HOP_BY_HOP ? parseHopByHop(frame, at, wireEnd) : parseNext(frame, next, at, wireEnd)
+}
+
+/** @param wireEnd first byte behind the IP packet, materialised or not */
+function parseNext(frame: Frame, protocol: number, at: number, wireEnd: number): WireError {
+  if (protocol === ipv4.PROTOCOL_UDP) return parseUdp(frame, at, wireEnd)
+  return protocol === ifa.IP_PROTOCOL ? parseIfa(frame, at, wireEnd) : WireError.OK
+}
+
+/** Options that IOAM is none of are skipped. */
+function parseHopByHop(frame: Frame, at: number, wireEnd: number): WireError {
+  const view = frame.view
+  const error = ioamIpv6.check(view, at, Math.min(frame.length, wireEnd))
+  if (error !== WireError.OK) return error
+  const l4 = at + ioamIpv6.headerBytes(view, at)
+  const udpError = parseNext(frame, ioamIpv6.nextHeader(view, at), l4, wireEnd)
+  const trace = ioamIpv6.findTrace(view, at)
+  if (udpError !== WireError.OK || trace < 0 || frame.bth < 0 || frame.shim >= 0) return udpError
+  const end = ioamIpv6.traceEnd(view, trace)
+  const traceError = ioamTrace.check(view, trace, end)
+  // What cannot be believed is not handed on: the packet has no payload then.
+  if (traceError !== WireError.OK) frame.payload = -1
+  else setTelemetry(frame, trace, telemetry.IOAM)
+  return traceError
+}
+
+/** IFA, as an upper layer before UDP. */
+function parseIfa(frame: Frame, at: number, wireEnd: number): WireError {
+  const view = frame.view
+  const end = Math.min(frame.length, wireEnd)
+  const error = ifa.check(view, at, end)
+  if (error !== WireError.OK) return error
+  const l4 = at + ifa.BYTES
+  const udpError = udp.check(view, l4, end, wireEnd)
+  if (udpError !== WireError.OK) return udpError
+  frame.l4 = l4
+  if (udp.destinationPort(view, l4) !== udp.PORT_ROCE) return WireError.OK
+  const metadata = l4 + udp.BYTES
+  const metadataError = ifa.checkMetadata(view, metadata, end)
+  if (metadataError !== WireError.OK) return metadataError
+  const bytes = ifa.metadataBytes(view, metadata)
+  if (l4 + udp.length(view, l4) + bytes !== wireEnd) return WireError.BAD_UDP_LENGTH
+  setTelemetry(frame, metadata, telemetry.IFA)
+  return parseBth(frame, metadata + bytes, wireEnd)
 }
 
 /** @param wireEnd first byte behind the IP packet, materialised or not */
@@ -69,11 +122,36 @@ function parseUdp(frame: Frame, l4: number, wireEnd: number): WireError {
   // The ICRC is found at the end of the datagram and of the packet: both must be the same.
   if (l4 + udp.length(view, l4) !== wireEnd) return WireError.BAD_UDP_LENGTH
   if (port === udp.PORT_ROCE) return parseBth(frame, l4 + udp.BYTES, wireEnd)
-  const shim = l4 + udp.BYTES
-  const shimError = intShim.check(view, shim, Math.min(frame.length, wireEnd))
-  if (shimError !== WireError.OK) return shimError
+  return parseShim(frame, l4 + udp.BYTES, wireEnd)
+}
+
+/** What is behind UDP to the INT port: the first byte says which encapsulation. */
+function parseShim(frame: Frame, at: number, wireEnd: number): WireError {
+  const view = frame.view
+  const end = Math.min(frame.length, wireEnd)
+  if (at >= end) return WireError.SHORT_SHIM
+  const first = view.getUint8(at)
+  if (first === intMd.TYPE_NPT) {
+    const error = intMd.check(view, at, end)
+    if (error !== WireError.OK) return error
+    setTelemetry(frame, at, telemetry.INT_MD)
+    return parseBth(frame, at + intMd.totalBytes(view, at), wireEnd)
+  }
+  if (first === ioamUdp.TYPE_PREALLOCATED_TRACE) {
+    const error = ioamUdp.check(view, at, end)
+    if (error !== WireError.OK) return error
+    setTelemetry(frame, at + ioamUdp.BYTES, telemetry.IOAM)
+    return parseBth(frame, at + ioamUdp.totalBytes(view, at), wireEnd)
+  }
+  const error = intShim.check(view, at, end)
+  if (error !== WireError.OK) return error
+  setTelemetry(frame, at, telemetry.NATIVE)
+  return parseBth(frame, at + intShim.totalBytes(view, at), wireEnd)
+}
+
+function setTelemetry(frame: Frame, shim: number, format: number): void {
   frame.shim = shim
-  return parseBth(frame, shim + intShim.totalBytes(view, shim), wireEnd)
+  frame.intFormat = format
 }
 
 function parseBth(frame: Frame, at: number, wireEnd: number): WireError {

@@ -9,7 +9,6 @@ import * as deth from './deth.js'
 import * as ethernet from './ethernet.js'
 import * as ieth from './ieth.js'
 import * as immdt from './immdt.js'
-import * as intShim from './int-shim.js'
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 import * as opcodes from './opcode.js'
@@ -17,6 +16,7 @@ import { parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as pfc from './pfc.js'
 import * as reth from './reth.js'
 import * as sack from './sack.js'
+import * as telemetry from './telemetry.js'
 import * as udp from './udp.js'
 import * as vxlan from './vxlan.js'
 
@@ -109,7 +109,7 @@ function ipLength(frame: Frame): number {
 
 function printRoce(frame: Frame): string {
   const { view, shim } = frame
-  const parts = shim >= 0 ? [intShim.print(view, shim)] : []
+  const parts = shim >= 0 ? [telemetry.print(frame)] : []
   parts.push(bth.print(view, frame.bth))
   if (frame.payload < 0) return parts.join(', ')
   parts.push(...printExtendedHeaders(view, frame.bth))

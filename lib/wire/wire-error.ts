@@ -24,6 +24,12 @@ export const WireError = {
   BAD_VXLAN: 18,
   SHORT_PFC: 19,
   BAD_PFC: 20,
+  SHORT_INT_MD: 21,
+  BAD_INT_MD: 22,
+  SHORT_IFA: 23,
+  BAD_IFA: 24,
+  SHORT_IOAM: 25,
+  BAD_IOAM: 26,
 } as const
 export type WireError = (typeof WireError)[keyof typeof WireError]
 

@@ -11,15 +11,17 @@ export const BUCKETS = 1_024
  * have the same value, because addresses and ports are combined without regard to their order.
  *
  * Both directions of a RoCEv2 connection use the same UDP source port, which is the flow's entropy (IBA
- * annex A17), and a well-known destination port: with or without an INT shim. So of the ports only the
- * source port counts there, and telemetry travels the path of the data.
+ * annex A17), and a well-known destination port: with or without telemetry, in whatever encapsulation. So of the
+ * ports only the source port counts there, and telemetry travels the path of the data.
  *
  * @param length bytes present; @param l3 offset of the IP header; @param l4 offset of the UDP header or -1:
  * fragments have none, and go by addresses alone, so that all parts of a datagram stay together
  */
 export function flowHash(view: DataView, length: number, l3: number, l4: number): number {
   const version4 = ipv4.version(view, l3) === 4
-  const protocol = version4 ? ipv4.protocol(view, l3) : ipv6.nextHeader(view, l3)
+  // UDP is UDP also behind IFA or hop-by-hop options.
+  const next = version4 ? ipv4.protocol(view, l3) : ipv6.nextHeader(view, l3)
+  const protocol = l4 >= 0 ? ipv4.PROTOCOL_UDP : next
   const addresses = version4
     ? mix32(ipv4.source(view, l3)) + mix32(ipv4.destination(view, l3))
     : foldAddress(view, l3 + 8) + foldAddress(view, l3 + 24)

@@ -1,6 +1,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { growthBytes } from '../../lib/wire/telemetry-hop.js'
 import { DropReason, PortCounters } from './counters.js'
 import { EgressQueue } from './egress-queue.js'
 import { PauseState } from './pause-state.js'
@@ -34,6 +35,8 @@ export interface PortContext {
   losslessMask: number
   /** Null without PFC. */
   pfcSender: PfcSender | null
+  /** Bytes of the longest IP packet that may leave by it; bounds telemetry that is inserted. */
+  mtuBytes: number
 }
 
 /** The way out of one port: eight queues, what holds them, the scheduler between them, marking, and the line. */
@@ -56,15 +59,18 @@ export class EgressPort {
   /** Bit p: the queue of priority p holds frames. */
   #waiting = 0
   #sentPriority = 0
+  #sentGrowth = 0
+  readonly #mtuBytes: number
 
   constructor(index: number, options: PortOptions, context: PortContext) {
-    const { bufferBytes, pool, random, losslessMask, pfcSender } = context
+    const { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes } = context
     const { rateBps, queueBytesMax = bufferBytes, ecn = [], weights } = options
     this.index = index
     this.rateBps = rateBps
     this.serializer = new Serializer(rateBps)
     this.pause = new PauseState(rateBps, losslessMask)
     this.pfcSender = pfcSender
+    this.#mtuBytes = mtuBytes
     this.#lossless = losslessMask !== 0 || pfcSender !== null
     this.#scheduler = new Scheduler(weights)
     const lossless = (p: number) => ((losslessMask >>> p) & 1) === 1
@@ -87,6 +93,11 @@ export class EgressPort {
   /** Priority of the frame that `transmit` returned last. */
   get sentPriority(): number {
     return this.#sentPriority
+  }
+
+  /** Bytes of telemetry that the frame which `transmit` returned last gets here: it leaves by so much longer. */
+  get sentGrowth(): number {
+    return this.#sentGrowth
   }
 
   /** When the port may begin its next frame, `now` or later, or NEVER if that takes an event. */
@@ -140,7 +151,8 @@ export class EgressPort {
 
   /**
    * Starts the next frame, at the time at which the line was free, the frame there and its queue not held, which may be
-   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send.
+   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send. The caller makes it
+   * longer by `sentGrowth`.
    *
    * @param dueNs what `nextStartNs` said
    */
@@ -154,10 +166,14 @@ export class EgressPort {
     if (empty) this.#waiting &= ~(1 << priority)
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
-    const startNs = this.serializer.transmit(dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs, bytes)
+    // Memory and weights know the frame as it came in; on the line it is as long as it leaves.
+    const growth = frame.shim >= 0 ? growthBytes(frame, this.#mtuBytes) : 0
+    this.#sentGrowth = growth
+    const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
+    const startNs = this.serializer.transmit(readyNs, bytes + growth)
     frame.departNs = this.serializer.endNs
     this.gauge.change(startNs, -bytes)
-    this.counters.onTransmitted(bytes)
+    this.counters.onTransmitted(bytes + growth)
     if (this.#wreds[priority]?.onDequeue(frame, queue.bytes) === true) this.counters.onMarked()
     return frame
   }

@@ -1,10 +1,13 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { HopSnapshot } from '../../lib/wire/hop-snapshot.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { writeL4Checksum } from '../../lib/wire/l4-checksum.js'
+import * as telemetry from '../../lib/wire/telemetry.js'
+import * as telemetryHop from '../../lib/wire/telemetry-hop.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
+import { ttl } from './ip-header.js'
 
 /**
  * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
@@ -15,38 +18,36 @@ import type { EgressPort } from './egress-port.js'
  * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
  */
 export class IntStamper {
-  readonly #switchId: number
+  readonly #hop = new HopSnapshot()
 
   constructor(switchId: number) {
-    this.#switchId = switchId
+    this.#hop.switchId = switchId
   }
 
   /**
-   * @param egress the port that the frame leaves by; @param ingress the one it came in by; @param startNs
-   * its first bit
+   * @param egress the port that the frame leaves by, and has just started to; @param ingress the one it came in by; @param
+   * startNs its first bit
    */
   stamp(startNs: Nanos, frame: Frame, egress: EgressPort, ingress: EgressPort): void {
-    const { view, shim, length } = frame
-    // The flags are read here before the codec has checked the shim; it will refuse what does not fit.
-    const port = shim + intShim.BYTES <= length && intShim.isReverse(view, shim) ? ingress : egress
-    const txBytes = port === egress ? port.counters.txBytes - frame.wireLength : port.counters.txBytes
-    intShim.stamp(
-      view,
-      shim,
-      length,
-      this.#switchId,
-      port.index,
-      port.rateBps,
-      startNs,
-      txBytes,
-      port.queueBytes,
-    )
-    if (udp.checksum(view, frame.l4) !== 0) mendChecksum(frame)
+    const hop = this.#hop
+    const growth = egress.sentGrowth
+    const port = telemetryHop.isReverse(frame) ? ingress : egress
+    hop.ingressPort = ingress.index
+    hop.egressPort = port.index
+    hop.rateBps = port.rateBps
+    hop.arrivalNs = frame.enqueuedNs
+    hop.startNs = startNs
+    hop.txBytes = port === egress ? port.counters.txBytes - frame.wireLength - growth : port.counters.txBytes
+    hop.qlenBytes = port.queueBytes
+    hop.priority = egress.sentPriority
+    hop.ttl = ttl(frame)
+    telemetryHop.stamp(frame, hop, growth)
+    if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
   }
 }
 
 /**
- * The shim is under UDP's checksum, where the sending host's kernel has written one. Over IPv4 the frame goes on
+ * Telemetry behind UDP is under its checksum, where the sending host's kernel has written one. Over IPv4 the frame goes on
  * without (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 wants one (RFC 8200, section 8.1).
  */
 function mendChecksum({ view, l3, l4, length }: Frame): void {

@@ -34,6 +34,13 @@ export function markCe(frame: Frame): void {
   else ipv6.markCe(view, l3)
 }
 
+/** TTL or hop limit. */
+export function ttl(frame: Frame): number {
+  const { view, l3 } = frame
+  if (l3 < 0) return 0
+  return ipv4.version(view, l3) === 4 ? ipv4.ttl(view, l3) : ipv6.hopLimit(view, l3)
+}
+
 /** Counts the hop in TTL or hop limit; false if that has run out: the packet must not be forwarded. */
 export function countHop(frame: Frame): boolean {
   const { view, l3 } = frame

@@ -47,6 +47,8 @@ export interface SwitchOptions {
   watchdog?: WatchdogOptions
   /** Without it every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions
+  /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
+  mtuBytes?: number
 }
 
 /**
@@ -102,11 +104,11 @@ export class Switch implements Node {
   }
 
   #makePort(index: number, port: PortOptions, options: SwitchOptions): EgressPort {
-    const { id, bufferBytes, pool, random, pfc } = options
+    const { id, bufferBytes, pool, random, pfc, mtuBytes = 0xffff } = options
     const pfcSender =
       pfc === undefined ? null : new PfcSender(pool, MAC_BASE + id * 256 + index, port.rateBps, pfc.quanta)
     const losslessMask = this.accounting?.losslessMask ?? 0
-    return new EgressPort(index, port, { bufferBytes, pool, random, losslessMask, pfcSender })
+    return new EgressPort(index, port, { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes })
   }
 
   #makeWatchdog(options: WatchdogOptions): PfcWatchdog {

@@ -64,6 +64,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
       pool: this.#pool,
       hosts: options.links.map(({ host }) => host),
       startNs: monotonicNs(),
+      mtuBytes: this.#vxlan.mtu,
       captures: this.#captures,
       deliver: (link, frame) => this.#vxlan.transmit(link, frame),
     })

@@ -48,7 +48,15 @@ export class HostLine {
     this.#port = new EgressPort(
       0,
       { rateBps, weights: EQUAL_WEIGHTS },
-      { bufferBytes: backlogBytesMax, pool, random: () => 1, losslessMask: 0xff, pfcSender: null },
+      {
+        bufferBytes: backlogBytesMax,
+        pool,
+        random: () => 1,
+        losslessMask: 0xff,
+        pfcSender: null,
+        // No hop: it inserts no telemetry.
+        mtuBytes: 0,
+      },
     )
   }
 

@@ -27,6 +27,8 @@ export interface RealTimeFabricOptions {
    * nothing.
    */
   responder?: (switchId: number) => Responder
+  /** Bytes of the longest IP packet that the hosts' ports take. Default: frames' slots are the bound. */
+  mtuBytes?: number
   /** Bytes of a host that may wait for its own link. Default: the Attachment's. */
   backlogBytesMax?: number
   /** Takes a frame that has arrived at the host of that link, and owns it. */
@@ -70,7 +72,7 @@ export class RealTimeFabric {
 
   /** Throws WEIR_BAD_SCENARIO or WEIR_BAD_ARGUMENT when the hosts' links are not one for each. */
   constructor(options: RealTimeFabricOptions) {
-    const { scenario, pool, hosts, startNs, captures, responder, backlogBytesMax } = options
+    const { scenario, pool, hosts, startNs, captures, responder, mtuBytes, backlogBytesMax } = options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
     this.#fabric = new Fabric(scenario, {
@@ -79,6 +81,7 @@ export class RealTimeFabric {
       startNs,
       captures,
       responder,
+      mtuBytes,
       hostsKeepDelays: true,
     })
     this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))

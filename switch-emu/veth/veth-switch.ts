@@ -90,6 +90,7 @@ export class VethSwitch {
         pool: this.#pool,
         hosts: links.map(({ host }) => host),
         startNs: monotonicNs(),
+        mtuBytes: Math.min(...this.#ports.map(port => port.mtu)),
         backlogBytesMax: HOST_BACKLOG_BYTES,
         responder: id => new Responder(hosts, id),
         deliver: (link, frame) => this.#deliver(link, frame),

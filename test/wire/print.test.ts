@@ -90,7 +90,7 @@ t.test('faults are named', async t => {
     /: 0x15 qp 0x11 psn 1 ack-req \[malformed: unknown-opcode\]$/,
   )
   t.match(
-    roce({ slots: 1 }, (v, f) => v.setUint8(f.shim, 0)),
+    roce({ slots: 1 }, (v, f) => v.setUint8(f.shim, 0x20)),
     /: UDP, length \d+ \[malformed: bad-shim\]$/,
   )
   t.equal(printFrame(link(5, () => {})), '5 bytes [malformed: short-ethernet]')

@@ -1,0 +1,26 @@
+/**
+ * What a hop says of one packet at the moment its first bit leaves: one snapshot, reused for every packet. Encapsulations
+ * write of it what they have fields for.
+ */
+export class HopSnapshot {
+  /** u16. */
+  switchId = 0
+  /** Port that the packet came in by, u16. */
+  ingressPort = 0
+  /** Port that it leaves by, u16. */
+  egressPort = 0
+  /** Of the egress link, bit/s. */
+  rateBps = 0
+  /** When the packet had arrived, ns. */
+  arrivalNs = 0
+  /** When its first bit leaves, ns. */
+  startNs = 0
+  /** Bytes that the egress port had sent before this packet. */
+  txBytes = 0
+  /** Bytes that wait behind it in the egress port. */
+  qlenBytes = 0
+  /** Priority of the queue that it leaves, 0 to 7. */
+  priority = 0
+  /** TTL or hop limit with which it leaves, 0 to 255. */
+  ttl = 0
+}
