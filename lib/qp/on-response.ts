@@ -46,6 +46,7 @@ function onAnyResponse(
     observer.onAcked(now, seq, 0)
     return
   }
+  selective.answered(seq)
   requester.acknowledgeThrough(now, seq - 1)
   const isNext = requester.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))

@@ -14,6 +14,7 @@ export class Scoreboard {
   /** Made when the first mark is set. */
   #marks = new Uint8Array(0)
   #order = new Float64Array(0)
+  #asked = new Float64Array(0)
   /** No PSN from here on has a mark. */
   top = 0
   /** PSNs marked lost. */
@@ -56,6 +57,11 @@ export class Scoreboard {
     return this.#order[seq & this.#mask]!
   }
 
+  /** Of a response: the number of the repeated READ that asked for it again. */
+  askedBy(seq: number): number {
+    return this.#asked[seq & this.#mask]!
+  }
+
   sack(seq: number): void {
     this.find(seq)
     this.#set(seq, SACKED | TOLD)
@@ -68,10 +74,11 @@ export class Scoreboard {
     this.lostCount++
   }
 
-  resend(seq: number, order: number): void {
+  resend(seq: number, order: number, asked: number): void {
     this.find(seq)
     this.#set(seq, RESENT)
     this.#order[seq & this.#mask] = order
+    this.#asked[seq & this.#mask] = asked
   }
 
   /** Not lost after all, or sent again. */
@@ -114,6 +121,7 @@ export class Scoreboard {
     if (this.#marks.length === 0) {
       this.#marks = new Uint8Array(this.span)
       this.#order = new Float64Array(this.span)
+      this.#asked = new Float64Array(this.span)
     }
     this.#marks[seq & this.#mask]! |= mark
     if (seq >= this.top) this.top = seq + 1

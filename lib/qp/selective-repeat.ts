@@ -17,6 +17,9 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
  * tell. "Later" is counted by `order`: of a packet sent once, its PSN; of one sent again, the newest PSN that had been
  * sent by then. So a packet that was sent again is taken for lost again only when one answers that was new after it:
  * once a round trip at most, without a clock (RFC 8985 does by time what this does by order).
+ *
+ * Responses that are asked for again come ahead of all others, so nothing new need come behind them. But they come in
+ * the order in which they were asked for: one that comes tells that those asked for before it are lost again.
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
@@ -31,6 +34,11 @@ export class SelectiveRepeat {
   #responsesSeen = NO_SEQ
   /** No packet sent again has a lower order. */
   #leastOrder = Number.POSITIVE_INFINITY
+  /** Repeated READs that ask for lost responses: how many there were, and the latest that was answered. */
+  #asked = 0
+  #answeredAsked = 0
+  /** No response that was asked for again and has not come was asked for before. */
+  #leastAsked = Number.POSITIVE_INFINITY
   /** All requests before it were sent again when it went back: only newer ones tell what is lost. */
   #wentBackAt = NO_SEQ
   readonly #requester: Requester
@@ -129,6 +137,12 @@ export class SelectiveRepeat {
     this.#board.sack(seq)
   }
 
+  /** A response has come, in order or not. */
+  answered(seq: number): void {
+    if (this.#board.isResent(seq))
+      this.#answeredAsked = Math.max(this.#answeredAsked, this.#board.askedBy(seq))
+  }
+
   /**
    * A response came out of order: kept until its turn. False if there is no room, if it is there already, or if nothing
    * of that PSN awaits one.
@@ -157,7 +171,7 @@ export class SelectiveRepeat {
     this.#responsesSeen = Math.max(this.#responsesSeen, responsesEnd)
     if (responsesFrom < this.#responsesSeen) this.#loseResponses(responsesFrom, this.#responsesSeen)
     const evidence = Math.max(this.#requestEvidence, this.#responseEvidence)
-    if (this.#tells(evidence, this.#leastOrder)) this.#loseAgain()
+    if (this.#tells(evidence, this.#leastOrder) || this.#leastAsked < this.#answeredAsked) this.#loseAgain()
   }
 
   /** Packets sent once before this PSN have had their time, `evidence` having arrived. */
@@ -205,12 +219,19 @@ export class SelectiveRepeat {
     const board = this.#board
     const queue = this.#requester.context.sendQueue
     this.#leastOrder = Number.POSITIVE_INFINITY
+    this.#leastAsked = Number.POSITIVE_INFINITY
     for (let seq = this.#requester.sndUna; seq < board.top; seq++) {
       if (!board.isResent(seq) || board.isSacked(seq)) continue
-      const evidence = seq <= this.#executedSeq ? this.#responseEvidence : this.#requestEvidence
+      const isResponse = seq <= this.#executedSeq
+      const evidence = isResponse ? this.#responseEvidence : this.#requestEvidence
       const order = board.orderOf(seq)
-      if (this.#tells(evidence, order)) this.#lose(queue.at(queue.find(seq)), seq)
-      else this.#leastOrder = Math.min(this.#leastOrder, order)
+      const asked = isResponse ? board.askedBy(seq) : Number.POSITIVE_INFINITY
+      if (this.#tells(evidence, order) || asked < this.#answeredAsked) {
+        this.#lose(queue.at(queue.find(seq)), seq)
+      } else {
+        this.#leastOrder = Math.min(this.#leastOrder, order)
+        this.#leastAsked = Math.min(this.#leastAsked, asked)
+      }
     }
   }
 
@@ -236,11 +257,16 @@ export class SelectiveRepeat {
   resend(slot: SendSlot, seq: number): number {
     const { sndNxt } = this.#requester
     this.#leastOrder = Math.min(this.#leastOrder, sndNxt)
-    this.#board.resend(seq, sndNxt)
-    if (!slot.awaitsResponse) return 1
-    if (slot.firstSeq > this.#executedSeq) return slot.lastSeq + 1 - seq
-    let next = seq + 1
-    for (; next <= slot.lastSeq && this.#board.isLost(next); next++) this.#board.resend(next, sndNxt)
+    const isResponse = slot.awaitsResponse && slot.firstSeq <= this.#executedSeq
+    if (!isResponse) {
+      this.#board.resend(seq, sndNxt, 0)
+      return slot.awaitsResponse ? slot.lastSeq + 1 - seq : 1
+    }
+    this.#leastAsked = Math.min(this.#leastAsked, ++this.#asked)
+    let next = seq
+    for (; next <= slot.lastSeq && this.#board.isLost(next); next++) {
+      this.#board.resend(next, sndNxt, this.#asked)
+    }
     return next - seq
   }
 
@@ -284,6 +310,7 @@ export class SelectiveRepeat {
     this.#requestsSeen = NO_SEQ
     this.#responsesSeen = NO_SEQ
     this.#leastOrder = Number.POSITIVE_INFINITY
+    this.#leastAsked = Number.POSITIVE_INFINITY
   }
 
   /** The PSN up to which the peer has carried out everything. */

@@ -191,6 +191,29 @@ t.test('responses of a READ: those that came are kept, the others are asked for 
   t.equal(pair.a.reorderPool.inUse, 0)
 })
 
+t.test(
+  'a response that is lost again is asked for again when one that was asked for later has come',
+  async t => {
+    const pair = two()
+    const landing = pair.a.memory.register(Buffer.alloc(20 * MTU), 20 * MTU, Access.LOCAL_WRITE)
+    pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_READ, 20), region: landing })
+    for (const { frame } of requests(pair)) pair.b.qp.onPacket(0, frame)
+    for (const { n, frame } of drain(pair.b, FIRST_PSN)) {
+      if (n !== 3 && n !== 8 && n !== 12) pair.a.qp.onPacket(0, frame)
+    }
+    for (const { frame } of requests(pair)) pair.b.qp.onPacket(0, frame)
+    const rest = drain(pair.b, FIRST_PSN)
+    t.same(numbers(rest), [3, 8, 12])
+    pair.a.qp.onPacket(0, rest[1]!.frame)
+    const again = requests(pair)
+    t.same(numbers(again), [3], 'not 12: it may be on its way')
+    for (const { frame } of again) pair.b.qp.onPacket(0, frame)
+    for (const { frame } of [rest[2]!, ...drain(pair.b, FIRST_PSN)]) pair.a.qp.onPacket(0, frame)
+    t.equal(pair.a.qp.sendPending, 0)
+    t.equal(pair.a.qp.counters.timeouts, 0)
+  },
+)
+
 t.test('what is kept is bounded; without room the peer comes again', async t => {
   const pair = two({ reorderPackets: 3 })
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 12))
