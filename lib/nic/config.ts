@@ -53,7 +53,7 @@ export interface NicConfig {
    * RoCEv2. Default selective.
    */
   recovery?: Recovery
-  /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 4096. */
+  /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 16384. */
   reorderPackets?: number
   /** Of selective repeat: packets by which one may be overtaken before it is taken for lost, 1 to 65536. Default 3. */
   reorderTolerance?: number
@@ -104,7 +104,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     packetsInFlightMax: 8192,
     queueDepth: 128,
     recovery: 'selective',
-    reorderPackets: 4096,
+    reorderPackets: 16_384,
     reorderTolerance: 3,
     icrc: 'whole',
     priority: 0,
