@@ -10,6 +10,7 @@ import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
 import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
 import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
+import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 
 interface DaemonFlags {
   address: string
@@ -97,7 +98,11 @@ export function daemonCommand(): Command {
       '--dscp-of-priority <list>',
       'eight DSCPs, those of priority 0 to 7 (default: 0,8,16,24,32,40,48,56)',
     )
-    .option('--int <format:hops>', 'telemetry of data packets: wide or compact, 1 to 15 hops', 'wide:5')
+    .option(
+      '--int <format:hops>',
+      `telemetry of data packets, 1 to 15 hops: ${FORMAT_NAMES.join(', ')}`,
+      'wide:5',
+    )
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .option('--no-perf', 'let no other host measure against this one (weir perf)')
     .addOption(
@@ -207,13 +212,14 @@ function parseDscps(text: string): number[] {
 }
 
 /** Reads `--int`: `wide:5`. Throws WEIR_BAD_ARGUMENT. */
-export function parseTelemetry(text: string): { format: 'wide' | 'compact'; hops: number } {
-  const [, format, hops] = /^(wide|compact):(\d{1,2})$/.exec(text) ?? []
+export function parseTelemetry(text: string): { format: IntFormat; hops: number } {
+  const [, name, hops] = /^([a-z0-9-]+):(\d{1,2})$/.exec(text) ?? []
+  const format = FORMAT_NAMES.find(known => known === name)
   if (format === undefined || Number(hops) < 1 || Number(hops) > 15) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      `--int is wide:HOPS or compact:HOPS with 1 to 15 hops, not ${text}`,
+      `--int is FORMAT:HOPS with 1 to 15 hops, FORMAT one of ${FORMAT_NAMES.join(', ')}, not ${text}`,
     )
   }
-  return { format: format as 'wide' | 'compact', hops: Number(hops) }
+  return { format, hops: Number(hops) }
 }

@@ -21,7 +21,9 @@ import { TransferService } from '../transfer/service.js'
 import { Share } from '../transfer/share.js'
 import { sweepPartials } from '../transfer/sweep.js'
 import { HostAddress } from '../wire/address.js'
+import type { IntFormat } from '../wire/telemetry.js'
 import { checkController } from './check-controller.js'
+import { checkTelemetry } from './check-telemetry.js'
 import { registerTransferHandlers } from './handlers.js'
 import { type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES, pathMtuFor } from './open-port.js'
 import { registerPerfHandler } from './perf.js'
@@ -95,8 +97,8 @@ export interface DaemonOptions {
   priority?: number
   /** DSCP of each priority; it is seen on the wire of io 'packet' and in labs. Default: 8 x the priority. */
   dscpOfPriority?: readonly number[]
-  /** Shim of data packets. Default wide, 5 slots. */
-  int?: { format: 'wide' | 'compact'; hops: number }
+  /** Telemetry of data packets, and for how many hops. Default wide, 5. */
+  int?: { format: IntFormat; hops: number }
   /** Bytes of a chunk of a transfer. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
@@ -144,6 +146,7 @@ export class Daemon {
     const udpPort = options.port ?? 4791
     const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
     try {
+      if (options.int) checkTelemetry(options.int.format, io, address)
       const nic = createNic(options, address, pool, port, link)
       let onDefect = (_error: unknown) => {}
       const parts = { address, udpPort, io, port, pool, nic, inbox, share, arrivals }

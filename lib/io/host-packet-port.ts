@@ -3,14 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { HostAddress } from '../wire/address.js'
+import * as ifa from '../wire/ifa.js'
 import { type MacAddress, parseMac } from '../wire/mac.js'
 import * as udp from '../wire/udp.js'
+import { ProtocolGuard } from './linux/protocol-guard.js'
 import { roceFilter } from './linux/roce-filter.js'
 import { UdpGuard } from './linux/udp-guard.js'
 import { PacketPort } from './packet-port.js'
 
 const UP_TRIES = 40
 const UP_RETRY_MS = 50
+
+type Guard = UdpGuard | ProtocolGuard
 
 export interface HostPacketPortOptions {
   pool: FramePool
@@ -27,13 +31,13 @@ export interface HostPacketPortOptions {
  * marks, the IP identification, and PFC. It takes RoCEv2 to its address and MAC control frames, and sends as it likes.
  *
  * The kernel's own stack goes on beside it with everything else. The UDP ports are bound all the same, by sockets that receive
- * nothing: or the kernel would answer each packet with "port unreachable".
+ * nothing: or the kernel would answer each packet with "port unreachable". So is the IP protocol of IFA.
  */
 export class HostPacketPort extends PacketPort {
   /** The interface's name, and its address. */
   readonly interface: string
   readonly mac: MacAddress
-  readonly #guards: readonly UdpGuard[]
+  readonly #guards: readonly Guard[]
 
   /**
    * Throws WEIR_BAD_ARGUMENT when no interface has the address or a port is taken, and what PacketPort throws.
@@ -42,9 +46,10 @@ export class HostPacketPort extends PacketPort {
     const found = findInterface(options.address, options.interface)
     if (found === null) throw notFound(options.address, options.interface)
     const { name, mac } = found
-    const guards: UdpGuard[] = []
+    const guards: Guard[] = []
     try {
       for (const port of [udp.PORT_ROCE, udp.PORT_INT]) guards.push(new UdpGuard(options.address, port))
+      guards.push(new ProtocolGuard(options.address, ifa.IP_PROTOCOL))
       return new HostPacketPort(options, name, mac, guards)
     } catch (error) {
       for (const guard of guards) guard.close()
@@ -56,7 +61,7 @@ export class HostPacketPort extends PacketPort {
     options: HostPacketPortOptions,
     name: string,
     mac: MacAddress,
-    guards: readonly UdpGuard[],
+    guards: readonly Guard[],
   ) {
     const { pool, address, ringBytes } = options
     super({ pool, interface: name, ringBytes, filter: roceFilter(address) })

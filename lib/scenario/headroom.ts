@@ -8,7 +8,7 @@ const ETHERNET_FRAME_BYTES = 1514
 
 /** The longest frame that a scenario's links carry, without FCS. */
 export function longestFrameBytes(scenario: Pick<Scenario, 'transport' | 'int'>): number {
-  const own = scenario.transport.pathMtu + dataOverheadBytes(scenario.int) + RETH_BYTES
+  const own = scenario.transport.pathMtu + dataOverheadBytes(scenario.int, scenario.int.hops) + RETH_BYTES
   return Math.max(ETHERNET_FRAME_BYTES, own)
 }
 

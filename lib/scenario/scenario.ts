@@ -1,4 +1,5 @@
 import type { Nanos } from '../time/nanos.js'
+import type { IntFormat } from '../wire/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
 
 /**
@@ -174,9 +175,12 @@ export interface TransportSettings {
 }
 
 export interface IntSettings {
-  /** Slots of 24 bytes with full counters (wide) or of 8 bytes as in the HPCC paper (compact). Default wide. */
-  format: 'wide' | 'compact'
-  /** Slots in each shim, 1 to 15. Default: the number of switches on the longest path of the traffic. */
+  /**
+   * Encapsulation of telemetry: slots of 24 bytes with full counters (wide, the default) or of 8 bytes as in the HPCC paper
+   * (compact), INT-MD 2.1 of P4.org, IFA 2.0, or the pre-allocated trace of IOAM (RFC 9197).
+   */
+  format: IntFormat
+  /** Switches that may write into a packet, 1 to 15. Default: the number on the longest path of the traffic. */
   hops: number
 }
 

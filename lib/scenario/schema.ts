@@ -3,6 +3,7 @@
  * here and checked by whoever resolves them, so that one mistake does not hide the others.
  */
 import { z } from 'zod'
+import { FORMAT_NAMES } from '../wire/telemetry.js'
 import * as f from './fields.js'
 import { show } from './fields.js'
 import { offer } from './names.js'
@@ -89,7 +90,7 @@ export const transportSchema = z.object({
 })
 
 export const intSchema = z.object({
-  format: f.oneOf(['wide', 'compact']).optional(),
+  format: f.oneOf(FORMAT_NAMES).optional(),
   hops: f.whole(1, INT_HOPS_MAX).optional(),
 })
 

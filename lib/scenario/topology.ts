@@ -169,16 +169,16 @@ export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
  * Packets pass the links in order, so T(forward) is the longest chain "first packet over links 1..a, the
  * middle packets over links a..c, the last packet over links c..K"; with equal links it is
  * `all bytes at the rate + (K - 1) x the last packet`. The first packet carries a RETH (one RDMA WRITE); each carries
- * an INT shim if the controller asks for telemetry, and the acknowledgement echoes its filled slots. Of several shortest paths the fastest counts, so
- * that no flow beats its ideal.
+ * telemetry if the controller asks for it, which some encapsulations make longer at every switch, and the acknowledgement
+ * echoes it. Of several shortest paths the fastest counts, so that no flow beats its ideal.
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: Flow): Nanos {
   const telemetry = ccWantsTelemetry((flow.cc ?? scenario.cc).name)
   const int = telemetry ? scenario.int : null
-  const overhead = dataOverheadBytes(int)
   let best = Number.POSITIVE_INFINITY
   for (const path of topology.pathKinds(flow.from, flow.to)) {
-    let total = forwardNs(path, flow.bytes, scenario.transport.pathMtu, overhead)
+    const overheads = path.map((_, switches) => dataOverheadBytes(int, switches))
+    let total = forwardNs(path, flow.bytes, scenario.transport.pathMtu, overheads)
     const back = ackBytes(int, path.length - 1)
     for (const hop of path) total += 2 * hop.delayNs + (back * 8e9) / hop.rateBps
     best = Math.min(best, total)
@@ -191,29 +191,36 @@ export function slowdown(fctNs: Nanos | null, ideal: Nanos): number | null {
   return fctNs === null || ideal <= 0 ? null : fctNs / ideal
 }
 
-/** Time from the first bit's departure to the last bit's arrival, without propagation. */
-function forwardNs(path: readonly Hop[], bytes: number, mtu: number, overhead: number): number {
+/**
+ * Time from the first bit's departure to the last bit's arrival, without propagation.
+ *
+ * @param overheads of a packet, by link
+ */
+function forwardNs(path: readonly Hop[], bytes: number, mtu: number, overheads: readonly number[]): number {
+  /** Times of a packet with so much payload, by link. */
+  const times = (payload: number) =>
+    path.map(({ rateBps }, link) => ((payload + overheads[link]!) * 8e9) / rateBps)
   const packets = Math.max(1, Math.ceil(bytes / mtu))
-  const lastPayload = bytes - (packets - 1) * mtu
-  const last = overhead + Math.ceil(lastPayload / 4) * 4
-  const nsPerByte = path.map(hop => 8e9 / hop.rateBps)
-  if (packets === 1) return sum(nsPerByte) * (last + RETH_BYTES)
-  const full = overhead + mtu
+  const last = Math.ceil((bytes - (packets - 1) * mtu) / 4) * 4
+  if (packets === 1) return sum(times(last + RETH_BYTES))
+  const firstNs = times(mtu + RETH_BYTES)
+  const middleNs = times(mtu)
+  const lastNs = times(last)
   let longest = 0
   for (let a = 0; a < path.length; a++) {
-    const first = sum(nsPerByte.slice(0, a + 1)) * (full + RETH_BYTES)
+    const first = sum(firstNs.slice(0, a + 1))
     for (let c = a; c < path.length; c++) {
-      const tail = sum(nsPerByte.slice(c)) * last
-      longest = Math.max(longest, first + middleNs(nsPerByte.slice(a, c + 1), packets - 2, full) + tail)
+      const middle = chainNs(middleNs.slice(a, c + 1), packets - 2)
+      longest = Math.max(longest, first + middle + sum(lastNs.slice(c)))
     }
   }
   return longest
 }
 
-/** The longest chain of `packets` equal packets from the first to the last of these links. */
-function middleNs(nsPerByte: readonly number[], packets: number, bytes: number): number {
-  if (packets === 0) return nsPerByte.length === 1 ? 0 : Number.NEGATIVE_INFINITY
-  return (sum(nsPerByte) + (packets - 1) * Math.max(...nsPerByte)) * bytes
+/** The longest chain of `packets` equal packets from the first to the last of these links, by the time on each. */
+function chainNs(times: readonly number[], packets: number): number {
+  if (packets === 0) return times.length === 1 ? 0 : Number.NEGATIVE_INFINITY
+  return sum(times) + (packets - 1) * Math.max(...times)
 }
 
 function sum(values: readonly number[]): number {

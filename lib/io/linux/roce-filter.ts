@@ -4,7 +4,9 @@
  */
 import type { HostAddress } from '../../wire/address.js'
 import * as ethernet from '../../wire/ethernet.js'
+import * as ifa from '../../wire/ifa.js'
 import * as ipv4 from '../../wire/ipv4.js'
+import * as ipv6 from '../../wire/ipv6.js'
 import * as udp from '../../wire/udp.js'
 import type { FilterInstruction } from './socket-filter.js'
 
@@ -25,8 +27,8 @@ const L3 = ethernet.BYTES
 /** More fragments, or a fragment's offset. */
 const FRAGMENT_BITS = 0x3fff
 
-/** Where a test leads: to the next instruction, or to one of the two ends. */
-type Target = 'next' | 'accept' | 'reject'
+/** Where a test leads: to the next instruction, so many instructions beyond it, or to one of the two ends. */
+type Target = 'next' | 'accept' | 'reject' | number
 interface Step {
   code: number
   k: number
@@ -35,7 +37,10 @@ interface Step {
   no?: Target
 }
 
-/** Whole RoCEv2 packets to `address`, with or without a shim, and MAC control frames (PAUSE, PFC); nothing else. */
+/**
+ * Whole RoCEv2 packets to `address`, with or without telemetry of any encapsulation, and MAC control frames (PAUSE, PFC);
+ * nothing else. What is IFA, or UDP behind the one hop-by-hop header that IOAM makes, the NIC finds out.
+ */
 export function roceFilter(address: HostAddress): FilterInstruction[] {
   return assemble([
     { code: LOAD_HALF, k: TYPE_AT },
@@ -50,18 +55,19 @@ export function roceFilter(address: HostAddress): FilterInstruction[] {
 function toIpv4(address: HostAddress): Step[] {
   return [
     { code: JUMP_EQUAL, k: ethernet.TYPE_IPV4, no: 'reject' },
-    { code: LOAD_BYTE, k: L3 + 9 },
-    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
     { code: LOAD_HALF, k: L3 + 6 },
     { code: JUMP_ANY_BIT, k: FRAGMENT_BITS, yes: 'reject' },
     { code: LOAD_WORD, k: L3 + 16 },
     { code: JUMP_EQUAL, k: address.ipv4, no: 'reject' },
+    { code: LOAD_BYTE, k: L3 + 9 },
+    { code: JUMP_EQUAL, k: ifa.IP_PROTOCOL, yes: 'accept' },
+    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
     { code: LOAD_X_IP_HEADER, k: L3 },
     { code: LOAD_HALF_INDEXED, k: L3 + 2 },
   ]
 }
 
-/** The same; extension headers are none of RoCEv2's. */
+/** The same; of extension headers RoCEv2 has at most IOAM's. */
 function toIpv6(address: HostAddress): Step[] {
   const gid = new DataView(address.gid.buffer, address.gid.byteOffset, 16)
   const words = [0, 4, 8, 12].flatMap(at => [
@@ -70,17 +76,24 @@ function toIpv6(address: HostAddress): Step[] {
   ])
   return [
     { code: JUMP_EQUAL, k: ethernet.TYPE_IPV6, no: 'reject' },
-    { code: LOAD_BYTE, k: L3 + 6 },
-    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
     ...words,
-    { code: LOAD_HALF, k: L3 + 40 + 2 },
+    { code: LOAD_BYTE, k: L3 + 6 },
+    { code: JUMP_EQUAL, k: ifa.IP_PROTOCOL, yes: 'accept' },
+    { code: JUMP_EQUAL, k: ipv6.HOP_BY_HOP, no: 2 },
+    { code: LOAD_BYTE, k: L3 + ipv6.BYTES },
+    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, yes: 'accept', no: 'reject' },
+    { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
+    { code: LOAD_HALF, k: L3 + ipv6.BYTES + 2 },
   ]
 }
 
 /** Counts the jumps out, and puts both ends behind the steps. */
 function assemble(steps: readonly Step[]): FilterInstruction[] {
-  const distance = (at: number, target: Target = 'next') =>
-    target === 'next' ? 0 : steps.length - at - 1 + (target === 'accept' ? 0 : 1)
+  const distance = (at: number, target: Target = 'next') => {
+    if (target === 'next') return 0
+    if (typeof target === 'number') return target
+    return steps.length - at - 1 + (target === 'accept' ? 0 : 1)
+  }
   return [
     ...steps.map(({ code, k, yes, no }, at) => ({
       code,
