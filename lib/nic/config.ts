@@ -7,6 +7,7 @@ import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import type { IcrcMode } from './rx-pipeline.js'
+import { type TelemetrySettings, telemetrySettings } from './telemetry-settings.js'
 import type { ConnectOptions } from './types.js'
 
 export interface NicConfig {
@@ -27,6 +28,8 @@ export interface NicConfig {
   cc?: { name: string; options: OptionValues }
   /** Telemetry of data packets, when the controller wants it, and for how many hops. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /** How telemetry is collected and brought back; `telemetry-settings.ts` has the defaults. */
+  telemetry?: Partial<TelemetrySettings>
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
   /**
@@ -82,7 +85,8 @@ export type Recovery = (typeof RECOVERIES)[number]
 const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 
 /** A NIC's settings, checked, with defaults filled in. */
-export type NicSettings = Required<Omit<NicConfig, Optional>> & Pick<NicConfig, Optional>
+export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry'>> &
+  Pick<NicConfig, Optional> & { telemetry: TelemetrySettings }
 
 type Optional = 'macOfPeer' | 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'
 
@@ -112,6 +116,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     slackNs: 0,
     cm: {},
     ...(given as unknown as NicConfig),
+    telemetry: telemetrySettings(config.telemetry),
   }
   check(settings)
   return settings
@@ -158,6 +163,13 @@ function check(settings: NicSettings): void {
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   whole('int.hops', settings.int.hops, 1, 15)
+  if (settings.telemetry.hops === 'busiest' && settings.int.format === 'compact') {
+    throw bad(
+      'int.format',
+      'wide where only the busiest hop is sent back: compact records name no links',
+      'compact',
+    )
+  }
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)
   whole('rnrRetry', settings.rnrRetry, 0, 7)

@@ -95,7 +95,7 @@ export class Connections {
     flow.sourcePort = options.sourcePort ?? 0xc000 + (this.#nic.settings.random() & 0x3fff)
     flow.priority = options.priority ?? this.#nic.settings.priority
     const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
-    flow.headers = this.#headers.forFlow(remote, flow.sourcePort, dscp)
+    this.#headers.prepare(flow, dscp)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.cmId = this.#cm.connect(now, {
@@ -186,7 +186,11 @@ export class Connections {
       this.#cm.onDataArrived(now, flow.qpn)
       this.dispatch(now)
     }
-    if (flow.echoBytes > 0) this.#concurrent.onData(now, flow)
+  }
+
+  /** The peer has sent the flow payload. */
+  onData(now: Nanos, flow: Flow): void {
+    this.#concurrent.onData(now, flow)
   }
 
   /** Flows that send to this host now: what the receiver reports as N. */
@@ -247,7 +251,7 @@ export class Connections {
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     flow.priority = priorityOfDscp(this.#nic.settings, dscp)
-    flow.headers = this.#headers.forFlow(request.remote, flow.sourcePort, dscp)
+    this.#headers.prepare(flow, dscp)
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)
@@ -315,6 +319,7 @@ export class Connections {
       ccChoice: cc ?? settings.cc,
       intFormat: intFormat(settings),
       intSlots: settings.int.hops,
+      telemetry: settings.telemetry,
       packetsInFlightMax: settings.packetsInFlightMax,
       slackNs: settings.slackNs,
       lineRateBps: settings.lineRateBps,
@@ -350,6 +355,7 @@ export class Connections {
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.selectiveRepeat,
     })
+    this.#nic.table.bindRemote(flow)
     flow.qp.modify(now, QpState.RTS, {
       sendPsn: peer.startingPsn,
       initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),

@@ -4,6 +4,7 @@ import type { Flow } from './flow.js'
 /** QPNs 0 and 1 are special (IBA 10.2.4): index 0 and 1 stay empty. */
 const FIRST_INDEX = 2
 const GENERATIONS_PER_INDEX = 256
+const NO_FLOWS: readonly Flow[] = []
 
 /**
  * The flows of a NIC by QPN: an array, for QPN to flow is looked up for every packet. The low bits of a QPN are
@@ -14,6 +15,8 @@ export class FlowTable {
   readonly flows: (Flow | null)[]
   readonly capacity: number
   readonly #generation: Uint8Array
+  /** By the peer's QPN, which peers choose by themselves: several may have the same. */
+  readonly #byRemoteQpn = new Map<number, Flow[]>()
   #count = 0
   #lastIndex: number
 
@@ -72,5 +75,20 @@ export class FlowTable {
     if (this.flows[flow.index] !== flow) return
     this.flows[flow.index] = null
     this.#count--
+    const qpn = flow.qp?.remoteQpn ?? 0
+    const others = this.withRemoteQpn(qpn).filter(other => other !== flow)
+    if (others.length > 0) this.#byRemoteQpn.set(qpn, others)
+    else this.#byRemoteQpn.delete(qpn)
+  }
+
+  /** The flow's queue pair knows its peer's. */
+  bindRemote(flow: Flow): void {
+    const qpn = flow.qp.remoteQpn
+    this.#byRemoteQpn.set(qpn, [...this.withRemoteQpn(qpn), flow])
+  }
+
+  /** Flows whose peer has that QPN. */
+  withRemoteQpn(qpn: number): readonly Flow[] {
+    return this.#byRemoteQpn.get(qpn) ?? NO_FLOWS
   }
 }

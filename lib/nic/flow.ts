@@ -1,16 +1,19 @@
-import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
+import type { AckSample, CongestionControl, ReceiverControl } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
 import type { WeirError } from '../errors.js'
-import type { Frame } from '../frame/frame.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
 import type { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
-import * as telemetry from '../wire/telemetry.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicConnection } from './nic-connection.js'
+import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
+import { TelemetryEcho } from './telemetry-echo.js'
+import type { TelemetryProbe } from './telemetry-probe.js'
+import type { TelemetrySettings } from './telemetry-settings.js'
+import { TelemetrySource } from './telemetry-source.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
 
 /** Where a flow is in its life; only an established one sends. */
@@ -30,6 +33,7 @@ export interface FlowOptions {
   ccChoice: { name: string; options: OptionValues }
   intFormat: number
   intSlots: number
+  telemetry: TelemetrySettings
   /** Bound on unacknowledged packets, a power of two. */
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */
@@ -63,8 +67,21 @@ export class Flow implements QpObserver {
   sourcePort = 0
   /** 0 to 7: what a switch pauses the flow by. */
   priority = 0
-  /** Slots of the shim that this end's data packets carry: 0 = no shim. */
-  intSlots = 0
+  /** The same headers with the DSCP that asks switches for direct answers. */
+  subscribedHeaders: Buffer = Buffer.alloc(0)
+  /** Which of this end's data packets collect telemetry. */
+  readonly telemetry: TelemetrySource
+  /** Sends probes for telemetry; null when data packets collect it, or nothing does. */
+  telemetryProbe: TelemetryProbe | null = null
+  /** Encapsulation of this end's telemetry, and the records that it may collect. */
+  readonly intFormat: number
+  readonly intSlots: number
+  /** Asks the peer to work out this flow's window; null when this end does. */
+  rateRequest: RateRequest | null = null
+  /** Works out the peer's window here; null when the peer does. */
+  receiver: ReceiverControl | null = null
+  /** Packets of Control that wait to be sent. */
+  control = 0
   /** This end began the connection. */
   readonly active: boolean
   readonly ccChoice: { name: string; options: OptionValues }
@@ -88,10 +105,14 @@ export class Flow implements QpObserver {
    */
   pacedFromNs = 0
   pacedBytes = 0
-  /** The last stamped shim that arrived, to be echoed on the next acknowledgement; 0 bytes = none. */
-  readonly echo = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
-  readonly #echoView = new DataView(this.echo.buffer, this.echo.byteOffset, this.echo.length)
-  echoBytes = 0
+  /** Telemetry that arrived and waits to be sent back. */
+  readonly echo: TelemetryEcho
+  /** It goes back on acknowledgements. */
+  readonly echoesOnAcks: boolean
+  /** What the next notification answers: KIND_* of delayed-ack.ts, and its PSN; and the peer's last probe. */
+  notifyKind = 0
+  notifyPsn = 0
+  answerSequence = 0
   /** READ responses with telemetry that arrived since it was last sent back. */
   unechoedResponses = 0
   /** A CE mark arrived since the last acknowledgement. */
@@ -108,12 +129,14 @@ export class Flow implements QpObserver {
   /** True while the flow stands in the NIC's list of those whose handlers have something to hear. */
   dirty = false
 
-  readonly #intFormat: number
-  readonly #intSlotsWanted: number
   readonly #requests: SendLog
   /** Made when the first READ is answered. */
   #responses: SendLog | null = null
   #lastResponsePsn = -1
+  #lastResponseNs: Nanos = Number.NEGATIVE_INFINITY
+  /** Windows sent to the peer, and the last one that came from it; 24 bits. */
+  #rateSequence = 0
+  #lastRateSequence = -1
   readonly #packetsInFlightMax: number
   /** Packets with payload sent so far: what controllers count by. */
   #transmissions = 0
@@ -135,21 +158,28 @@ export class Flow implements QpObserver {
     this.pathMtu = options.pathMtu
     this.ccChoice = options.ccChoice
     this.selectiveRepeat = options.selectiveRepeat
-    this.#intFormat = options.intFormat
-    this.#intSlotsWanted = options.intSlots
+    this.intFormat = options.intFormat
+    this.intSlots = options.intSlots
+    this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
+    this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest')
+    this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#requests = new SendLog(options.packetsInFlightMax)
     this.#packetsInFlightMax = options.packetsInFlightMax
     this.#slackNs = options.slackNs
     this.#lineRateBps = options.lineRateBps
   }
 
-  /** From now on data packets carry a shim to be stamped. */
-  collectTelemetry(): void {
-    this.intSlots = this.#intSlotsWanted
+  /** Packets with payload sent so far: what controllers count by. */
+  get transmissions(): number {
+    return this.#transmissions
   }
 
-  get intFormat(): number {
-    return this.#intFormat
+  /**
+   * True if the peer has not acknowledged all that was sent. READ responses are not acknowledged: they count as in flight
+   * for T.
+   */
+  dataInFlight(now: Nanos): boolean {
+    return this.qp.inFlightBytes > 0 || now - this.#lastResponseNs < this.stats.baseRttNs
   }
 
   /** True if the window has room for a request. */
@@ -194,11 +224,6 @@ export class Flow implements QpObserver {
     this.pacedBytes = wireBytes
   }
 
-  /** Keeps the telemetry of a received packet for the next acknowledgement. */
-  keepEcho(frame: Frame): void {
-    this.echoBytes = telemetry.writeEcho(this.#echoView, 0, frame)
-  }
-
   /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */
   adjustAckRequests(): void {
     const packets = Math.floor(this.windowBytes() / this.pathMtu / 2)
@@ -216,6 +241,7 @@ export class Flow implements QpObserver {
     this.#responses ??= new SendLog(this.#packetsInFlightMax)
     const again = psn <= this.#lastResponsePsn
     this.#responses.record(psn, now, this.#transmissions++, again)
+    this.#lastResponseNs = now
     this.stats.sentBytes += bytes
     if (again) this.stats.retransmittedBytes += bytes
     else this.#lastResponsePsn = psn
@@ -257,13 +283,64 @@ export class Flow implements QpObserver {
     this.#record(sample)
   }
 
-  /** Telemetry of a READ response came back by a notification. */
-  onResponseTelemetry(now: Nanos, psn: number, sample: AckSample): void {
-    if (this.#responses === null || sample.hops.count === 0) return
+  /** Telemetry of a packet came back by a notification. @param ofResponse the packet was a READ response */
+  onTelemetry(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
+    const log = ofResponse ? this.#responses : this.#requests
+    if (log === null || sample.hops.count === 0) return
     sample.ackedBytes = 0
-    this.#fill(sample, now, this.#responses, psn)
+    this.#fill(sample, now, log, psn)
     this.cc?.onTelemetry(now, sample)
     this.#record(sample)
+  }
+
+  /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
+  onProbed(now: Nanos, sndNxt: number, sample: AckSample): void {
+    if (sample.hops.count === 0) return
+    sample.ackedBytes = 0
+    sample.seq = sndNxt
+    sample.sndNxt = this.#transmissions
+    sample.inFlightBytes = this.qp.inFlightBytes
+    sample.rttNs = 0
+    this.cc?.onTelemetry(now, sample)
+    this.#record(sample)
+  }
+
+  /** A congested switch on the way of that packet has answered by itself. */
+  onDirectResponse(now: Nanos, psn: number, sample: AckSample): void {
+    sample.ackedBytes = 0
+    this.#fill(sample, now, this.#requests, psn)
+    this.cc?.onDirectResponse?.(now, sample)
+    this.#record(sample)
+  }
+
+  /** The peer has worked out the window; one that was overtaken by a later one is old. */
+  onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
+    const ahead = (sequence - this.#lastRateSequence) & 0xffffff
+    if (this.cc === null || (this.#lastRateSequence >= 0 && (ahead === 0 || ahead > 0x7fffff))) return
+    this.#lastRateSequence = sequence
+    this.rateRequest?.onAnswer()
+    if (flows > 0) this.#flowsAtReceiver = flows
+    this.cc.onReceiverWindow?.(now, windowBytes)
+    this.stats.rateBps = this.cc.rateBps()
+    this.stats.windowBytes = this.windowBytes()
+    this.adjustAckRequests()
+  }
+
+  nextRateSequence(): number {
+    this.#rateSequence = (this.#rateSequence + 1) & 0xffffff
+    return this.#rateSequence
+  }
+
+  /** The earliest deadline of all that the flow waits for. */
+  nextTimeout(now: Nanos): Nanos {
+    let deadline = this.qp.nextTimeout()
+    if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
+    if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())
+    if (this.rateRequest !== null) deadline = Math.min(deadline, this.rateRequest.nextTimeout())
+    if (this.telemetryProbe !== null && this.dataInFlight(now)) {
+      deadline = Math.min(deadline, Math.max(now, this.telemetryProbe.nextTimeout()))
+    }
+    return deadline
   }
 
   #fill(sample: AckSample, now: Nanos, log: SendLog, psn: number): void {

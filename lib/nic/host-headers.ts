@@ -1,6 +1,7 @@
 import type { HostAddress } from '../wire/address.js'
 import * as mad from '../wire/mad.js'
 import type { NicSettings } from './config.js'
+import type { Flow } from './flow.js'
 import { prepareHeaders } from './headers.js'
 
 const PEERS_MAX = 1024
@@ -13,6 +14,15 @@ export class HostHeaders {
 
   constructor(settings: NicSettings) {
     this.#settings = settings
+  }
+
+  /** Gives a flow its headers, and those by which it asks switches for direct answers. */
+  prepare(flow: Flow, dscp: number): void {
+    const { subscribe, subscribeDscp } = this.#settings.telemetry
+    flow.headers = this.forFlow(flow.remote, flow.sourcePort, dscp)
+    if (subscribe === 'dscp') {
+      flow.subscribedHeaders = this.forFlow(flow.remote, flow.sourcePort, subscribeDscp)
+    }
   }
 
   /** Of a flow, whose UDP source port is its entropy, unless the host's port can send from one alone. */

@@ -1,4 +1,5 @@
-import { ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
+import { ccIsReceiverBased, ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
+import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
@@ -11,12 +12,15 @@ import type { HostAddress } from '../wire/address.js'
 import { BaseRttProbe } from './base-rtt-probe.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
+import { Control, ControlPackets } from './control-packets.js'
+import { Feedback } from './feedback.js'
 import type { Flow } from './flow.js'
 import { FlowTable } from './flow-table.js'
-import { Notifications } from './notifications.js'
 import { PfcReceiver } from './pfc-receiver.js'
+import { RateRequest } from './rate-request.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
 import { Scheduler } from './scheduler.js'
+import { TelemetryProbe } from './telemetry-probe.js'
 import { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
 
@@ -46,9 +50,8 @@ export class Nic implements Node, Verbs, RxEvents {
   /** One entry a flow: the earliest deadline of its queue pair, controller and probe. */
   readonly #timers = new DeadlineHeap()
   #timerCount = 0
-  readonly #notifications = new Notifications()
-  /** Flows with a probe to send. */
-  readonly #probing = new Set<Flow>()
+  readonly #control: ControlPackets
+  readonly #feedback: Feedback
   readonly #dirty: Flow[] = []
   #dispatching = false
   readonly #completion = new Completion()
@@ -68,11 +71,17 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
+    const { telemetry, ackEveryPackets } = this.settings
+    const concurrentFlows = () => this.#connections.concurrentFlows
+    const { flows, capacity } = this.table
+    this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
+    this.#feedback = new Feedback(this.#control, telemetry, ackEveryPackets, concurrentFlows, this)
     this.checkController(this.settings.cc)
   }
 
   get counters() {
-    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters }
+    const { counters: feedback } = this.#feedback
+    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters, feedback }
   }
 
   // ---- Verbs
@@ -154,27 +163,21 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** True if a packet that is not scheduled can be sent. */
   #hasControl(): boolean {
-    if (this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)) return true
-    if (this.#notifications.count > 0 && this.#findNotification()) return true
-    if (this.#probing.size === 0) return false
-    if (this.pfc.held === 0) return true
-    for (const flow of this.#probing) if (!this.pfc.isHeld(flow.priority)) return true
-    return false
+    return this.#mayDatagram() || this.#control.isReady()
+  }
+
+  #mayDatagram(): boolean {
+    return this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)
   }
 
   #nextControl(now: Nanos): Frame | null {
-    if (this.#connections.wantsToSend && !this.pfc.isHeld(this.settings.priority)) {
+    if (this.#mayDatagram()) {
       const frame = this.#connections.nextDatagram(now, this.#tx)
       if (frame !== null) return frame
     }
-    if (this.#notifications.count > 0 && this.#findNotification()) return this.#nextNotification()
-    for (const flow of this.#probing) {
-      if (this.pfc.isHeld(flow.priority)) continue
-      this.#probing.delete(flow)
-      const frame = this.#sendProbe(now, flow)
-      if (frame !== null) return frame
-    }
-    return null
+    const frame = this.#control.next(now)
+    if (frame !== null) this.#setTimer(now, this.#control.sentFlow!)
+    return frame
   }
 
   /** Stops and resumes priorities as the switch has said: between two packets, acknowledgements too. */
@@ -186,8 +189,9 @@ export class Nic implements Node, Verbs, RxEvents {
   #afterSend(now: Nanos, flow: Flow): void {
     // What was posted while an acknowledgement was owed stood behind it.
     if (flow.needsBaseRtt()) this.startProbe(flow)
+    if (flow.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
     this.#scheduler.update(flow, now)
-    this.#setTimer(flow)
+    this.#setTimer(now, flow)
     if (flow.phase === 'failing') this.#connections.finishFailing(now, flow)
   }
 
@@ -197,24 +201,20 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
-  onProbe(_now: Nanos, flow: Flow, sequence: number): void {
-    this.#notifications.push(flow.qpn, sequence)
+  onData(now: Nanos, flow: Flow): void {
+    this.#connections.onData(now, flow)
   }
 
-  onReadResponse(flow: Flow, psn: number): void {
-    if (++flow.unechoedResponses < this.settings.ackEveryPackets) return
-    flow.unechoedResponses = 0
-    this.#notifications.push(flow.qpn, -1 - psn)
+  onCollected(now: Nanos, flow: Flow, frame: Frame): void {
+    this.#feedback.onCollected(now, flow, frame)
   }
 
-  onNotification(now: Nanos, flow: Flow, sequence: number): void {
-    if (this.#rx.sample.hops.count > 0) {
-      flow.onResponseTelemetry(now, sequence, this.#rx.sample)
-      this.flowChanged(now, flow)
-      return
-    }
-    if (flow.probe === null) return
-    flow.probe.onAnswer(now, sequence)
+  onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean {
+    return this.#feedback.onVendor(now, flow, frame, opcode, sample)
+  }
+
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void {
+    flow.probe!.onAnswer(now, sequence)
     this.#advanceProbe(now, flow)
   }
 
@@ -236,7 +236,7 @@ export class Nic implements Node, Verbs, RxEvents {
   flowChanged(now: Nanos, flow: Flow): void {
     if (flow.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
-    this.#setTimer(flow)
+    this.#setTimer(now, flow)
     if (flow.completions.pending > 0 || flow.failedStatus !== -1) this.#markDirty(flow)
   }
 
@@ -244,7 +244,7 @@ export class Nic implements Node, Verbs, RxEvents {
   startProbe(flow: Flow): void {
     if (flow.cc !== null || flow.probe !== null || flow.phase !== 'established') return
     flow.probe = new BaseRttProbe()
-    this.#probing.add(flow)
+    this.#control.push(flow, Control.BASE_PROBE)
   }
 
   /** T is known: the flow gets its controller and may send. */
@@ -261,7 +261,14 @@ export class Nic implements Node, Verbs, RxEvents {
     flow.stats.rateBps = flow.cc.rateBps()
     flow.stats.windowBytes = flow.windowBytes()
     flow.adjustAckRequests()
-    if (flow.peerIsWeir && ccWantsTelemetry(cc.name)) flow.collectTelemetry()
+    if (flow.peerIsWeir && ccWantsTelemetry(cc.name)) {
+      flow.telemetry.start()
+      if (flow.telemetry.probes) flow.telemetryProbe = new TelemetryProbe(baseRttNs)
+      if (ccIsReceiverBased(cc.name)) {
+        flow.rateRequest = new RateRequest(context, cc.options)
+        this.#control.push(flow, Control.RATE_REQUEST)
+      }
+    }
     this.flowChanged(now, flow)
   }
 
@@ -275,7 +282,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   removeFlow(flow: Flow): void {
     this.#scheduler.remove(flow)
-    this.#probing.delete(flow)
+    this.#control.remove(flow)
     this.#timers.set(flow.index, NEVER)
     this.table.remove(flow)
   }
@@ -306,26 +313,16 @@ export class Nic implements Node, Verbs, RxEvents {
       flow.probe.onTimeout(now)
       this.#advanceProbe(now, flow)
     }
+    this.#feedback.onTimeout(now, flow)
     flow.settle(now, this.#rx.sample)
     this.#timers.set(index, NEVER)
     this.flowChanged(now, flow)
   }
 
   /** A deadline that moves back is left alone: the timer finds out when it fires, and is set anew. */
-  #setTimer(flow: Flow): void {
-    let deadline = flow.qp.nextTimeout()
-    if (flow.cc !== null) deadline = Math.min(deadline, flow.cc.nextTimeout())
-    if (flow.probe !== null) deadline = Math.min(deadline, flow.probe.nextTimeout())
+  #setTimer(now: Nanos, flow: Flow): void {
+    const deadline = flow.nextTimeout(now)
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
-  }
-
-  #sendProbe(now: Nanos, flow: Flow): Frame | null {
-    const probe = flow.probe
-    if (probe === null || !probe.wantsToSend) return null
-    const frame = this.#tx.probe(flow, probe.sequence, flow.pathMtu)
-    probe.onSent(now)
-    this.#setTimer(flow)
-    return frame
   }
 
   #advanceProbe(now: Nanos, flow: Flow): void {
@@ -338,28 +335,8 @@ export class Nic implements Node, Verbs, RxEvents {
         Math.max(probe.bestNs === NEVER ? guess : probe.bestNs, this.settings.baseRttLeastNs),
       )
     } else if (probe.wantsToSend) {
-      this.#probing.add(flow)
+      this.#control.push(flow, Control.BASE_PROBE)
     }
-  }
-
-  /** Brings a notification to the front that may be sent, if there is one. */
-  #findNotification(): boolean {
-    if (this.pfc.held === 0) return true
-    for (let n = this.#notifications.count; n > 0; n--) {
-      const flow = this.table.find(this.#notifications.qpn)
-      if (flow === null || !this.pfc.isHeld(flow.priority)) return true
-      this.#notifications.rotate()
-    }
-    return false
-  }
-
-  #nextNotification(): Frame | null {
-    const { qpn, what } = this.#notifications
-    this.#notifications.shift()
-    const flow = this.table.find(qpn)
-    if (flow === null) return null
-    if (what >= 0) return this.#tx.notification(flow, what)
-    return this.#tx.responseNotification(flow, -1 - what, this.#connections.concurrentFlows)
   }
 
   #markDirty(flow: Flow): void {

@@ -9,7 +9,7 @@ import { HopRecords } from '../wire/hop-records.js'
 import * as icrc from '../wire/icrc.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
-import { isReadResponse, Opcode } from '../wire/opcode.js'
+import { Opcode } from '../wire/opcode.js'
 import { parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
 import { WireError } from '../wire/wire-error.js'
@@ -32,11 +32,12 @@ export interface RxCounters {
 export interface RxEvents {
   /** A management datagram for QP 1, at `at` to `end` of the frame. */
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
-  onProbe(now: Nanos, flow: Flow, sequence: number): void
-  /** A READ response with telemetry arrived: nothing but a notification can take it back. */
-  onReadResponse(flow: Flow, psn: number): void
-  /** The answer to a probe, or, with hops in the sample, the telemetry of a READ response. */
-  onNotification(now: Nanos, flow: Flow, sequence: number): void
+  /** The peer has sent the flow payload. */
+  onData(now: Nanos, flow: Flow): void
+  /** A data packet with telemetry has arrived; the queue pair has handled it. */
+  onCollected(now: Nanos, flow: Flow, frame: Frame): void
+  /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
+  onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
   onFlowChanged(now: Nanos, flow: Flow): void
 }
@@ -123,7 +124,7 @@ export class RxPipeline {
   }
 
   #connected(now: Nanos, frame: Frame, qpn: number): void {
-    const flow = this.#table.find(qpn)
+    const flow = this.#findFlow(frame, qpn)
     if (flow === null) {
       this.counters.unknownQpn++
       return
@@ -132,39 +133,50 @@ export class RxPipeline {
       this.counters.wrongSource++
       return
     }
-    this.#takeTelemetry(frame, flow)
-    const view = frame.view
-    const opcode = bth.opcode(view, frame.bth)
+    const collected = this.#takeTelemetry(frame, flow)
+    const opcode = bth.opcode(frame.view, frame.bth)
     if (opcode < Opcode.CNP || opcode === Opcode.SACK) {
       flow.qp.onPacket(now, frame)
       flow.settle(now, this.sample)
-      if (flow.echoBytes > 0 && isReadResponse(opcode)) {
-        this.#events.onReadResponse(flow, bth.psn(view, frame.bth))
-      }
+      if (frame.payloadLength > 0) this.#events.onData(now, flow)
+      if (collected) this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
-    } else if (opcode === Opcode.PROBE) {
-      this.#events.onProbe(now, flow, bth.psn(view, frame.bth))
-    } else if (opcode === Opcode.NOTIFY) {
-      this.#events.onNotification(now, flow, bth.psn(view, frame.bth))
     } else if (opcode === Opcode.CNP) {
       flow.cc?.onCnp(now)
       this.#events.onFlowChanged(now, flow)
-    } else {
+    } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
   }
 
-  /** Echoed telemetry goes into the sample; what was collected waits for the flow's next acknowledgement. */
-  #takeTelemetry(frame: Frame, flow: Flow): void {
+  /** A switch knows only the QPN of the data's receiver: to the sender it names the flow by that. */
+  #findFlow(frame: Frame, qpn: number): Flow | null {
     const view = frame.view
+    const back = bth.opcode(view, frame.bth) === Opcode.DIRECT_NOTIFY && bth.becn(view, frame.bth)
+    if (!back) return this.#table.find(qpn)
+    for (const flow of this.#table.withRemoteQpn(qpn)) if (this.#isFrom(frame, flow.remote)) return flow
+    return null
+  }
+
+  /**
+   * Echoed telemetry goes into the sample; what was collected waits for the flow's next answer, unless this end works on
+   * it itself. True if the packet has collected any.
+   */
+  #takeTelemetry(frame: Frame, flow: Flow): boolean {
     const sample = this.sample
     sample.hops.count = 0
     sample.hops.flows = 0
-    sample.ecnEcho = bth.becn(view, frame.bth)
+    sample.hops.accumulated = false
+    sample.hops.busiestOnly = false
+    sample.ecnEcho = bth.becn(frame.view, frame.bth)
     if (isMarked(frame)) flow.echoCe = true
-    if (frame.shim < 0) return
-    if (telemetry.isEcho(frame)) telemetry.read(frame, sample.hops)
-    else flow.keepEcho(frame)
+    if (frame.shim < 0) return false
+    if (telemetry.isEcho(frame)) {
+      telemetry.read(frame, sample.hops)
+      return false
+    }
+    if (flow.receiver === null) flow.echo.keep(frame)
+    return true
   }
 
   #isForUs(frame: Frame): boolean {

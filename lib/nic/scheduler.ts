@@ -1,6 +1,7 @@
 import { TxKind } from '../qp/queue-pair.js'
 import type { Nanos } from '../time/nanos.js'
 import type { Flow } from './flow.js'
+import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
 
 /**
@@ -112,49 +113,5 @@ export class Scheduler {
   /** When a flow may next send: `now` if one may already, NEVER if none will without an event. */
   nextTimeout(now: Nanos): Nanos {
     return this.#acks.size > 0 || this.#ready.size > 0 ? now : this.#wheel.nextDue()
-  }
-}
-
-/** A ring of flow indexes in which each stands at most once. */
-class FlowRing {
-  readonly #ring: Int32Array
-  readonly #inside: Uint8Array
-  #head = 0
-  size = 0
-
-  constructor(capacity: number) {
-    this.#ring = new Int32Array(capacity)
-    this.#inside = new Uint8Array(capacity)
-  }
-
-  has(index: number): boolean {
-    return this.#inside[index] === 1
-  }
-
-  push(index: number): void {
-    if (this.#inside[index] === 1) return
-    this.#inside[index] = 1
-    this.#ring[(this.#head + this.size++) % this.#ring.length] = index
-  }
-
-  /** The oldest, or -1. */
-  shift(): number {
-    if (this.size === 0) return -1
-    const index = this.#ring[this.#head]!
-    this.#head = (this.#head + 1) % this.#ring.length
-    this.size--
-    this.#inside[index] = 0
-    return index
-  }
-
-  drop(index: number): void {
-    if (this.#inside[index] === 0) return
-    this.#inside[index] = 0
-    let kept = 0
-    for (let n = 0; n < this.size; n++) {
-      const other = this.#ring[(this.#head + n) % this.#ring.length]!
-      if (other !== index) this.#ring[(this.#head + kept++) % this.#ring.length] = other
-    }
-    this.size = kept
   }
 }

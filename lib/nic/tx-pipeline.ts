@@ -2,14 +2,20 @@ import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { TxKind } from '../qp/queue-pair.js'
 import type { Nanos } from '../time/nanos.js'
+import * as aeth from '../wire/aeth.js'
 import * as bth from '../wire/bth.js'
+import * as delayedAck from '../wire/delayed-ack.js'
 import * as deth from '../wire/deth.js'
 import * as icrc from '../wire/icrc.js'
 import * as intShim from '../wire/int-shim.js'
 import { Opcode } from '../wire/opcode.js'
+import * as rate from '../wire/rate.js'
+import * as rateRequest from '../wire/rate-request.js'
 import * as telemetry from '../wire/telemetry.js'
 import type { Flow } from './flow.js'
 import { beginFrame, completeHeaders } from './headers.js'
+import type { RateRequest } from './rate-request.js'
+import { NO_SHIM } from './telemetry-source.js'
 
 const ICRC_BYTES = 4
 
@@ -18,6 +24,17 @@ export interface TxCounters {
   bytes: number
   /** A packet was due and no frame was free. */
   noFrame: number
+  /** Packets with payload, and of their bytes those that are telemetry, as they leave. */
+  dataFrames: number
+  dataBytes: number
+  telemetryBytes: number
+  /** Acknowledgements, and of their bytes those that are echoed telemetry. */
+  ackFrames: number
+  ackBytes: number
+  echoBytes: number
+  /** Packets of Weir's own: probes, notifications, windows and requests for them. */
+  vendorFrames: number
+  vendorBytes: number
 }
 
 /**
@@ -25,7 +42,19 @@ export interface TxCounters {
  * gets an INT shim to be stamped, an acknowledgement the echo of the one that came last.
  */
 export class TxPipeline {
-  readonly counters: TxCounters = { frames: 0, bytes: 0, noFrame: 0 }
+  readonly counters: TxCounters = {
+    frames: 0,
+    bytes: 0,
+    noFrame: 0,
+    dataFrames: 0,
+    dataBytes: 0,
+    telemetryBytes: 0,
+    ackFrames: 0,
+    ackBytes: 0,
+    echoBytes: 0,
+    vendorFrames: 0,
+    vendorBytes: 0,
+  }
   readonly #pool: FramePool
   readonly #icrc: boolean
 
@@ -39,45 +68,120 @@ export class TxPipeline {
   acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = this.#beginEcho(frame, flow, concurrentFlows)
+    const at = flow.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
-    return this.#finishEcho(frame, flow)
+    const echoBytes = frame.shim < 0 ? 0 : at - frame.shim
+    if (echoBytes > 0) flow.unechoedResponses = 0
+    this.#finishEcho(frame, flow)
+    this.counters.ackFrames++
+    this.counters.ackBytes += frame.wireLength
+    this.counters.echoBytes += echoBytes
+    return frame
   }
 
-  /** The echo of a READ response's telemetry, which no acknowledgement carries. Null when it has been sent already. */
-  responseNotification(flow: Flow, psn: number, concurrentFlows: number): Frame | null {
-    if (flow.echoBytes === 0) return null
+  /** A notification with the telemetry that waits and the acknowledgement that is due; null when there is none to tell. */
+  notification(flow: Flow, concurrentFlows: number): Frame | null {
+    if (flow.echo.bytes === 0) return null
+    return this.#notify(flow, flow.notifyKind, flow.notifyPsn, concurrentFlows)
+  }
+
+  /** The answer to the peer's last probe, with the telemetry that waits. */
+  answer(flow: Flow, concurrentFlows: number): Frame | null {
+    return this.#notify(flow, delayedAck.KIND_PROBE, flow.answerSequence, concurrentFlows)
+  }
+
+  #notify(flow: Flow, kind: number, sequence: number, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    this.#writeVendor(frame, flow, Opcode.NOTIFY, this.#beginEcho(frame, flow, concurrentFlows), psn, 0)
-    return this.#finishEcho(frame, flow)
+    const at = this.#beginEcho(frame, flow, concurrentFlows)
+    this.#writeAcknowledging(frame, flow, Opcode.NOTIFY, at, kind, sequence)
+    this.#endHeaders(frame, frame.payload)
+    this.#finishEcho(frame, flow)
+    return this.#countVendor(frame)
   }
 
-  /** Writes the shim that waits to be echoed, if there is one; returns where the BTH goes. */
+  /** The window that this end has worked out for the peer, and the acknowledgement that is due. */
+  rate(flow: Flow, concurrentFlows: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null || flow.receiver === null) return frame === null ? null : this.#abandon(frame)
+    const sequence = flow.nextRateSequence()
+    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
+    rate.write(frame.view, frame.payload, concurrentFlows, flow.receiver.windowBytes())
+    this.#endHeaders(frame, frame.payload + rate.BYTES)
+    return this.#countVendor(this.#finish(frame))
+  }
+
+  /** Asks the peer to work out the window. */
+  rateRequest(flow: Flow, request: RateRequest): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    this.#writeVendor(frame, flow, Opcode.RATE_REQUEST, frame.payload, 0, 0)
+    request.write(frame.view, frame.payload)
+    this.#endHeaders(frame, frame.payload + rateRequest.BYTES)
+    return this.#countVendor(this.#finish(frame))
+  }
+
+  /** A probe for telemetry, with the headers of the flow's data, so that it takes the data's way through its queues. */
+  telemetryProbe(flow: Flow, sequence: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = telemetry.begin(frame, flow.intFormat, flow.intSlots, 0)
+    this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
+    return this.#countVendor(this.#finish(frame))
+  }
+
+  /** BTH, AETH and delayed acknowledgement; `payload` is behind them. */
+  #writeAcknowledging(
+    frame: Frame,
+    flow: Flow,
+    opcode: number,
+    at: number,
+    kind: number,
+    sequence: number,
+  ): void {
+    this.#writeVendor(frame, flow, opcode, at, sequence, 0)
+    const psn = flow.qp.writeDelayedAck(frame, frame.payload)
+    delayedAck.write(frame.view, frame.payload + aeth.BYTES, kind, psn)
+    frame.payload += aeth.BYTES + delayedAck.BYTES
+  }
+
+  #endHeaders(frame: Frame, end: number): void {
+    frame.payload = end
+    frame.length = end
+    frame.wireLength = end
+  }
+
+  /** Writes the telemetry that waits to be echoed, if there is any; returns where the BTH goes. */
   #beginEcho(frame: Frame, flow: Flow, concurrentFlows: number): number {
     const at = frame.payload
-    if (flow.echoBytes === 0) return at
-    flow.echo.copy(frame.bytes, at, 0, flow.echoBytes)
+    if (flow.echo.bytes === 0) return at
+    const bytes = flow.echo.write(frame, at, flow.stats.baseRttNs)
     if (concurrentFlows > 0) intShim.setFlows(frame.view, at, concurrentFlows)
     frame.shim = at
-    return at + flow.echoBytes
+    return at + bytes
   }
 
   /** What is echoed stands for everything that came before: it has been said. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.echoCe) bth.setBecn(frame.view, frame.bth, true)
-    flow.echoBytes = 0
+    if (frame.shim >= 0) flow.echo.clear()
     flow.echoCe = false
-    flow.unechoedResponses = 0
     return this.#finish(frame)
+  }
+
+  #countVendor(frame: Frame): Frame {
+    this.counters.vendorFrames++
+    this.counters.vendorBytes += frame.wireLength
+    return frame
   }
 
   /** The flow's next packet with payload, or null; also moves the flow's pacing clock. */
   data(now: Nanos, flow: Flow): Frame | null {
-    const frame = this.#begin(flow)
+    const source = flow.telemetry
+    const frame = this.#begin(flow, source.subscribesByDscp ? flow.subscribedHeaders : flow.headers)
     if (frame === null) return null
-    const collects = flow.intSlots > 0
-    const at = collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
+    const at = this.#beginTelemetry(frame, flow)
+    const telemetryBytes = at - frame.payload
     const kind = flow.qp.pollTransmit(now, frame, at, flow.windowOpen)
     if (kind === TxKind.NONE) return this.#abandon(frame)
     const qp = flow.qp
@@ -92,19 +196,30 @@ export class TxPipeline {
     } else {
       flow.responseSent(qp.lastTransmittedSeq, now, bytes)
     }
+    source.onSent(bytes)
     this.#finish(frame)
     flow.paced(now, frame.wireLength)
+    this.counters.dataFrames++
+    this.counters.dataBytes += frame.wireLength
+    this.counters.telemetryBytes += telemetryBytes
     return frame
   }
 
-  /** A probe as long as a full data packet, with the flow's own headers, so that it takes the data's way. */
-  probe(flow: Flow, sequence: number, payloadBytes: number): Frame | null {
-    return this.#vendor(flow, Opcode.PROBE, sequence, payloadBytes)
+  /** Telemetry to be filled by the hops, an empty shim, or none; returns where the BTH goes. */
+  #beginTelemetry(frame: Frame, flow: Flow): number {
+    const source = flow.telemetry
+    const slots = source.nextSlots
+    if (slots === NO_SHIM) return frame.payload
+    const format = slots === 0 ? intShim.FORMAT_COMPACT : flow.intFormat
+    return telemetry.begin(frame, format, slots, source.nextFlags)
   }
 
-  /** The answer to a probe. */
-  notification(flow: Flow, sequence: number): Frame | null {
-    return this.#vendor(flow, Opcode.NOTIFY, sequence, 0)
+  /** A probe that measures T: as long as a full data packet, with the flow's own headers, so that it takes the data's way. */
+  probe(flow: Flow, sequence: number, payloadBytes: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    this.#writeVendor(frame, flow, Opcode.PROBE, frame.payload, sequence, payloadBytes)
+    return this.#countVendor(this.#finish(frame))
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */
@@ -135,13 +250,6 @@ export class TxPipeline {
     return this.#finish(frame)
   }
 
-  #vendor(flow: Flow, opcode: number, sequence: number, payloadBytes: number): Frame | null {
-    const frame = this.#begin(flow)
-    if (frame === null) return null
-    this.#writeVendor(frame, flow, opcode, frame.payload, sequence, payloadBytes)
-    return this.#finish(frame)
-  }
-
   #writeVendor(
     frame: Frame,
     flow: Flow,
@@ -163,9 +271,9 @@ export class TxPipeline {
   }
 
   /** A frame with the flow's headers; `payload` is where the transport begins. */
-  #begin(flow: Flow): Frame | null {
+  #begin(flow: Flow, headers: Buffer = flow.headers): Frame | null {
     const frame = this.#take()
-    if (frame !== null) frame.payload = beginFrame(frame, flow.headers)
+    if (frame !== null) frame.payload = beginFrame(frame, headers)
     return frame
   }
 

@@ -47,6 +47,13 @@ export const FLAG_SUBSCRIBED = 0x20
 export const FLAG_OVERFLOW = 0x10
 /** Anonymised: only ratios mean something. */
 export const FLAG_RATIO_ONLY = 0x08
+/**
+ * Of an echo: it stands for several packets, and each queue is the greatest that two of them in a row have met, min of
+ * both.
+ */
+export const FLAG_ACCUMULATED = 0x04
+/** Of an echo: only the hop with the highest inflight bytes is left. */
+export const FLAG_BUSIEST_ONLY = 0x02
 
 const VERSION_FORMAT = 0
 const FLAGS = 1
@@ -127,6 +134,12 @@ export function totalBytes(view: DataView, at: number): number {
 
 export function setFlags(view: DataView, at: number, value: number): void {
   view.setUint8(at + FLAGS, value)
+}
+
+/** Makes a shim one with so many hops and as many slots; what it has behind them is no part of it any more. */
+export function setHops(view: DataView, at: number, count: number): void {
+  view.setUint8(at + HOP_COUNT, count)
+  view.setUint8(at + SLOTS, count)
 }
 
 /** Counts above 65,535 are written as 65,535. */
@@ -242,6 +255,8 @@ export function read(view: DataView, at: number, end: number, into: HopRecords):
   into.flows = flows(view, at)
   into.overflow = (flagBits & FLAG_OVERFLOW) !== 0
   into.ratioOnly = (flagBits & FLAG_RATIO_ONLY) !== 0
+  into.accumulated = (flagBits & FLAG_ACCUMULATED) !== 0
+  into.busiestOnly = (flagBits & FLAG_BUSIEST_ONLY) !== 0
   if (format(view, at) === FORMAT_COMPACT) {
     for (let i = 0; i < count; i++) readCompact(view, at + BYTES + i * COMPACT_SLOT_BYTES, into, i)
   } else {
@@ -258,7 +273,9 @@ export function print(view: DataView, at: number): string {
     (bits & FLAG_REVERSE ? ' reverse' : '') +
     (bits & FLAG_SUBSCRIBED ? ' subscribed' : '') +
     (bits & FLAG_OVERFLOW ? ' overflow' : '') +
-    (bits & FLAG_RATIO_ONLY ? ' ratio-only' : '')
+    (bits & FLAG_RATIO_ONLY ? ' ratio-only' : '') +
+    (bits & FLAG_ACCUMULATED ? ' accumulated' : '') +
+    (bits & FLAG_BUSIEST_ONLY ? ' busiest-only' : '')
   const kind = format(view, at) === FORMAT_COMPACT ? 'compact' : 'wide'
   const path = pathId(view, at).toString(16)
   const count = flows(view, at) === 0 ? '' : ` flows ${flows(view, at)}`

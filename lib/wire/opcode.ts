@@ -44,12 +44,20 @@ export const Opcode = {
   CNP: 0x81,
   /** Weir: collects telemetry, carries no data (probe packet of the HPCC++ draft). */
   PROBE: 0xc0,
-  /** Weir: returns telemetry by itself (the telemetry response of the HPCC++ draft). */
+  /** Weir: returns telemetry by itself (the telemetry response of the HPCC++ draft), and acknowledges. */
   NOTIFY: 0xc1,
-  /** Weir: the window of receiver-based HPCC, in the payload. */
+  /** Weir: the window of receiver-based HPCC, and acknowledges. */
   RATE: 0xc2,
   /** Weir: AETH as in an ACK, then a bitmap of the packets received beyond it. */
   SACK: 0xc3,
+  /** Weir: asks the receiver to work out the window. */
+  RATE_REQUEST: 0xc4,
+  /**
+   * Weir: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). The PSN is that of the
+   * packet that met the congestion, and so is the QPN, its receiver's: BECN marks what goes back to that packet's
+   * sender, FECN what goes on to its receiver.
+   */
+  DIRECT_NOTIFY: 0xc5,
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
@@ -64,9 +72,13 @@ export const ExtendedHeader = {
   IETH: 0x40,
   CNP: 0x80,
   SACK: 0x100,
+  DELAYED_ACK: 0x200,
+  RATE: 0x400,
+  RATE_REQUEST: 0x800,
 } as const
 
 const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP, SACK } = ExtendedHeader
+const { DELAYED_ACK, RATE, RATE_REQUEST } = ExtendedHeader
 
 const REQUEST = 0x01
 const RESPONSE = 0x02
@@ -93,6 +105,9 @@ const HEADER_BYTES = new Map<number, number>([
   [IETH, 4],
   [CNP, 16],
   [SACK, 36],
+  [DELAYED_ACK, 4],
+  [RATE, 8],
+  [RATE_REQUEST, 88],
 ])
 
 defineMessages(0x00, 'RC_')
@@ -112,9 +127,11 @@ define(Opcode.UD_SEND_ONLY, 'UD_SEND_ONLY', DETH, REQUEST | ONLY | PAYLOAD)
 define(Opcode.UD_SEND_ONLY_WITH_IMM, 'UD_SEND_ONLY_WITH_IMM', DETH | IMMDT, REQUEST | ONLY | PAYLOAD)
 define(Opcode.CNP, 'CNP', CNP, RESPONSE | ONLY)
 define(Opcode.PROBE, 'PROBE', 0, REQUEST | ONLY)
-define(Opcode.NOTIFY, 'NOTIFY', 0, RESPONSE | ONLY)
-define(Opcode.RATE, 'RATE', 0, RESPONSE | ONLY | PAYLOAD)
+define(Opcode.NOTIFY, 'NOTIFY', AETH | DELAYED_ACK, RESPONSE | ONLY)
+define(Opcode.RATE, 'RATE', AETH | DELAYED_ACK | RATE, RESPONSE | ONLY)
 define(Opcode.SACK, 'SACK', AETH | SACK, RESPONSE | ONLY)
+define(Opcode.RATE_REQUEST, 'RATE_REQUEST', RATE_REQUEST, REQUEST | ONLY)
+define(Opcode.DIRECT_NOTIFY, 'DIRECT_NOTIFY', 0, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE are numbered alike in RC and UC. */
 function defineMessages(service: number, prefix: string): void {
@@ -214,6 +231,18 @@ export function hasDeth(opcode: number): boolean {
 
 export function hasSack(opcode: number): boolean {
   return (headers[opcode]! & SACK) !== 0
+}
+
+export function hasDelayedAck(opcode: number): boolean {
+  return (headers[opcode]! & DELAYED_ACK) !== 0
+}
+
+export function hasRate(opcode: number): boolean {
+  return (headers[opcode]! & RATE) !== 0
+}
+
+export function hasRateRequest(opcode: number): boolean {
+  return (headers[opcode]! & RATE_REQUEST) !== 0
 }
 
 /** RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */

@@ -5,6 +5,7 @@ import * as atomicAckEth from './atomic-ack-eth.js'
 import * as atomicEth from './atomic-eth.js'
 import * as bth from './bth.js'
 import * as cmMessages from './cm-messages.js'
+import * as delayedAck from './delayed-ack.js'
 import * as deth from './deth.js'
 import * as ethernet from './ethernet.js'
 import * as ieth from './ieth.js'
@@ -14,6 +15,8 @@ import * as ipv6 from './ipv6.js'
 import * as opcodes from './opcode.js'
 import { parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as pfc from './pfc.js'
+import * as rate from './rate.js'
+import * as rateRequest from './rate-request.js'
 import * as reth from './reth.js'
 import * as sack from './sack.js'
 import * as telemetry from './telemetry.js'
@@ -135,6 +138,9 @@ function printExtendedHeaders(view: DataView, bthAt: number): string[] {
   if (opcodes.hasImmediate(opcode)) add(immdt)
   if (opcodes.hasIeth(opcode)) add(ieth)
   if (opcodes.hasSack(opcode)) add(sack)
+  if (opcodes.hasDelayedAck(opcode)) add(delayedAck)
+  if (opcodes.hasRate(opcode)) add(rate)
+  if (opcodes.hasRateRequest(opcode)) add(rateRequest)
   return parts
 }
 

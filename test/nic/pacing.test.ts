@@ -5,6 +5,7 @@
 import t from 'tap'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
 import { Flow } from '../../lib/nic/flow.js'
+import { DEFAULT_TELEMETRY } from '../../lib/nic/telemetry-settings.js'
 import type { ConnectionHandler } from '../../lib/nic/types.js'
 import { CompletionQueue } from '../../lib/qp/completion-queue.js'
 import { Random } from '../../lib/sim/random.js'
@@ -21,6 +22,7 @@ function flowAt(rateBps: number, slackNs: number): { flow: Flow; setRate: (rate:
     pathMtu: 1024,
     ccChoice: { name: 'hpcc', options: {} },
     intFormat: 0,
+    telemetry: DEFAULT_TELEMETRY,
     intSlots: 5,
     packetsInFlightMax: 16,
     slackNs,

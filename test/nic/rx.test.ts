@@ -81,7 +81,7 @@ t.test('each reason has its counter', async t => {
       ['data for QP 1', forged(pair, data, (bytes, at) => bytes.writeUIntBE(1, at + 5, 3)), 'unknownQpn'],
       [
         'an opcode that nobody here takes',
-        forged(pair, data, (bytes, at) => bytes.writeUInt8(Opcode.RATE, at)),
+        forged(pair, data, (bytes, at) => bytes.writeUInt8(Opcode.DIRECT_NOTIFY, at)),
         'unknownOpcode',
       ],
     ]

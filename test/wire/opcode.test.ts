@@ -47,9 +47,11 @@ const TABLE: [string, number, number, string][] = [
   ['UD_SEND_ONLY_WITH_IMM', 0x65, 12, 'qflp'],
   ['CNP', 0x81, 16, 'rfl'],
   ['PROBE', 0xc0, 0, 'qfl'],
-  ['NOTIFY', 0xc1, 0, 'rfl'],
-  ['RATE', 0xc2, 0, 'rflp'],
+  ['NOTIFY', 0xc1, 8, 'rfl'],
+  ['RATE', 0xc2, 16, 'rfl'],
   ['SACK', 0xc3, 40, 'rfl'],
+  ['RATE_REQUEST', 0xc4, 88, 'qfl'],
+  ['DIRECT_NOTIFY', 0xc5, 0, 'rfl'],
 ]
 
 t.test('every opcode', async t => {
@@ -74,13 +76,16 @@ t.test('which headers', async t => {
   const having = (test: (code: number) => boolean) =>
     Array.from({ length: 256 }, (_, code) => code).filter(test)
   t.same(having(opcode.hasReth), [6, 10, 11, 12, 0x26, 0x2a, 0x2b])
-  t.same(having(opcode.hasAeth), [13, 15, 16, 17, 18, 0xc3])
+  t.same(having(opcode.hasAeth), [13, 15, 16, 17, 18, 0xc1, 0xc2, 0xc3])
   t.same(having(opcode.hasAtomicEth), [19, 20])
   t.same(having(opcode.hasAtomicAckEth), [18])
   t.same(having(opcode.hasImmediate), [3, 5, 9, 11, 0x23, 0x25, 0x29, 0x2b, 0x65])
   t.same(having(opcode.hasIeth), [22, 23])
   t.same(having(opcode.hasDeth), [0x64, 0x65])
   t.same(having(opcode.hasSack), [0xc3])
+  t.same(having(opcode.hasDelayedAck), [0xc1, 0xc2])
+  t.same(having(opcode.hasRate), [0xc2])
+  t.same(having(opcode.hasRateRequest), [0xc4])
   t.same(having(opcode.isRcSend), [0, 1, 2, 3, 4, 5, 22, 23])
   t.same(having(opcode.isRcWrite), [6, 7, 8, 9, 10, 11])
   t.same(having(opcode.isReadResponse), [13, 14, 15, 16])

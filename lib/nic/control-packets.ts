@@ -1,0 +1,132 @@
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Flow } from './flow.js'
+import { FlowRing } from './flow-ring.js'
+import type { PfcReceiver } from './pfc-receiver.js'
+import type { TxPipeline } from './tx-pipeline.js'
+
+/** Packets that a flow sends beside data and acknowledgements: bits of `flow.control`. They go in this order. */
+export const Control = {
+  /** A probe that measures T. */
+  BASE_PROBE: 0x01,
+  /** A probe that collects telemetry. */
+  PROBE: 0x02,
+  /** The answer to the peer's last probe. */
+  ANSWER: 0x04,
+  /** Telemetry of the peer's data. */
+  NOTIFY: 0x08,
+  /** The window that this end has worked out for the peer. */
+  RATE: 0x10,
+  /** Asks the peer to do that. */
+  RATE_REQUEST: 0x20,
+} as const
+
+/**
+ * Flows with such packets to send, in turns. One of each kind waits for a flow at most: a second one takes its place, and
+ * tells what both had to tell. So the number of flows bounds them. They are never paced.
+ */
+export class ControlPackets {
+  readonly #flows: readonly (Flow | null)[]
+  readonly #ring: FlowRing
+  readonly #pfc: PfcReceiver
+  readonly #tx: TxPipeline
+  readonly #concurrentFlows: () => number
+  /** The flow of the frame that `next` returned last. */
+  sentFlow: Flow | null = null
+
+  /**
+   * @param flows the NIC's table; @param capacity its size
+   * @param concurrentFlows N, which answers tell
+   */
+  constructor(
+    flows: readonly (Flow | null)[],
+    capacity: number,
+    pfc: PfcReceiver,
+    tx: TxPipeline,
+    concurrentFlows: () => number,
+  ) {
+    this.#flows = flows
+    this.#ring = new FlowRing(capacity)
+    this.#pfc = pfc
+    this.#tx = tx
+    this.#concurrentFlows = concurrentFlows
+  }
+
+  /** The flow has such a packet to send. @param what one of Control */
+  push(flow: Flow, what: number): void {
+    flow.control |= what
+    this.#ring.push(flow.index)
+  }
+
+  remove(flow: Flow): void {
+    flow.control = 0
+    this.#ring.drop(flow.index)
+  }
+
+  /** True if one may be sent now. Brings its flow to the front. */
+  isReady(): boolean {
+    for (let n = this.#ring.size; n > 0; n--) {
+      const index = this.#ring.first()
+      const flow = this.#flows[index]!
+      if (flow !== null && flow.control !== 0) {
+        if (!this.#pfc.isHeld(flow.priority)) return true
+        this.#ring.push(this.#ring.shift())
+      } else this.#ring.shift()
+    }
+    return false
+  }
+
+  /** The next one, or null: there is none, or no frame is free. */
+  next(now: Nanos): Frame | null {
+    while (this.isReady()) {
+      const index = this.#ring.shift()
+      const flow = this.#flows[index]!
+      const what = flow.control & -flow.control
+      const missed = this.#tx.counters.noFrame
+      const frame = this.#make(now, flow, what)
+      const noFrame = frame === null && this.#tx.counters.noFrame > missed
+      if (!noFrame) flow.control &= ~what
+      if (flow.control !== 0) this.#ring.push(index)
+      this.sentFlow = flow
+      if (frame !== null || noFrame) return frame
+    }
+    return null
+  }
+
+  /** Null if the packet has nothing to say any more, or no frame is free. */
+  #make(now: Nanos, flow: Flow, what: number): Frame | null {
+    const tx = this.#tx
+    switch (what) {
+      case Control.BASE_PROBE: {
+        const probe = flow.probe
+        if (probe === null || !probe.wantsToSend) return null
+        const frame = tx.probe(flow, probe.sequence, flow.pathMtu)
+        if (frame !== null) probe.onSent(now)
+        return frame
+      }
+      case Control.PROBE: {
+        const probe = flow.telemetryProbe
+        if (probe === null || !probe.isDue(now) || !flow.dataInFlight(now)) return null
+        const frame = tx.telemetryProbe(flow, probe.sequence)
+        if (frame !== null) probe.onSent(now, flow.transmissions)
+        return frame
+      }
+      case Control.ANSWER:
+        return tx.answer(flow, this.#concurrentFlows())
+      case Control.NOTIFY:
+        return tx.notification(flow, this.#concurrentFlows())
+      case Control.RATE:
+        return tx.rate(flow, this.#concurrentFlows())
+      default:
+        return this.#request(now, flow)
+    }
+  }
+
+  #request(now: Nanos, flow: Flow): Frame | null {
+    const request = flow.rateRequest
+    if (request === null || !request.wantsToSend) return null
+    const frame = this.#tx.rateRequest(flow, request)
+    if (frame !== null) request.onSent(now)
+    return frame
+  }
+}

@@ -1,0 +1,191 @@
+import { createReceiverControl } from '../cc/catalogue.js'
+import type { AckSample } from '../cc/congestion-control.js'
+import { WeirError } from '../errors.js'
+import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
+import * as bth from '../wire/bth.js'
+import * as delayedAck from '../wire/delayed-ack.js'
+import { HopRecords } from '../wire/hop-records.js'
+import { isReadResponse, Opcode } from '../wire/opcode.js'
+import * as rate from '../wire/rate.js'
+import * as telemetry from '../wire/telemetry.js'
+import { Control, type ControlPackets } from './control-packets.js'
+import type { Flow } from './flow.js'
+import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
+import type { TelemetrySettings } from './telemetry-settings.js'
+
+/** T that a peer may claim, and the least that is believed. */
+const BASE_RTT_MAX_NS = 60e9
+const LINE_RATE_MAX_BPS = 1e12
+
+export interface FeedbackEvents {
+  /** The answer to a probe that measures T. */
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void
+  flowChanged(now: Nanos, flow: Flow): void
+}
+
+/**
+ * What goes on between two NICs beside data and acknowledgements: telemetry that comes back by notifications, probes and
+ * their answers, windows that receivers work out, what switches say by themselves.
+ */
+export class Feedback {
+  readonly counters = { badRequests: 0 }
+  readonly #control: ControlPackets
+  readonly #settings: TelemetrySettings
+  readonly #readAnswersEvery: number
+  readonly #concurrentFlows: () => number
+  readonly #events: FeedbackEvents
+  /** Telemetry of a packet that this end works on itself. */
+  readonly #hops = new HopRecords()
+
+  /** @param ackEveryPackets READ responses for which one notification stands */
+  constructor(
+    control: ControlPackets,
+    settings: TelemetrySettings,
+    ackEveryPackets: number,
+    concurrentFlows: () => number,
+    events: FeedbackEvents,
+  ) {
+    this.#control = control
+    this.#settings = settings
+    this.#readAnswersEvery = ackEveryPackets
+    this.#concurrentFlows = concurrentFlows
+    this.#events = events
+  }
+
+  // ---- As receiver
+
+  /** A data packet with telemetry has arrived; the queue pair has seen it. Without a receiver's controller it waits in `flow.echo`. */
+  onCollected(now: Nanos, flow: Flow, frame: Frame): void {
+    if (flow.receiver !== null) {
+      this.#newInt(now, flow, frame)
+      return
+    }
+    const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
+    if (!isResponse && this.#settings.answer === 'ack') return
+    // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
+    if (isResponse && ++flow.unechoedResponses < this.#readAnswersEvery) return
+    flow.unechoedResponses = 0
+    flow.notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
+    flow.notifyPsn = bth.psn(frame.view, frame.bth)
+    this.#control.push(flow, Control.NOTIFY)
+  }
+
+  #newInt(now: Nanos, flow: Flow, frame: Frame): void {
+    telemetry.read(frame, this.#hops)
+    if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows()))
+      this.#control.push(flow, Control.RATE)
+  }
+
+  /** A packet of Weir's own that is for no queue pair. `sample` holds the echo that it carried. False if nobody waits for it. */
+  onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean {
+    switch (opcode) {
+      case Opcode.PROBE:
+        if (flow.receiver !== null && frame.shim >= 0) this.#newInt(now, flow, frame)
+        flow.answerSequence = bth.psn(frame.view, frame.bth)
+        this.#control.push(flow, Control.ANSWER)
+        return true
+      case Opcode.NOTIFY:
+        this.#onNotification(now, flow, frame, sample)
+        return true
+      case Opcode.RATE:
+        if (flow.rateRequest === null) return false
+        this.#onRate(now, flow, frame, sample)
+        return true
+      case Opcode.RATE_REQUEST:
+        this.#onRequest(flow, frame)
+        return true
+      case Opcode.DIRECT_NOTIFY:
+        return this.#onDirect(now, flow, frame, sample)
+      default:
+        return false
+    }
+  }
+
+  #onRequest(flow: Flow, frame: Frame): void {
+    try {
+      if (flow.receiver === null) {
+        const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
+        const { baseRttNs, lineRateBps } = context
+        const sound =
+          baseRttNs >= 1 &&
+          baseRttNs <= BASE_RTT_MAX_NS &&
+          lineRateBps >= 1000 &&
+          lineRateBps <= LINE_RATE_MAX_BPS
+        if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
+        flow.receiver = createReceiverControl(RECEIVER_ALGORITHM, context, options)
+      }
+      this.#control.push(flow, Control.RATE)
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error
+      this.counters.badRequests++
+    }
+  }
+
+  // ---- As sender
+
+  #onNotification(now: Nanos, flow: Flow, frame: Frame, sample: AckSample): void {
+    const { view } = frame
+    const sequence = bth.psn(view, frame.bth)
+    const kind = delayedAck.kind(view, frame.payload - delayedAck.BYTES)
+    const hops = sample.hops.count
+    sample.hops.count = 0
+    this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
+    sample.hops.count = hops
+    if (kind !== delayedAck.KIND_PROBE)
+      flow.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
+    else if (flow.probe !== null) this.#events.onBaseRttAnswer(now, flow, sequence)
+    else this.#onProbeAnswer(now, flow, sequence, sample)
+    this.#events.flowChanged(now, flow)
+  }
+
+  #onProbeAnswer(now: Nanos, flow: Flow, sequence: number, sample: AckSample): void {
+    const sndNxt = flow.telemetryProbe?.onAnswer(now, sequence) ?? -1
+    if (sndNxt < 0) return
+    flow.onProbed(now, sndNxt, sample)
+    this.considerProbe(now, flow)
+  }
+
+  #onRate(now: Nanos, flow: Flow, frame: Frame, sample: AckSample): void {
+    const { view } = frame
+    const at = frame.payload - rate.BYTES
+    flow.onReceiverWindow(now, bth.psn(view, frame.bth), rate.windowBytes(view, at), rate.flows(view, at))
+    this.#acknowledge(now, flow, frame, at - delayedAck.BYTES, sample)
+    this.#events.flowChanged(now, flow)
+  }
+
+  #acknowledge(now: Nanos, flow: Flow, frame: Frame, at: number, sample: AckSample): void {
+    if (!delayedAck.acknowledges(frame.view, at)) return
+    flow.qp.onDelayedAck(now, frame, delayedAck.psn(frame.view, at))
+    flow.settle(now, sample)
+  }
+
+  /** A switch's answer: to the sender, with BECN, or to the receiver that works out the window. */
+  #onDirect(now: Nanos, flow: Flow, frame: Frame, sample: AckSample): boolean {
+    if (bth.becn(frame.view, frame.bth)) {
+      flow.onDirectResponse(now, bth.psn(frame.view, frame.bth), sample)
+      this.#events.flowChanged(now, flow)
+      return true
+    }
+    if (flow.receiver === null) return false
+    if (flow.receiver.onDirectResponse(now, sample.hops)) this.#control.push(flow, Control.RATE)
+    return true
+  }
+
+  /** Sends a probe for telemetry if it is time for one. */
+  considerProbe(now: Nanos, flow: Flow): void {
+    if (flow.telemetryProbe!.isDue(now) && flow.dataInFlight(now)) this.#control.push(flow, Control.PROBE)
+  }
+
+  /** Deadlines of probes and of requests. */
+  onTimeout(now: Nanos, flow: Flow): void {
+    if (flow.telemetryProbe !== null) {
+      flow.telemetryProbe.onTimeout(now)
+      this.considerProbe(now, flow)
+    }
+    if (flow.rateRequest !== null) {
+      flow.rateRequest.onTimeout(now)
+      if (flow.rateRequest.wantsToSend) this.#control.push(flow, Control.RATE_REQUEST)
+    }
+  }
+}

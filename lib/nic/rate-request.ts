@@ -1,0 +1,78 @@
+import { ccOptions } from '../cc/catalogue.js'
+import type { CongestionContext } from '../cc/congestion-control.js'
+import type { OptionValues } from '../cc/options.js'
+import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
+import * as rateRequest from '../wire/rate-request.js'
+
+/** The one algorithm that receivers work out. */
+export const RECEIVER_ALGORITHM = 'rx-hpcc'
+
+/** Without an answer it is asked again after so many T, then twice as many and so on… */
+const FIRST_TIMEOUT_ROUND_TRIPS = 4
+/** …but at least as often as this. */
+const TIMEOUT_MAX_NS = 50 * MILLISECOND
+
+/** The sender's part of receiver-based control: asks the receiver to work out the window, until it answers. */
+export class RateRequest {
+  readonly #context: CongestionContext
+  readonly #options: OptionValues
+  #answered = false
+  #sentNs: Nanos = -1
+  #timeoutNs: Nanos
+
+  constructor(context: CongestionContext, options: OptionValues) {
+    this.#context = context
+    this.#options = options
+    this.#timeoutNs = Math.min(TIMEOUT_MAX_NS, FIRST_TIMEOUT_ROUND_TRIPS * context.baseRttNs)
+  }
+
+  get wantsToSend(): boolean {
+    return !this.#answered && this.#sentNs < 0
+  }
+
+  onSent(now: Nanos): void {
+    this.#sentNs = now
+  }
+
+  /** The first window has come. */
+  onAnswer(): void {
+    this.#answered = true
+  }
+
+  nextTimeout(): Nanos {
+    return this.#answered || this.#sentNs < 0 ? NEVER : this.#sentNs + this.#timeoutNs
+  }
+
+  onTimeout(now: Nanos): void {
+    if (now < this.nextTimeout()) return
+    this.#sentNs = -1
+    this.#timeoutNs = Math.min(TIMEOUT_MAX_NS, 2 * this.#timeoutNs)
+  }
+
+  write(view: DataView, at: number): void {
+    const { baseRttNs, lineRateBps, mtuBytes } = this.#context
+    rateRequest.write(view, at, baseRttNs, lineRateBps, mtuBytes)
+    for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {
+      const value = this.#options[name]
+      if (value !== undefined) rateRequest.setOption(view, at, i, Number(value))
+    }
+  }
+}
+
+/** What a sender has asked for: its own context, and options by name. */
+export function readRequest(
+  view: DataView,
+  at: number,
+): { context: CongestionContext; options: Record<string, number> } {
+  const context = {
+    baseRttNs: rateRequest.baseRttNs(view, at),
+    lineRateBps: rateRequest.lineRateBps(view, at),
+    mtuBytes: rateRequest.mtuBytes(view, at),
+  }
+  const options: Record<string, number> = {}
+  for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {
+    const value = rateRequest.option(view, at, i)
+    if (!Number.isNaN(value)) options[name] = value
+  }
+  return { context, options }
+}

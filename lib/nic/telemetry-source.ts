@@ -1,0 +1,75 @@
+import * as intShim from '../wire/int-shim.js'
+import type { TelemetrySettings } from './telemetry-settings.js'
+
+/** The next packet has no telemetry header. */
+export const NO_SHIM = -1
+
+/** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
+export class TelemetrySource {
+  readonly #settings: TelemetrySettings
+  readonly #hops: number
+  readonly #isNative: boolean
+  #on = false
+  /** Packets, and payload bytes, since one collected; packets since one asked. The first packet does both. */
+  #packets = Number.POSITIVE_INFINITY
+  #bytes = Number.POSITIVE_INFINITY
+  #unsubscribed = Number.POSITIVE_INFINITY
+
+  /** @param hops records that a packet may collect; @param format number of the encapsulation */
+  constructor(settings: TelemetrySettings, hops: number, format: number) {
+    this.#settings = settings
+    this.#hops = hops
+    this.#isNative = format <= intShim.FORMAT_COMPACT
+  }
+
+  /** From now on packets collect: the flow's controller wants telemetry, and the peer understands it. */
+  start(): void {
+    this.#on = true
+  }
+
+  /** Telemetry is collected by probes. */
+  get probes(): boolean {
+    return this.#on && this.#settings.collect === 'probe'
+  }
+
+  /** The next data packet collects. */
+  get collects(): boolean {
+    const { collect, everyPackets, everyBytes } = this.#settings
+    if (!this.#on || collect !== 'data') return false
+    return everyBytes > 0 ? this.#bytes >= everyBytes : this.#packets + 1 >= everyPackets
+  }
+
+  /** The next data packet asks switches for direct answers. */
+  get subscribes(): boolean {
+    const { subscribe, subscribeEvery } = this.#settings
+    return this.#on && subscribe !== 'off' && this.#unsubscribed + 1 >= subscribeEvery
+  }
+
+  get subscribesByDscp(): boolean {
+    return this.#settings.subscribe === 'dscp' && this.subscribes
+  }
+
+  /** Slots of the next data packet's telemetry, 0 for an empty shim, or NO_SHIM. */
+  get nextSlots(): number {
+    if (this.collects) return this.#hops
+    if (!this.#on || !this.#isNative) return NO_SHIM
+    const { plain, subscribe } = this.#settings
+    if (subscribe === 'flag' && this.subscribes) return 0
+    return plain ? NO_SHIM : 0
+  }
+
+  /** Shim flags of the next data packet: an empty shim has nothing to be stamped, and counts as an echo of nothing. */
+  get nextFlags(): number {
+    const subscribed = this.#settings.subscribe === 'flag' && this.subscribes ? intShim.FLAG_SUBSCRIBED : 0
+    return this.collects ? subscribed : subscribed | intShim.FLAG_ECHO
+  }
+
+  /** The packet for which all that held has been sent. */
+  onSent(payloadBytes: number): void {
+    if (!this.#on) return
+    const collected = this.collects
+    this.#unsubscribed = this.subscribes ? 0 : this.#unsubscribed + 1
+    this.#packets = collected ? 0 : this.#packets + 1
+    this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Asks the receiver to work out the window (opcode RATE_REQUEST), with what its algorithm has to know of the sender: 88
+ * bytes behind the BTH, IEEE 754 doubles, big-endian. The receiver answers with RATE.
+ *
+ *      0   T, ns
+ *      8   rate of the sender's link, bit/s
+ *     16   payload bytes of a full packet
+ *     24   eight options of the algorithm, in the order of its list; NaN = not given
+ */
+export const BYTES = 88
+export const OPTIONS_MAX = 8
+
+export function baseRttNs(view: DataView, at: number): number {
+  return view.getFloat64(at)
+}
+
+export function lineRateBps(view: DataView, at: number): number {
+  return view.getFloat64(at + 8)
+}
+
+export function mtuBytes(view: DataView, at: number): number {
+  return view.getFloat64(at + 16)
+}
+
+/** @param index 0 to 7; NaN: not given */
+export function option(view: DataView, at: number, index: number): number {
+  return view.getFloat64(at + 24 + 8 * index)
+}
+
+/** Writes everything but the options, which are not given then. */
+export function write(view: DataView, at: number, tNs: number, rateBps: number, mtu: number): void {
+  view.setFloat64(at, tNs)
+  view.setFloat64(at + 8, rateBps)
+  view.setFloat64(at + 16, mtu)
+  for (let i = 0; i < OPTIONS_MAX; i++) setOption(view, at, i, Number.NaN)
+}
+
+export function setOption(view: DataView, at: number, index: number, value: number): void {
+  view.setFloat64(at + 24 + 8 * index, value)
+}
+
+export function print(view: DataView, at: number): string {
+  return `T ${baseRttNs(view, at)} ns, rate ${lineRateBps(view, at)}`
+}
