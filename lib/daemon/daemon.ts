@@ -13,6 +13,7 @@ import type { Port } from '../io/port.js'
 import type { Logger } from '../log.js'
 import type { Recovery } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
+import type { PerfServer } from '../perf/server.js'
 import { protoFolder } from '../proto/proto.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { Arrivals } from '../transfer/arrivals.js'
@@ -131,6 +132,7 @@ export class Daemon {
   readonly closed: Promise<void>
   #resolveClosed: () => void = () => {}
   #closing = false
+  readonly #perf: PerfServer
   /** The defect that stopped the NIC, when one did. */
   failure: unknown = null
 
@@ -172,7 +174,7 @@ export class Daemon {
     })
     registerTransferHandlers(this)
     registerTrafficHandler(this)
-    registerPerfHandler(this, servesPerf)
+    this.#perf = registerPerfHandler(this, servesPerf)
   }
 
   #onDefect(error: unknown): void {
@@ -188,6 +190,8 @@ export class Daemon {
     if (this.#closing) return await this.closed
     this.#closing = true
     const { transfers, control, loop, port, log } = this.parts
+    this.#perf.close(loop.now())
+    loop.wake()
     await transfers.close(GRACE_MS)
     await control.close()
     loop.close()

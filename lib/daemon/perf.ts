@@ -20,7 +20,7 @@ const SERVER_TICK_MS = 1000
 const PROGRESS_EVERY_MS = 1000
 
 /** Begins to serve runs, unless `serves` is false, and registers what makes them. */
-export function registerPerfHandler(daemon: Daemon, serves: boolean): void {
+export function registerPerfHandler(daemon: Daemon, serves: boolean): PerfServer {
   const { nic, loop, control } = daemon.parts
   const polling = new Polling(loop)
   const limits = {
@@ -56,6 +56,7 @@ export function registerPerfHandler(daemon: Daemon, serves: boolean): void {
       runs--
     }
   })
+  return server
 }
 
 async function measure(

@@ -1,0 +1,64 @@
+/** The benchmarks' own machinery: what is compared, repeated and left behind. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import t from 'tap'
+import { run as runCc } from '../../bench/cc.js'
+import { run as runMicro } from '../../bench/micro.js'
+import { inRounds } from '../../bench/support/rounds.js'
+import { makeTwoHosts } from '../../bench/support/two-hosts.js'
+import { ccNames } from '../../lib/cc/catalogue.js'
+import { noNamespaces } from '../support/netns.js'
+
+t.test('rounds: candidates alternate; medians, and ratios round by round', async t => {
+  const order: string[] = []
+  const candidate = (name: string, values: number[]) => ({
+    name,
+    measure: async () => {
+      order.push(name)
+      return { value: values.shift() ?? Number.NaN, cpu: { client: 2, server: 3 } }
+    },
+  })
+  const slow = candidate('slow', [10, 20, 60])
+  const fast = candidate('fast', [20, 80, 90])
+  const { figures, repeated } = await inRounds([slow, fast], 3, 'slow')
+  if (repeated > 0) return t.pass('others took the CPU, and rounds were repeated: the values are used up')
+  t.same(order, ['slow', 'fast', 'slow', 'fast', 'slow', 'fast'])
+  t.match(figures, [
+    { name: 'slow', median: 20, min: 10, max: 60, ratio: 1, cpu: { client: 2, server: 3 } },
+    // 2, 4 and 1.5: the median of the ratios is not the ratio of the medians.
+    { name: 'fast', median: 80, min: 20, max: 90, ratio: 2 },
+  ])
+})
+
+t.test(
+  'two hosts on a veth pair reach each other, and nothing of them is left',
+  { skip: noNamespaces() },
+  t => {
+    const hosts = makeTwoHosts()
+    t.equal(hosts.kind, 'veth', hosts.note)
+    const mine = () => readdirSync('/run/netns').filter(name => name.startsWith(`weirbench${process.pid}`))
+    t.equal(mine().length, 2)
+    const [program, ...words] = [...hosts.a.within, 'cat', '/sys/class/net/eth0/mtu']
+    t.match(execFileSync(program!, words, { encoding: 'utf8' }).trim(), '9000')
+    hosts.close()
+    t.equal(existsSync('/run/netns') ? mine().length : 0, 0)
+    t.end()
+  },
+)
+
+t.test('micro and cc measure something', t => {
+  const micro = runMicro(['BTH', '--json'])
+  t.same(
+    micro.operations.map(({ name }) => name),
+    ['BTH: write', 'BTH: opcode, QPN, PSN', 'parse a data packet: Ethernet to BTH'],
+  )
+  t.ok(micro.operations.every(({ ns, bestNs }) => bestNs > 0 && ns >= bestNs))
+  const [name] = ccNames()
+  const cc = runCc([name!, '--json'])
+  t.same(
+    cc.operations.map(operation => operation.name),
+    [`${name}, no telemetry`, `${name}, 1 hop`, `${name}, 5 hops`],
+  )
+  t.throws(() => runCc(['nobody']), { code: 'WEIR_BAD_ARGUMENT' })
+  t.end()
+})
