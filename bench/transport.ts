@@ -12,8 +12,9 @@ import { formatDuration, formatRate } from '../lib/units/units.js'
 import { bandwidthPeers, type Peer } from './peers/bandwidth.js'
 import { latencyPeers } from './peers/latency.js'
 import { type Figure, inRounds, type Measured, type Rounds } from './support/rounds.js'
-import { makeTwoHosts } from './support/two-hosts.js'
-import { WeirDaemon } from './support/weir-daemon.js'
+import { isInstalled } from './support/run-program.js'
+import { makeTwoHosts, type TwoHosts } from './support/two-hosts.js'
+import { type Place, WeirDaemon } from './support/weir-daemon.js'
 
 const BANDWIDTH_BYTES = 1_000_000
 const LATENCY_BYTES = 64
@@ -35,7 +36,8 @@ export interface TransportResult {
   skipped: { name: string; why: string }[]
 }
 
-/** Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--daemon "OPTIONS"`. */
+/** Arguments: `--rounds 5`, `--seconds 3` of each candidate in each, `--only bandwidth|latency`, `--daemon "OPTIONS"`,
+ * `--pin`: whatever runs on host a on core 0, on host b on core 1 (two ends that spin on one core wait for each other's time slices). */
 export async function run(args: string[]): Promise<TransportResult> {
   const { values } = parseArgs({
     args,
@@ -44,12 +46,13 @@ export async function run(args: string[]): Promise<TransportResult> {
       seconds: { type: 'string', default: '3' },
       only: { type: 'string' },
       daemon: { type: 'string', default: '' },
+      pin: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   })
   const rounds = whole('--rounds', values.rounds)
   const seconds = whole('--seconds', values.seconds)
-  const hosts = makeTwoHosts()
+  const hosts = values.pin ? pinned(makeTwoHosts()) : makeTwoHosts()
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const daemons: WeirDaemon[] = []
   const say = (text: string) => {
@@ -96,6 +99,20 @@ export async function run(args: string[]): Promise<TransportResult> {
     rmSync(folder, { recursive: true, force: true })
     hosts.close()
   }
+}
+
+/** Throws WEIR_UNSUPPORTED where there are no two cores, or no taskset. */
+function pinned(hosts: TwoHosts): TwoHosts {
+  if (cpus().length < 2 || !isInstalled('taskset')) {
+    hosts.close()
+    throw new WeirError('WEIR_UNSUPPORTED', 'transport: --pin needs two cores, and taskset (util-linux)')
+  }
+  const on = (core: number, { address, within }: Place) => ({
+    address,
+    within: [...within, 'taskset', '-c', String(core)],
+  })
+  const note = `${hosts.note}; each host on a core of its own`
+  return { ...hosts, note, a: on(0, hosts.a), b: on(1, hosts.b) }
 }
 
 /** `weir perf` by the daemon of host a. */
