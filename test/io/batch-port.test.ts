@@ -101,6 +101,27 @@ t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fa
   await Promise.all([a.port.close(), other.port.close()])
 })
 
+t.test('runs of the smallest datagrams', { skip: fault ?? false }, async t => {
+  const rocePort = randomPort()
+  const a = open(A, rocePort, 64)
+  const b = open(B, rocePort, 64)
+  for (let bytes = 1; bytes <= 9; bytes++) {
+    for (let n = 0; n < 5; n++)
+      a.port.transmit(frameOf(a.pool, B, 4792, new Uint8Array(bytes).fill(16 * bytes + n)))
+    a.port.flush()
+    for (let n = 0; n < 5; n++) {
+      const frame = await nextFrame(b.port)
+      t.same(
+        [...frame.bytes.subarray(42, frame.length)],
+        new Array(bytes).fill(16 * bytes + n),
+        `${bytes} bytes`,
+      )
+      b.pool.give(frame)
+    }
+  }
+  await Promise.all([a.port.close(), b.port.close()])
+})
+
 t.test('the traffic class is set and seen: ECN and DSCP', { skip: fault ?? false }, async t => {
   const rocePort = randomPort()
   const a = open(A, rocePort, 8)

@@ -1,5 +1,4 @@
 import type { FramePool } from '../../frame/frame-pool.js'
-import * as udp from '../../wire/udp.js'
 import { type Libc, loadLibc } from './libc.js'
 import { CMSG_HEADER_BYTES, CONTROL_BYTES, MessageBatch, NAME_BYTES } from './message-batch.js'
 import {
@@ -118,8 +117,7 @@ export class BatchReceiver {
       const level = view.getInt32(at + 8, true)
       const type = view.getInt32(at + 12, true)
       const value = at + CMSG_HEADER_BYTES
-      if (level === SOL_UDP && type === UDP_GRO)
-        this.#segmentBytes = Math.max(udp.BYTES, view.getInt32(value, true))
+      if (level === SOL_UDP && type === UDP_GRO) this.#segmentBytes = Math.max(1, view.getInt32(value, true))
       else if (level === SOL_IP && type === IP_TOS) this.tos = view.getUint8(value)
       else if (level === SOL_IPV6 && type === IPV6_TCLASS) this.tos = view.getUint8(value)
       else if (level === SOL_SOCKET && type === SO_RXQ_OVFL) this.overflows = view.getUint32(value, true)
