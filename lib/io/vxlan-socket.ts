@@ -37,6 +37,12 @@ export interface VxlanSocketOptions {
   socketBufferBytes?: number
 }
 
+/** Bytes of the longest IP packet that fits the datagrams of the interface with this address, and a frame's slot. */
+export function vxlanMtu(address: string, pool: FramePool): number {
+  const outer = interfaceMtu(address) - OUTER_BYTES_MAX
+  return Math.min(outer, pool.slotBytes) - ethernet.BYTES
+}
+
 /**
  * Ethernet frames in VXLAN over one UDP socket, for any number of emulated links. Each link has one configured
  * peer; what is malformed, of an unknown link or from somebody else is counted and dropped.
@@ -74,10 +80,7 @@ export class VxlanSocket {
     this.#pool = options.pool
     this.#links = options.links
     this.#onFrame = options.onFrame
-    this.mtu = Math.min(
-      interfaceMtu(options.local.address) - OUTER_BYTES_MAX - ethernet.BYTES,
-      options.pool.slotBytes - ethernet.BYTES,
-    )
+    this.mtu = vxlanMtu(options.local.address, options.pool)
     this.#prefixes = options.links.map(link => vxlanHeader(link.vni))
     for (const [index, { vni }] of options.links.entries()) {
       if (this.#indexOfVni.has(vni)) {

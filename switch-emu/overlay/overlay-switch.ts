@@ -3,7 +3,7 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
 import type { PortCounters } from '../../lib/io/port.js'
 import { type Driven, RealTimeLoop } from '../../lib/io/real-time-loop.js'
-import { type Endpoint, VxlanSocket } from '../../lib/io/vxlan-socket.js'
+import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import { type CapturePlace, PortCaptures } from '../port-captures.js'
@@ -64,7 +64,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
       pool: this.#pool,
       hosts: options.links.map(({ host }) => host),
       startNs: monotonicNs(),
-      mtuBytes: this.#vxlan.mtu,
+      mtuBytes: vxlanMtu(options.local.address, this.#pool),
       captures: this.#captures,
       deliver: (link, frame) => this.#vxlan.transmit(link, frame),
     })
