@@ -1,5 +1,7 @@
+import { assert } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
+import { FrameRing } from '../../lib/io/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as pfc from '../../lib/wire/pfc.js'
@@ -9,6 +11,8 @@ import { DropReason } from '../core/counters.js'
 import { EgressPort } from '../core/egress-port.js'
 import { PRIORITIES } from '../core/shared-buffer.js'
 
+/** Frames whose time has not come: all that come in between two rounds of the loop. */
+const ARRIVING_FRAMES = 1024
 /** PFC frames on their way to one host. */
 const PAUSES_MAX = 64
 /** A pause in the ring: when it arrives, its priorities, and the quanta of each. */
@@ -38,6 +42,9 @@ export class HostLine {
   readonly #pauses = new Float64Array(PAUSES_MAX * COLUMNS)
   #pauseHead = 0
   #pauseCount = 0
+  /** Frames that the host has sent by `enqueuedNs`, later than the network's time. */
+  readonly #arriving = new FrameRing(ARRIVING_FRAMES)
+  #arrivingBytes = 0
   #startNs: Nanos = NEVER
 
   constructor(options: HostLineOptions) {
@@ -60,11 +67,15 @@ export class HostLine {
     )
   }
 
-  /** Takes a frame that the host has sent at `now`; false if too much waits already: the caller keeps it. */
+  /**
+   * Takes a frame that the host has sent at `now`, not before the one before it; false if too much waits already: the
+   * caller keeps it.
+   */
   send(now: Nanos, frame: Frame): boolean {
-    if (this.#port.queueBytes + frame.wireLength > this.#backlogBytesMax) return false
-    if (this.#port.enqueue(now, frame, this.#priority(frame)) !== DropReason.NONE) return false
-    this.#startNs = this.#port.nextStartNs(now)
+    const bytes = this.#port.queueBytes + this.#arrivingBytes + frame.wireLength
+    if (bytes > this.#backlogBytesMax || !this.#arriving.push(frame)) return false
+    frame.enqueuedNs = now
+    this.#arrivingBytes += frame.wireLength
     return true
   }
 
@@ -81,12 +92,12 @@ export class HostLine {
   }
 
   nextTimeout(): Nanos {
-    return Math.min(this.#startNs, this.#nextPauseNs())
+    return Math.min(this.#startNs, this.#nextPauseNs(), this.#nextArrivalNs())
   }
 
   /** A frame whose transmission starts by `now`, or null. Its last bit leaves at `frame.departNs`. */
   pollTransmit(now: Nanos): Frame | null {
-    while (this.#nextPauseNs() <= Math.min(now, this.#startNs)) this.#applyFirst()
+    this.#catchUp(now)
     if (this.#startNs > now) return null
     const dueNs = this.#startNs
     const frame = this.#port.transmit(dueNs)
@@ -101,7 +112,33 @@ export class HostLine {
         this.#pool.give(frame)
       }
     }
+    for (let frame = this.#arriving.shift(); frame !== null; frame = this.#arriving.shift())
+      this.#pool.give(frame)
     this.#startNs = NEVER
+  }
+
+  /** What comes before the next start, in the order of its times: pauses, and frames of the host. */
+  #catchUp(now: Nanos): void {
+    for (;;) {
+      const pauseNs = this.#nextPauseNs()
+      const arrivalNs = this.#nextArrivalNs()
+      if (Math.min(pauseNs, arrivalNs) > Math.min(now, this.#startNs)) return
+      if (pauseNs <= arrivalNs) this.#applyFirst()
+      else this.#enqueueFirst()
+    }
+  }
+
+  #nextArrivalNs(): Nanos {
+    return this.#arriving.peek()?.enqueuedNs ?? NEVER
+  }
+
+  #enqueueFirst(): void {
+    const frame = this.#arriving.shift()!
+    this.#arrivingBytes -= frame.wireLength
+    const now = frame.enqueuedNs
+    const refused = this.#port.enqueue(now, frame, this.#priority(frame))
+    assert(refused === DropReason.NONE, "host line: its queue is smaller than its backlog's bound")
+    this.#startNs = this.#port.nextStartNs(now)
   }
 
   #nextPauseNs(): Nanos {

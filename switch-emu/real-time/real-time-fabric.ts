@@ -103,9 +103,12 @@ export class RealTimeFabric {
     this.#fabric.resetWindow(startNs)
   }
 
-  /** A frame has come from the host of that link at `now`. Call `runUntil` after the last one. */
+  /**
+   * A frame has come from the host of that link at `now`. One that is told of late comes when the network has got to:
+   * a burst of the past would be in the switch before a pause could hold it. Call `runUntil` after the last one.
+   */
   inject(now: Nanos, link: number, frame: Frame): void {
-    this.#attachments[link]!.inject(now, frame)
+    this.#attachments[link]!.inject(Math.max(now, this.#fabric.network.now), frame)
     this.#dirty[link] = 1
     this.#anyDirty = true
   }
