@@ -32,6 +32,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         drops: report.drops,
         ...(report.drops > 0 && { dropsByReason: nonZero(report.dropsByReason) }),
         ...(sw.accounting !== null && { pfc: pfcResult(report) }),
+        ...(report.directResponses !== undefined && { directResponses: report.directResponses }),
         ...deadlockResult(report, deadlocked, now - report.windowNs),
       }
     }),

@@ -1,3 +1,4 @@
+import { ccIsReceiverBased } from '../lib/cc/catalogue.js'
 import { headroomByPort, longestFrameBytes } from '../lib/scenario/headroom.js'
 import { dscpMap } from '../lib/scenario/priorities.js'
 import type { EcnSettings, Scenario, Switch } from '../lib/scenario/scenario.js'
@@ -14,7 +15,7 @@ interface PortLink {
 
 /** What a scenario says of one switch, as the switch wants it. @param links of the switch, by port */
 export function switchOptions(
-  scenario: Pick<Scenario, 'transport' | 'int' | 'deadlockPrevention'>,
+  scenario: Pick<Scenario, 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'>,
   sw: Switch,
   links: readonly PortLink[],
 ): Omit<SwitchOptions, 'pool' | 'random'> {
@@ -31,6 +32,7 @@ export function switchOptions(
       ...(weights && { weights }),
     })),
     ...deadlockOptions(scenario, sw),
+    ...telemetryOptions(scenario, sw),
     classifier: classifierOptions(sw),
     ...(pfc && {
       pfc: {
@@ -45,6 +47,20 @@ export function switchOptions(
       },
     }),
   }
+}
+
+/** What a switch tells of load, and by itself. */
+function telemetryOptions(
+  { telemetry: { subscribe, subscribeDscp }, cc }: Pick<Scenario, 'telemetry' | 'cc'>,
+  { telemetry }: Pick<Switch, 'telemetry'>,
+): Pick<SwitchOptions, 'loadView' | 'directResponses'> {
+  if (telemetry === undefined) return {}
+  const { queue, rate, direct } = telemetry
+  const loadView = { queue, rate }
+  if (direct === undefined) return { loadView }
+  const to = direct.to ?? (ccIsReceiverBased(cc.name) ? 'receiver' : 'sender')
+  const subscribedDscp = subscribe === 'dscp' ? subscribeDscp : undefined
+  return { loadView, directResponses: { ...direct, to, subscribedDscp } }
 }
 
 /** How a switch tells priorities. */

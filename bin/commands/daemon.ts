@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
+import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { IO_NAMES, type OverlayLink } from '../../lib/daemon/open-port.js'
@@ -32,6 +33,7 @@ interface DaemonFlags {
   priority: string
   dscpOfPriority?: string
   int: string
+  telemetry: string[]
   chunk: string
   perf: boolean
   logLevel: string
@@ -103,6 +105,14 @@ export function daemonCommand(): Command {
       `telemetry of data packets, 1 to 15 hops: ${FORMAT_NAMES.join(', ')}`,
       'wide:5',
     )
+    .option(
+      '--telemetry <name=value>',
+      'how telemetry is collected and brought back (repeatable): collect=data|probe everyPackets=1 everyBytes=0 plain=false ' +
+        '(HPCC++ draft-02, congestion notification), answer=ack|notify (reverse direction) hops=all|busiest (RoCEv2 ' +
+        'reference), subscribe=off|flag|dscp subscribeEvery=1 subscribeDscp=25 (draft-01, section 6.3)',
+      collect,
+      [],
+    )
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .option('--no-perf', 'let no other host measure against this one (weir perf)')
     .addOption(
@@ -135,6 +145,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
+    telemetry: parseTelemetrySettings(flags.telemetry),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { OptionValues } from '../cc/options.js'
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { ControlServer } from '../control/server.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
@@ -100,6 +101,8 @@ export interface DaemonOptions {
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets, and for how many hops. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /** How telemetry is collected and brought back. */
+  telemetry?: Partial<TelemetrySettings>
   /** Bytes of a chunk of a transfer. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
@@ -226,6 +229,7 @@ function createNic(
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,
+    telemetry: options.telemetry,
     ...link,
     fixedSourcePort: port.fixedSourcePort || undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,

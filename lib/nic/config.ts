@@ -1,4 +1,5 @@
 import type { OptionValues } from '../cc/options.js'
+import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
@@ -7,7 +8,6 @@ import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import type { IcrcMode } from './rx-pipeline.js'
-import { type TelemetrySettings, telemetrySettings } from './telemetry-settings.js'
 import type { ConnectOptions } from './types.js'
 
 export interface NicConfig {

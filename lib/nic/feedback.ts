@@ -1,5 +1,6 @@
 import { createReceiverControl } from '../cc/catalogue.js'
 import type { AckSample } from '../cc/congestion-control.js'
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
@@ -12,7 +13,6 @@ import * as telemetry from '../wire/telemetry.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
 import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
-import type { TelemetrySettings } from './telemetry-settings.js'
 
 /** T that a peer may claim, and the least that is believed. */
 const BASE_RTT_MAX_NS = 60e9
@@ -163,7 +163,9 @@ export class Feedback {
   /** A switch's answer: to the sender, with BECN, or to the receiver that works out the window. */
   #onDirect(now: Nanos, flow: Flow, frame: Frame, sample: AckSample): boolean {
     if (bth.becn(frame.view, frame.bth)) {
-      flow.onDirectResponse(now, bth.psn(frame.view, frame.bth), sample)
+      const ofResponse =
+        delayedAck.kind(frame.view, frame.payload - delayedAck.BYTES) === delayedAck.KIND_RESPONSE
+      flow.onDirectResponse(now, ofResponse, bth.psn(frame.view, frame.bth), sample)
       this.#events.flowChanged(now, flow)
       return true
     }

@@ -1,5 +1,6 @@
 import type { AckSample, CongestionControl, ReceiverControl } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { WeirError } from '../errors.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
@@ -12,7 +13,6 @@ import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
 import { TelemetryEcho } from './telemetry-echo.js'
 import type { TelemetryProbe } from './telemetry-probe.js'
-import type { TelemetrySettings } from './telemetry-settings.js'
 import { TelemetrySource } from './telemetry-source.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
 
@@ -306,9 +306,11 @@ export class Flow implements QpObserver {
   }
 
   /** A congested switch on the way of that packet has answered by itself. */
-  onDirectResponse(now: Nanos, psn: number, sample: AckSample): void {
+  onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
+    const log = ofResponse ? this.#responses : this.#requests
+    if (log === null || sample.hops.count === 0) return
     sample.ackedBytes = 0
-    this.#fill(sample, now, this.#requests, psn)
+    this.#fill(sample, now, log, psn)
     this.cc?.onDirectResponse?.(now, sample)
     this.#record(sample)
   }

@@ -17,6 +17,7 @@ import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolveRoutes } from './resolve-routes.js'
+import { resolveTelemetry } from './resolve-telemetry.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
 import { resolveWatch } from './resolve-watch.js'
 import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
@@ -109,6 +110,7 @@ function resolveScenario(
   )
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
+  const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, flows, workloads })
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
     checkPriorities(problems, network, { flows, workloads })
@@ -124,6 +126,7 @@ function resolveScenario(
     cc,
     transport,
     int,
+    telemetry,
     baseRttNs: shape.baseRtt ?? 'measured',
     flows,
     workloads,

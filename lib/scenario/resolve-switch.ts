@@ -5,6 +5,7 @@
 import { formatBytes } from '../units/units.js'
 import { show } from './fields.js'
 import type { Path, Problems } from './problems.js'
+import { resolveSwitchTelemetry } from './resolve-telemetry.js'
 import type { EcnSettings, PfcSettings, Switch } from './scenario.js'
 import { checkShape, ecnSchema, pfcSchema, switchSchema } from './schema.js'
 import { resolveWatchdog } from './watchdog.js'
@@ -36,6 +37,7 @@ export function resolveSwitch(problems: Problems, path: Path, value: unknown): O
   const dscpToTc = resolveMap(problems, [...path, 'dscpToTc'], shape.dscpToTc, 'DSCP', DSCPS)
   const pcpToTc = resolveMap(problems, [...path, 'pcpToTc'], shape.pcpToTc, 'PCP', PRIORITIES)
   const weights = resolveScheduler(problems, [...path, 'scheduler'], shape.scheduler)
+  const telemetry = resolveSwitchTelemetry(problems, [...path, 'telemetry'], shape.telemetry)
   return {
     id: shape.id ?? 0,
     bufferBytes,
@@ -45,6 +47,7 @@ export function resolveSwitch(problems: Problems, path: Path, value: unknown): O
     ...(dscpToTc && { dscpToTc }),
     ...(pcpToTc && { pcpToTc }),
     ...(weights && { weights }),
+    ...(telemetry && { telemetry }),
   }
 }
 

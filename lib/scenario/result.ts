@@ -76,6 +76,8 @@ export interface PortResult {
   watchdog?: WatchdogResult
   /** Frames that deadlock prevention has moved to another priority; absent: the switch has no port groups. */
   movedFrames?: number
+  /** Responses that the switch has sent by itself about congestion of this port; absent: it sends none. */
+  directResponses?: number
 }
 
 /** Priority flow control of one port. */

@@ -1,3 +1,4 @@
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Nanos } from '../time/nanos.js'
 import type { IntFormat } from '../wire/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
@@ -21,6 +22,8 @@ export interface Scenario {
   cc: CcChoice
   transport: TransportSettings
   int: IntSettings
+  /** How telemetry is collected and brought back; names, ranges and defaults are those of lib/cc/telemetry-settings.ts. */
+  telemetry: TelemetrySettings
   /** One T for all flows, or 'measured': idle probes find each connection's own. */
   baseRttNs: Nanos | 'measured'
   /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */
@@ -58,6 +61,29 @@ export interface Switch {
   pcpToTc?: Record<number, number>
   /** By priority: weight in deficit round robin, 1 to 100, or 0 = strict [SCHEDULER]. Absent: all strict. */
   weights?: number[]
+  /** What the switch tells of load, and whether it tells senders by itself; absent: of ports and links, and no. */
+  telemetry?: SwitchTelemetry
+}
+
+/** Telemetry of one switch (drafts of HPCC++: draft-02, QoS queueing; draft-01, section 6.3). */
+export interface SwitchTelemetry {
+  /** Queue of the whole port, of the packet's priority, or its own time in the switch. Default port. */
+  queue: 'port' | 'own' | 'sojourn'
+  /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */
+  rate: 'link' | 'share'
+  /** Absent: the switch sends nothing by itself. */
+  direct?: DirectSettings
+}
+
+export interface DirectSettings {
+  /** A packet that finds so much in its egress queue is answered. */
+  thresholdBytes: number
+  /** A flow is answered once in such a time at most. Default 10 us. */
+  intervalNs: Nanos
+  /** Absent: the receiver if the scenario's controller works there, else the sender. */
+  to?: 'sender' | 'receiver'
+  /** Packets that collect telemetry or ask for answers, or only those that ask. Default all. */
+  of: 'all' | 'subscribed'
 }
 
 export interface EcnSettings {

@@ -26,6 +26,7 @@ export const scenarioSchema = z.object({
   cc: part,
   transport: part,
   int: part,
+  telemetry: part,
   /** A time, or `measured` (default). */
   baseRtt: f.baseRtt.optional(),
   traffic: part,
@@ -48,6 +49,7 @@ export const switchSchema = z.object({
   dscpToTc: part,
   pcpToTc: part,
   scheduler: part,
+  telemetry: part,
 })
 
 const priorities = z.array(f.whole(0, 7)).min(1).optional()

@@ -1,6 +1,7 @@
 /**
  * Behind BTH and AETH of NOTIFY and RATE: what the packet answers, and the acknowledgement that it carries along
- * (draft-miao-rtgwg-hpccplus, section 3: notification packets include delayed ACK information).
+ * (draft-miao-rtgwg-hpccplus, section 3: notification packets include delayed ACK information). Behind the BTH of
+ * DIRECT_NOTIFY, which has no AETH and acknowledges nothing.
  *
  *     0   acknowledges (1 bit)   reserved (5 bits)   KIND_* (2 bits)   PSN acknowledged (24 bits)
  *

@@ -131,7 +131,7 @@ define(Opcode.NOTIFY, 'NOTIFY', AETH | DELAYED_ACK, RESPONSE | ONLY)
 define(Opcode.RATE, 'RATE', AETH | DELAYED_ACK | RATE, RESPONSE | ONLY)
 define(Opcode.SACK, 'SACK', AETH | SACK, RESPONSE | ONLY)
 define(Opcode.RATE_REQUEST, 'RATE_REQUEST', RATE_REQUEST, REQUEST | ONLY)
-define(Opcode.DIRECT_NOTIFY, 'DIRECT_NOTIFY', 0, RESPONSE | ONLY)
+define(Opcode.DIRECT_NOTIFY, 'DIRECT_NOTIFY', DELAYED_ACK, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE are numbered alike in RC and UC. */
 function defineMessages(service: number, prefix: string): void {

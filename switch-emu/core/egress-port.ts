@@ -54,6 +54,9 @@ export class EgressPort {
   /** False: nothing is ever held, and no peer is told to hold anything. */
   readonly #lossless: boolean
   readonly #scheduler: Scheduler
+  /** By priority: bytes sent, and the rate that its weight guarantees. */
+  readonly #sentBytes = new Float64Array(PRIORITIES)
+  readonly #shareBps = new Float64Array(PRIORITIES)
   /** By priority; null: its queue is not marked. */
   readonly #wreds: readonly (Wred | null)[]
   /** Bit p: the queue of priority p holds frames. */
@@ -73,6 +76,11 @@ export class EgressPort {
     this.#mtuBytes = mtuBytes
     this.#lossless = losslessMask !== 0 || pfcSender !== null
     this.#scheduler = new Scheduler(weights)
+    const sum = weights?.reduce((a, b) => a + b, 0) ?? 0
+    for (let p = 0; p < PRIORITIES; p++) {
+      const weight = weights?.[p] ?? 0
+      this.#shareBps[p] = weight > 0 ? Math.floor((rateBps * weight) / sum) : rateBps
+    }
     const lossless = (p: number) => ((losslessMask >>> p) & 1) === 1
     this.queues = Array.from(
       { length: PRIORITIES },
@@ -88,6 +96,16 @@ export class EgressPort {
   /** Bytes that wait in all queues of the port; not the frame that is being sent. */
   get queueBytes(): number {
     return this.gauge.bytes
+  }
+
+  /** Bytes that a priority has sent. */
+  sentBytes(priority: number): number {
+    return this.#sentBytes[priority]!
+  }
+
+  /** What deficit round robin guarantees a priority when all have something to send, bit/s; of a strict one the whole link. */
+  shareBps(priority: number): number {
+    return this.#shareBps[priority]!
   }
 
   /** Priority of the frame that `transmit` returned last. */
@@ -174,6 +192,7 @@ export class EgressPort {
     frame.departNs = this.serializer.endNs
     this.gauge.change(startNs, -bytes)
     this.counters.onTransmitted(bytes + growth)
+    this.#sentBytes[priority]! += bytes + growth
     if (this.#wreds[priority]?.onDequeue(frame, queue.bytes) === true) this.counters.onMarked()
     return frame
   }

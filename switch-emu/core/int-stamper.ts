@@ -8,6 +8,7 @@ import * as telemetryHop from '../../lib/wire/telemetry-hop.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
 import { ttl } from './ip-header.js'
+import type { LoadView } from './load-view.js'
 
 /**
  * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
@@ -16,12 +17,17 @@ import { ttl } from './ip-header.js'
  *
  * A frame with the reverse flag travels against the data whose path it reports: it gets the values of the
  * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
+ *
+ * Which queue and which rate, of the port or of the packet's priority, is for a `LoadView` to say.
  */
 export class IntStamper {
   readonly #hop = new HopSnapshot()
 
-  constructor(switchId: number) {
+  readonly #view: LoadView
+
+  constructor(switchId: number, view: LoadView) {
     this.#hop.switchId = switchId
+    this.#view = view
   }
 
   /**
@@ -34,12 +40,10 @@ export class IntStamper {
     const port = telemetryHop.isReverse(frame) ? ingress : egress
     hop.ingressPort = ingress.index
     hop.egressPort = port.index
-    hop.rateBps = port.rateBps
     hop.arrivalNs = frame.enqueuedNs
     hop.startNs = startNs
-    hop.txBytes = port === egress ? port.counters.txBytes - frame.wireLength - growth : port.counters.txBytes
-    hop.qlenBytes = port.queueBytes
     hop.priority = egress.sentPriority
+    this.#view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
     hop.ttl = ttl(frame)
     telemetryHop.stamp(frame, hop, growth)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)

@@ -5,7 +5,7 @@ import type { IngressAccounting } from './ingress-accounting.js'
 import type { WatchdogReport } from './pfc-watchdog.js'
 import { PRIORITIES } from './shared-buffer.js'
 
-/** What one port did in a window of time. Of the last two, absent means that the switch does no such thing. */
+/** What one port did in a window of time. Of the last three, absent means that the switch does no such thing. */
 export interface PortReport extends WindowCounts, PfcReport {
   switch: string
   port: number
@@ -20,6 +20,8 @@ export interface PortReport extends WindowCounts, PfcReport {
   watchdog?: WatchdogReport
   /** Frames for this port that deadlock prevention has moved to another priority. */
   movedFrames?: number
+  /** Responses that the switch has sent by itself about congestion of this port. */
+  directResponses?: number
 }
 
 /** Priority flow control of one port in a window of time. */

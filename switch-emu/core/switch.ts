@@ -11,11 +11,13 @@ import * as pfc from '../../lib/wire/pfc.js'
 import { Classifier, type ClassifierOptions } from './classifier.js'
 import { DropReason } from './counters.js'
 import { DeadlockPrevention, type DeadlockPreventionOptions } from './deadlock-prevention.js'
+import { type DirectResponseOptions, DirectResponses } from './direct-responses.js'
 import { EgressPort, type PortOptions } from './egress-port.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding.js'
 import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
 import { IntStamper } from './int-stamper.js'
 import { countHop } from './ip-header.js'
+import { LoadView, type LoadViewOptions } from './load-view.js'
 import { PauseAction } from './pause-state.js'
 import { PfcSender } from './pfc-sender.js'
 import { PfcWatchdog, type WatchdogOptions } from './pfc-watchdog.js'
@@ -47,6 +49,10 @@ export interface SwitchOptions {
   watchdog?: WatchdogOptions
   /** Without it every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions
+  /** Load as telemetry tells it; default: of whole ports and links. */
+  loadView?: LoadViewOptions
+  /** Without it congestion is told by the packets that pass alone. */
+  directResponses?: DirectResponseOptions
   /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
   mtuBytes?: number
 }
@@ -72,6 +78,7 @@ export class Switch implements Node {
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #stamper: IntStamper
+  readonly #direct: DirectResponses | null
   readonly #reporters: readonly PortReporter[]
   /** Memory by port and priority that frames came in by; null without PFC. */
   readonly accounting: IngressAccounting | null
@@ -96,7 +103,10 @@ export class Switch implements Node {
     this.#classifier = new Classifier(options.classifier)
     this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
-    this.#stamper = new IntStamper(id)
+    const view = new LoadView(options.loadView)
+    this.#stamper = new IntStamper(id, view)
+    const direct = options.directResponses
+    this.#direct = direct === undefined ? null : new DirectResponses(id, ports.length, direct, view)
     this.watchdog = options.watchdog === undefined ? null : this.#makeWatchdog(options.watchdog)
     this.prevention =
       options.deadlockPrevention === undefined ? null : new DeadlockPrevention(options.deadlockPrevention)
@@ -135,8 +145,21 @@ export class Switch implements Node {
       return
     }
     const reason = this.#admit(now, port, egress, frame)
+    if (this.#direct !== null) this.#answerDirectly(now, this.#direct, port, egress, frame)
     if (reason === DropReason.NONE) return
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
+  }
+
+  /** Tells of congestion that the frame has met at its egress queue, whether it found room there or not. */
+  #answerDirectly(now: Nanos, direct: DirectResponses, ingress: number, egress: number, frame: Frame): void {
+    const priority = this.#classifier.priority(frame)
+    const port = this.ports[egress]!
+    if (!direct.isDue(now, frame, port, priority)) return
+    const response = direct.respond(now, frame, port, priority, this.#pool)
+    if (response === null) return
+    const out = this.routes.egressPort(response)
+    const reason = out < 0 ? DropReason.NO_ROUTE : this.#admit(now, ingress, out, response)
+    if (reason !== DropReason.NONE) this.#drop(response, ingress, reason)
   }
 
   /** Only the watchdog waits for a time; frames leave by `pollTransmit`. */
@@ -201,6 +224,7 @@ export class Switch implements Node {
     this.accounting?.resetWindow()
     this.watchdog?.resetWindow()
     this.prevention?.resetWindow()
+    this.#direct?.resetWindow()
     for (const reporter of this.#reporters) reporter.resetWindow(now)
   }
 
@@ -210,6 +234,7 @@ export class Switch implements Node {
       ...this.#reporters[port]!.report(now),
       ...(this.watchdog !== null && { watchdog: this.watchdog.report(port) }),
       ...(this.prevention !== null && { movedFrames: this.prevention.movedFrames(port) }),
+      ...(this.#direct !== null && { directResponses: this.#direct.sent(port) }),
     }
   }
 

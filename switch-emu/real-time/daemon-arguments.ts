@@ -7,7 +7,7 @@ export type DaemonPlace = { socket: string; inbox: string } & Record<string, str
 
 /** The command line of the daemon that is a host of a scenario. It ends when its standard input does. */
 export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {
-  const { hosts, cc, transport, int, baseRttNs } = scenario
+  const { hosts, cc, transport, int, telemetry, baseRttNs } = scenario
   const options = {
     address: hosts.find(({ name }) => name === host)!.address,
     ...place,
@@ -25,6 +25,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
   }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+  for (const [name, value] of Object.entries(telemetry)) args.push('--telemetry', `${name}=${value}`)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
   return ['daemon', '--until-stdin-ends', ...args]
 }

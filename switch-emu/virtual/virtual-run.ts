@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
+import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { RunResult } from '../../lib/scenario/result.js'
@@ -124,6 +125,11 @@ export class VirtualRun {
     })
   }
 
+  /** Packets that the hosts have sent since the run's beginning, connection set-up included, by kind. */
+  get hostCounters(): TxCounters[] {
+    return [...this.#hosts.values()].map(({ nic }) => nic.counters.tx)
+  }
+
   /** Frames that all switch ports have sent, since the traffic began. */
   get packetHops(): number {
     const now = this.#fabric.network.now
@@ -132,7 +138,7 @@ export class VirtualRun {
   }
 
   #addHost(name: string, address: string, random: Random): void {
-    const { transport, int, baseRttNs, cc } = this.#scenario
+    const { transport, int, telemetry, baseRttNs, cc } = this.#scenario
     const incoming = this.#plan.filter(flow => flow.to === name || flow.from === name).length
     const nic = new Nic({
       address: HostAddress.parse(address),
@@ -142,6 +148,7 @@ export class VirtualRun {
       pathMtu: transport.pathMtu,
       cc,
       int,
+      telemetry,
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
       priority: DEFAULT_PRIORITY,
       dscpOfPriority: hostDscps(this.#scenario, name),

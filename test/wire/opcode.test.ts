@@ -51,7 +51,7 @@ const TABLE: [string, number, number, string][] = [
   ['RATE', 0xc2, 16, 'rfl'],
   ['SACK', 0xc3, 40, 'rfl'],
   ['RATE_REQUEST', 0xc4, 88, 'qfl'],
-  ['DIRECT_NOTIFY', 0xc5, 0, 'rfl'],
+  ['DIRECT_NOTIFY', 0xc5, 4, 'rfl'],
 ]
 
 t.test('every opcode', async t => {
@@ -83,7 +83,7 @@ t.test('which headers', async t => {
   t.same(having(opcode.hasIeth), [22, 23])
   t.same(having(opcode.hasDeth), [0x64, 0x65])
   t.same(having(opcode.hasSack), [0xc3])
-  t.same(having(opcode.hasDelayedAck), [0xc1, 0xc2])
+  t.same(having(opcode.hasDelayedAck), [0xc1, 0xc2, 0xc5])
   t.same(having(opcode.hasRate), [0xc2])
   t.same(having(opcode.hasRateRequest), [0xc4])
   t.same(having(opcode.isRcSend), [0, 1, 2, 3, 4, 5, 22, 23])

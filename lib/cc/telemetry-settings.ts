@@ -3,6 +3,7 @@
  * RoCEv2 reference; draft-01, section 6.3). Names and defaults of `telemetry` in scenario files and of `--telemetry`.
  */
 import { WeirError } from '../errors.js'
+import { parseBytes } from '../units/units.js'
 
 export interface TelemetrySettings {
   /**
@@ -83,6 +84,25 @@ export function telemetrySettings(given: Partial<TelemetrySettings> = {}): Telem
   }
   if (typeof settings.plain !== 'boolean') throw bad('plain', 'true or false', settings.plain)
   return settings
+}
+
+/** Settings by text: `collect=probe`, `everyBytes=64KB`. Throws WEIR_BAD_ARGUMENT. */
+export function parseTelemetrySettings(texts: readonly string[]): Partial<TelemetrySettings> {
+  const found: Record<string, unknown> = {}
+  for (const text of texts) {
+    const [name = '', value = ''] = text.split('=', 2)
+    if (!(name in DEFAULT_TELEMETRY)) {
+      const names = Object.keys(DEFAULT_TELEMETRY).join(', ')
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `telemetry: there is no setting ${name || text}; there are ${names}`,
+      )
+    }
+    if (name === 'plain') found[name] = value === 'true' ? true : value === 'false' ? false : value
+    else if (name === 'everyBytes') found[name] = parseBytes(value)
+    else found[name] = name in TELEMETRY_RANGES ? Number(value === '' ? Number.NaN : value) : value
+  }
+  return telemetrySettings(found as Partial<TelemetrySettings>)
 }
 
 function bad(name: string, range: string, value: unknown): WeirError {

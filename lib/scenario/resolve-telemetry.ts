@@ -1,0 +1,104 @@
+/** `telemetry` of a scenario file, of all hosts, and of one switch. */
+import { z } from 'zod'
+import {
+  DEFAULT_TELEMETRY,
+  TELEMETRY_CHOICES,
+  TELEMETRY_RANGES,
+  type TelemetrySettings,
+} from '../cc/telemetry-settings.js'
+import * as f from './fields.js'
+import { dscpMap } from './priorities.js'
+import type { Path, Problems } from './problems.js'
+import type { DirectSettings, Flow, IntSettings, Switch, SwitchTelemetry, Workload } from './scenario.js'
+import { checkShape } from './schema.js'
+
+const DEFAULT_INTERVAL_NS = 10_000
+
+const telemetrySchema = z.object({
+  collect: f.oneOf(TELEMETRY_CHOICES.collect).optional(),
+  everyPackets: f.whole(...TELEMETRY_RANGES.everyPackets).optional(),
+  everyBytes: f.bytesUpTo(TELEMETRY_RANGES.everyBytes[1]).optional(),
+  plain: f.yesNo.optional(),
+  answer: f.oneOf(TELEMETRY_CHOICES.answer).optional(),
+  hops: f.oneOf(TELEMETRY_CHOICES.hops).optional(),
+  subscribe: f.oneOf(TELEMETRY_CHOICES.subscribe).optional(),
+  subscribeEvery: f.whole(...TELEMETRY_RANGES.subscribeEvery).optional(),
+  subscribeDscp: f.whole(...TELEMETRY_RANGES.subscribeDscp).optional(),
+})
+
+const switchTelemetrySchema = z.object({
+  queue: f.oneOf(['port', 'own', 'sojourn']).optional(),
+  rate: f.oneOf(['link', 'share']).optional(),
+  direct: z.unknown().optional(),
+})
+
+const directSchema = z.object({
+  threshold: f.positiveBytes,
+  interval: f.positiveDuration.optional(),
+  to: f.oneOf(['sender', 'receiver']).optional(),
+  of: f.oneOf(['all', 'subscribed']).optional(),
+})
+
+interface Surroundings {
+  switches: readonly Switch[]
+  int: IntSettings
+  flows: readonly Flow[]
+  workloads: readonly Workload[]
+}
+
+/** Settings of all hosts. */
+export function resolveTelemetry(
+  problems: Problems,
+  value: unknown,
+  around: Surroundings,
+): TelemetrySettings {
+  const path = ['telemetry']
+  const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
+  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, ...shape }
+  if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
+    problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
+  }
+  if (telemetry.everyPackets > 1 && telemetry.everyBytes > 0) {
+    problems.at(
+      [...path, 'everyBytes'],
+      'packets are counted, or bytes; give one of everyPackets and everyBytes',
+    )
+  }
+  if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
+  return telemetry
+}
+
+/** All packets of a flow must go through the same queues. */
+function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroundings): void {
+  const { switches, flows, workloads } = around
+  const priorities = new Set([...flows, ...workloads].map(({ priority }) => priority))
+  for (const sw of switches) {
+    const there = dscpMap(sw)[dscp] ?? 0
+    const other = [...priorities].find(priority => priority !== there)
+    if (other === undefined) continue
+    const what = `${sw.name} gives DSCP ${dscp} priority ${there}, and flows have priority ${other}`
+    problems.at([...path, 'subscribeDscp'], `${what}: packets would overtake each other`)
+    return
+  }
+}
+
+/** Settings of one switch. */
+export function resolveSwitchTelemetry(
+  problems: Problems,
+  path: Path,
+  value: unknown,
+): SwitchTelemetry | undefined {
+  if (value === undefined) return undefined
+  const shape = checkShape(problems, path, switchTelemetrySchema, value, 'telemetry of a switch')
+  if (shape === null) return undefined
+  const direct = resolveDirect(problems, [...path, 'direct'], shape.direct)
+  return { queue: shape.queue ?? 'port', rate: shape.rate ?? 'link', ...(direct && { direct }) }
+}
+
+function resolveDirect(problems: Problems, path: Path, value: unknown): DirectSettings | undefined {
+  if (value === undefined) return undefined
+  const shape = checkShape(problems, path, directSchema, value, 'direct')
+  if (shape?.threshold === undefined) return undefined
+  const { threshold, interval = DEFAULT_INTERVAL_NS, to, of = 'all' } = shape
+  return { thresholdBytes: threshold, intervalNs: interval, ...(to && { to }), of }
+}
