@@ -2,17 +2,21 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { packageFile } from '../lib/scenario/package-file.js'
-import { daemonCommand } from './commands/daemon.js'
-import { demoCommand } from './commands/demo.js'
-import { doctorCommand } from './commands/doctor.js'
-import { dumpCommand } from './commands/dump.js'
-import { getCommand } from './commands/get.js'
-import { internalCommand } from './commands/internal.js'
-import { labCommand } from './commands/lab.js'
-import { perfCommand } from './commands/perf.js'
-import { runCommand } from './commands/run.js'
-import { sendCommand } from './commands/send.js'
 import { EXIT_CODES, report } from './failure.js'
+
+/** A lab starts many processes: each loads its own command alone. In the order of the help. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  daemon: async () => (await import('./commands/daemon.js')).daemonCommand(),
+  send: async () => (await import('./commands/send.js')).sendCommand(),
+  get: async () => (await import('./commands/get.js')).getCommand(),
+  perf: async () => (await import('./commands/perf.js')).perfCommand(),
+  run: async () => (await import('./commands/run.js')).runCommand(),
+  lab: async () => (await import('./commands/lab.js')).labCommand(),
+  doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
+  demo: async () => (await import('./commands/demo.js')).demoCommand(),
+  dump: async () => (await import('./commands/dump.js')).dumpCommand(),
+  internal: async () => (await import('./commands/internal.js')).internalCommand(),
+}
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
 
@@ -22,16 +26,11 @@ const program = new Command('weir')
   .enablePositionalOptions()
   .addHelpText('after', EXIT_CODES)
   .showHelpAfterError('(weir --help lists the commands)')
-  .addCommand(daemonCommand())
-  .addCommand(sendCommand())
-  .addCommand(getCommand())
-  .addCommand(perfCommand())
-  .addCommand(runCommand())
-  .addCommand(labCommand())
-  .addCommand(doctorCommand())
-  .addCommand(demoCommand())
-  .addCommand(dumpCommand())
-  .addCommand(internalCommand(), { hidden: true })
+
+const asked = process.argv[2] ?? ''
+for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS)) {
+  program.addCommand(await COMMANDS[name]!(), { hidden: name === 'internal' })
+}
 
 try {
   await program.parseAsync()
