@@ -36,6 +36,12 @@ const TIMER_LATE_NS: Nanos = 200_000
 const NAP_MOST_NS: Nanos = 350_000
 
 /**
+ * For so long after the spinning a thread with a waiter sleeps in it, in naps, before it leaves the waiting to another one:
+ * that one's waking takes ten times as long, which an exchange of single messages would pay at every turn.
+ */
+const LINGER_NS: Nanos = 2_000_000
+
+/**
  * Runs rounds in real time on Node's event loop: when woken, when I/O wakes it, and at the deadline. Idle, it
  * costs nothing. A far deadline is a timer; a near one, which timers cannot meet, is approached by short naps
  * between looks at the sockets, so that several processes share a core.
@@ -56,6 +62,8 @@ export class RealTimeLoop {
   #timerNs: Nanos = NEVER
   /** Until when the loop looks at the sockets without sleeping. */
   #spinUntil: Nanos = 0
+  /** Until when it sleeps in the waiter itself. */
+  #lingerUntil: Nanos = 0
   /** Rounds run so far. */
   rounds = 0
 
@@ -99,11 +107,11 @@ export class RealTimeLoop {
     if (!this.#woken && this.#waiter?.wait(0)) this.#woken = true
     let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
     let now = this.#clock()
-    if (deadline - now < TIMER_LEAST_NS && deadline > now && !this.#spins(now)) {
+    if (deadline > now && !this.#spins(now) && (deadline - now < TIMER_LEAST_NS || now < this.#lingerUntil)) {
       now = this.#napUntil(deadline, now)
       if (this.#woken) deadline = 0
     }
-    if (this.#woken) this.#spinUntil = now + this.#spinNs
+    if (this.#woken) this.#stayAwake(now)
     try {
       if (deadline <= now) this.#runRound(now)
     } catch (error) {
@@ -131,8 +139,13 @@ export class RealTimeLoop {
     const deadline = this.#driven.nextDeadline()
     const isFar = deadline - now >= TIMER_LEAST_NS
     if (isFar && deadline !== NEVER && !this.#busyPoll) this.#arm(deadline)
-    if (!isFar || this.#spins(now)) this.#schedule()
+    if (!isFar || this.#spins(now) || now < this.#lingerUntil) this.#schedule()
     else this.#waiter?.arm(this.#onArrival)
+  }
+
+  #stayAwake(now: Nanos): void {
+    this.#spinUntil = now + this.#spinNs
+    if (this.#waiter !== null) this.#lingerUntil = this.#spinUntil + LINGER_NS
   }
 
   #spins(now: Nanos): boolean {

@@ -46,6 +46,8 @@ export class FdWaiter implements Waiter {
 
   wait(ns: Nanos): boolean {
     this.#timeout.set(ns)
+    // Who only looks is spinning: on a shared core, what it waits for may wait for the core.
+    if (ns <= 0) this.#libc.schedYield()
     return this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) > 0
   }
 

@@ -29,6 +29,8 @@ export interface Libc {
   /** Takes an eventfd's count, 8 bytes, and leaves 0; while it is 0, waits, or fails if EFD_NONBLOCK was asked for. */
   eventfdRead(fd: number, count: Uint8Array): number
   prctl(option: number, value: number): number
+  /** Lets others run on this core first, if any wait for it. */
+  schedYield(): number
   /** Fails with 2^64 - 1. `offset` is a multiple of the page size. */
   mmap(
     address: Pointer,
@@ -114,6 +116,7 @@ function bindCalls(koffi: typeof import('koffi'), library: import('koffi').Libra
     eventfd: call('int eventfd(uint32_t, int)'),
     eventfdWrite: call('int eventfd_write(int, uint64_t)'),
     eventfdRead: call('int eventfd_read(int, void*)'),
+    schedYield: call('int sched_yield()'),
     prctl: call('int prctl(int, uint64_t)'),
     mmap: call('uint64_t mmap(uint64_t, uint64_t, int, int, int, int64_t)'),
     munmap: call('int munmap(uint64_t, uint64_t)'),
