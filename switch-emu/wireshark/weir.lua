@@ -4,11 +4,14 @@
 --
 -- or copy this file into the folder "Personal Lua Plugins" (Wireshark: Help, About, Folders).
 --
--- 1. The INT shim between UDP and BTH, in packets to UDP port 4792: its flags, and a record of every switch passed.
---    What follows it goes to Wireshark's own dissector of RoCEv2. For other ports: Decode As, "udp.port", "weir".
--- 2. Names of the vendor opcodes, 0xc0 to 0xff, which Wireshark calls unknown.
+-- 1. Telemetry between UDP and BTH, in packets to UDP port 4792: the INT shim with its flags, INT-MD, or an IOAM trace, and a
+--    record of every switch passed. What follows it goes to Wireshark's own dissector of RoCEv2. For other ports:
+--    Decode As, "udp.port", "weir". (Over IPv6, IOAM is a hop-by-hop option, which Wireshark knows.)
+-- 2. IFA, IP protocol 253, with UDP and RoCEv2 behind it.
+-- 3. Names of the vendor opcodes, 0xc0 to 0xff, which Wireshark calls unknown.
 --
--- The shim's layout is that of lib/wire/int-shim.ts, the units of compact records those of lib/wire/int-units.ts.
+-- Layouts are those of int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
+-- records those of lib/wire/int-units.ts.
 
 local UDP_PORT_ROCE = 4791
 local UDP_PORT_INT = 4792
@@ -46,6 +49,24 @@ local f = {
   tx_bytes = ProtoField.uint64("weir.hop.tx_bytes", "Bytes sent before (B)"),
   queue = ProtoField.uint64("weir.hop.queue", "Queue left behind (B)"),
   unused = ProtoField.bytes("weir.int.unused_slots", "Slots without a record"),
+  md_remaining = ProtoField.uint8("weir.int_md.remaining_hops", "Remaining hop count"),
+  md_exceeded = ProtoField.bool("weir.int_md.hops_exceeded", "E: max hop count exceeded", 8, nil, 0x04),
+  md_mtu = ProtoField.bool("weir.int_md.mtu_exceeded", "M: MTU exceeded", 8, nil, 0x02),
+  md_instructions = ProtoField.uint16("weir.int_md.instructions", "Instruction bitmap", base.HEX),
+  md_domain = ProtoField.uint16("weir.int_md.domain", "Domain specific id", base.HEX),
+  md_ds_instruction = ProtoField.uint16("weir.int_md.ds_instruction", "DS instruction", base.HEX),
+  md_ds_flags = ProtoField.uint16("weir.int_md.ds_flags", "DS flags", base.HEX),
+  ioam_namespace = ProtoField.uint16("weir.ioam.namespace", "Name space id", base.HEX),
+  ioam_overflow = ProtoField.bool("weir.ioam.overflow", "Overflow (more nodes than room)", 16, nil, 0x0400),
+  ioam_remaining = ProtoField.uint16("weir.ioam.remaining", "Remaining length (words)", base.DEC, nil, 0x007f),
+  ioam_type = ProtoField.uint24("weir.ioam.trace_type", "Trace type", base.HEX),
+  ifa_max = ProtoField.uint8("weir.ifa.max_length", "Max length (words)"),
+  ifa_hop_limit = ProtoField.uint8("weir.ifa.hop_limit", "Hop limit"),
+  ifa_length = ProtoField.uint8("weir.ifa.current_length", "Current length (words)"),
+  ifa_residence = ProtoField.uint32("weir.ifa.residence", "Residence time (ns)"),
+  source_port = ProtoField.uint16("weir.ifa.source_port", "UDP source port"),
+  destination_port = ProtoField.uint16("weir.ifa.destination_port", "UDP destination port"),
+  udp_length = ProtoField.uint16("weir.ifa.udp_length", "UDP length (without IFA)"),
 }
 weir.fields = f
 
@@ -130,7 +151,108 @@ end
 
 local rroce = DissectorTable.get("udp.port"):get_dissector(UDP_PORT_ROCE)
 
+-- Records of INT-MD, IFA and IOAM: the same values in other places. Each function reads one, and shows it.
+
+local function show(tree, record, at)
+  tree:add(f.switch_id, at.switch, record.switch)
+  tree:add(f.port, at.port)
+  add(tree, f.rate, at.rate, record.rate)
+  add(tree, f.time, at.time, record.time)
+  add(tree, f.tx_bytes, at.tx, record.tx)
+  add(tree, f.queue, at.queue, record.queue)
+  tree:append_text(string.format(": switch %d port %d, %s, sent %.0f B, queue %.0f B, at %.0f ns",
+    record.switch, at.port:uint(), rate_text(record.rate), record.tx, record.queue, record.time))
+end
+
+local function md_hop(slot, tree)
+  local record = { switch = slot(2, 2):uint(), rate = slot(28, 4):uint() * 1000, time = bits(slot(14, 6), 0, 48),
+    tx = bits(slot(22, 6), 0, 48), queue = bits(slot(9, 3), 0, 24) }
+  show(tree, record, { switch = slot(0, 4), port = slot(6, 2), rate = slot(28, 4), time = slot(12, 8), tx = slot(20, 8), queue = slot(8, 4) })
+end
+
+local function ioam_hop(slot, tree)
+  local record = { switch = slot(2, 2):uint(), rate = slot(16, 4):uint() * 1000, time = slot(8, 4):uint() * 1e9 + slot(12, 4):uint(),
+    tx = bits(slot(26, 6), 0, 48), queue = slot(20, 4):uint() }
+  show(tree, record, { switch = slot(1, 3), port = slot(6, 2), rate = slot(16, 4), time = slot(8, 8), tx = slot(24, 8), queue = slot(20, 4) })
+end
+
+local function ifa_hop(slot, tree)
+  local seconds = bits(slot(4, 4), 12, 20)
+  local record = { switch = bits(slot(0, 4), 8, 16), rate = slot(20, 4):uint() * 1000,
+    time = seconds * 1e9 + slot(12, 4):uint() + slot(16, 4):uint(), tx = bits(slot(30, 6), 0, 48), queue = slot(24, 4):uint() }
+  show(tree, record, { switch = slot(0, 3), port = slot(8, 2), rate = slot(20, 4), time = slot(12, 8), tx = slot(28, 8), queue = slot(24, 4) })
+  tree:add(f.ifa_residence, slot(16, 4))
+end
+
+-- A stack whose last record is the first hop's.
+local function add_stack(tvb, at, count, size, read, tree)
+  for i = 1, count do
+    local slot = tvb(at + (count - i) * size, size)
+    local hop = tree:add(f.hop, slot)
+    hop:set_text(string.format("Hop %d", i))
+    read(slot, hop)
+  end
+  tree:append_text(string.format(", %d hop%s", count, count == 1 and "" or "s"))
+end
+
+local function fail(tvb, root, fault)
+  root:add(weir, tvb()):add_proto_expert_info(e_malformed, "Malformed telemetry: " .. fault)
+  return tvb:captured_len()
+end
+
+local function hand_on(tvb, at, tree, pinfo, root, name, count)
+  if rroce ~= nil and tvb:reported_len() > at then rroce:call(rest_of(tvb, at, tree), pinfo, root) end
+  pinfo.cols.info:append(string.format(" [%s %d]", name, count))
+  return tvb:captured_len()
+end
+
+local MD_HOP, IOAM_NODE, IFA_HOP = 32, 32, 36
+
+local function dissect_int_md(tvb, pinfo, root)
+  local length = tvb:captured_len() >= 16 and 4 + 4 * tvb(1, 1):uint() or 0
+  if length < 16 or length > tvb:captured_len() then return fail(tvb, root, "INT-MD is too short") end
+  local known = tvb(4, 1):bitfield(0, 4) == 2 and tvb(6, 1):bitfield(3, 5) == 8 and tvb(8, 4):uint() == 0xd4005745
+    and tvb(12, 2):uint() == 0xc000 and (length - 16) % MD_HOP == 0 and length <= 16 + SLOTS_MAX * MD_HOP
+  if not known then return fail(tvb, root, "INT-MD with other instructions or of another domain") end
+  local tree = root:add(weir, tvb(0, length))
+  tree:append_text(", INT-MD")
+  tree:add(f.md_exceeded, tvb(4, 1))
+  tree:add(f.md_mtu, tvb(4, 1))
+  tree:add(f.md_remaining, tvb(7, 1))
+  tree:add(f.md_instructions, tvb(8, 2))
+  tree:add(f.md_domain, tvb(10, 2))
+  tree:add(f.md_ds_instruction, tvb(12, 2))
+  tree:add(f.md_ds_flags, tvb(14, 2))
+  local count = (length - 16) / MD_HOP
+  add_stack(tvb, 16, count, MD_HOP, md_hop, tree)
+  return hand_on(tvb, length, tree, pinfo, root, "INT-MD", count)
+end
+
+local function dissect_ioam(tvb, pinfo, root)
+  local length = tvb:captured_len() >= 12 and 4 * tvb(1, 1):uint() or 0
+  if length < 12 or length > tvb:captured_len() then return fail(tvb, root, "the IOAM trace is too short") end
+  local room, remaining = length - 12, 4 * tvb(6, 2):bitfield(9, 7)
+  local known = tvb(4, 2):uint() == 0x5745 and tvb(6, 1):bitfield(0, 5) == 8 and tvb(8, 3):uint() == 0xf62000
+    and room % IOAM_NODE == 0 and room <= SLOTS_MAX * IOAM_NODE and remaining <= room and remaining % IOAM_NODE == 0
+  if not known then return fail(tvb, root, "an IOAM trace of another name space or type") end
+  local tree = root:add(weir, tvb(0, length))
+  tree:append_text(", IOAM trace")
+  tree:add(f.ioam_namespace, tvb(4, 2))
+  tree:add(f.ioam_overflow, tvb(6, 2))
+  tree:add(f.ioam_remaining, tvb(6, 2))
+  tree:add(f.ioam_type, tvb(8, 3))
+  local count = (room - remaining) / IOAM_NODE
+  add_stack(tvb, 12 + remaining, count, IOAM_NODE, ioam_hop, tree)
+  return hand_on(tvb, length, tree, pinfo, root, "IOAM", count)
+end
+
 function weir.dissector(tvb, pinfo, root)
+  local first = tvb:captured_len() > 0 and tvb(0, 1):uint() or nil
+  if first == 0x14 or first == 0x00 then
+    pinfo.cols.protocol = "Weir"
+    if first == 0x14 then return dissect_int_md(tvb, pinfo, root) end
+    return dissect_ioam(tvb, pinfo, root)
+  end
   local length, fault = shim_length(tvb)
   pinfo.cols.protocol = "Weir"
   if length == nil then
@@ -157,6 +279,33 @@ function weir.dissector(tvb, pinfo, root)
 end
 
 DissectorTable.get("udp.port"):add(UDP_PORT_INT, weir)
+
+-- IFA: a header, UDP as it was without IFA, a metadata header and a stack.
+
+local IP_PROTOCOL_IFA = 253
+local ifa = Proto("weir_ifa", "Inband Flow Analyzer 2.0")
+
+function ifa.dissector(tvb, pinfo, root)
+  local captured = tvb:captured_len()
+  if captured < 16 or tvb(0, 2):uint() ~= 0x2f11 or tvb(6, 2):uint() ~= UDP_PORT_ROCE then return 0 end
+  pinfo.cols.protocol = "Weir"
+  local words = tvb(15, 1):uint()
+  local length = 16 + 4 * words
+  local known = (4 * words) % IFA_HOP == 0 and 4 * words <= SLOTS_MAX * IFA_HOP and length <= captured
+  if not known then return fail(tvb, root, "IFA's stack is cut off, or no whole number of records") end
+  local tree = root:add(ifa, tvb(0, length))
+  tree:add(f.ifa_max, tvb(3, 1))
+  tree:add(f.source_port, tvb(4, 2))
+  tree:add(f.destination_port, tvb(6, 2))
+  tree:add(f.udp_length, tvb(8, 2))
+  tree:add(f.ifa_hop_limit, tvb(14, 1))
+  tree:add(f.ifa_length, tvb(15, 1))
+  local count = 4 * words / IFA_HOP
+  add_stack(tvb, 16, count, IFA_HOP, ifa_hop, tree)
+  return hand_on(tvb, length, tree, pinfo, root, "IFA", count)
+end
+
+DissectorTable.get("ip.proto"):add(IP_PROTOCOL_IFA, ifa)
 
 -- Vendor opcodes, after Wireshark's dissector has read the BTH.
 

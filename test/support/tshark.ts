@@ -18,6 +18,7 @@ import * as icrc from '../../lib/wire/icrc.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 import { opcodeName } from '../../lib/wire/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import * as telemetry from '../../lib/wire/telemetry.js'
 import { repositoryRoot } from './fixtures.js'
 
 export const LUA = join(repositoryRoot, 'switch-emu', 'wireshark', 'weir.lua')
@@ -78,19 +79,23 @@ function ourFields(frame: Frame): string[] {
   const vendor = opcode >= 0xc0 ? hex(opcode, 2) : ''
   if (shim < 0) return [...fields, ...Array(12).fill(''), vendor, '']
   const hops = new HopRecords()
-  if (intShim.read(view, shim, frame.bth, hops) !== WireError.OK) throw new Error('shim')
+  if (telemetry.read(frame, hops) !== WireError.OK) throw new Error('shim')
   const rows = Array.from({ length: hops.count }, (_, i) => i)
   const column = (values: { [row: number]: number }) => rows.map(row => values[row]).join()
+  const native = frame.intFormat === telemetry.NATIVE
   // Compact records name no switch and no port.
-  const wide = intShim.format(view, shim) === intShim.FORMAT_WIDE
-  return [
-    ...fields,
+  const wide = !native || intShim.format(view, shim) === intShim.FORMAT_WIDE
+  const head = [
     intShim.format(view, shim).toString(),
     hex(intShim.flags(view, shim), 2),
     intShim.hopCount(view, shim).toString(),
     intShim.slots(view, shim).toString(),
     hex(hops.pathId, 4),
     hops.flows.toString(),
+  ]
+  return [
+    ...fields,
+    ...(native ? head : head.map(() => '')),
     wide ? column(hops.switchId) : '',
     wide ? column(hops.port) : '',
     column(hops.rateBps),
