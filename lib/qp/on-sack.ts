@@ -35,8 +35,10 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
     requester.acknowledgeThrough(now, seq)
     selective.acknowledged(seq)
   }
+  selective.covers(base === seq + 1 ? 0 : base, base + sack.BITS)
   if (takeBitmap(requester, selective, view, at, base)) requester.timers.onSign(now)
   concludeSelective(requester, selective, now, seq)
+  selective.covers(0, 0)
 }
 
 /** True if the bitmap tells of packets that were not known to have arrived. */

@@ -4,6 +4,7 @@ const SACKED = 1
 const LOST = 2
 const RESENT = 4
 const TOLD = 8
+const TWICE = 16
 
 /**
  * What a requester knows of single packets beyond the oldest one without an answer (RFC 6675, section 3, calls it so): a
@@ -14,7 +15,7 @@ export class Scoreboard {
   /** Made when the first mark is set. */
   #marks = new Uint8Array(0)
   #order = new Float64Array(0)
-  #asked = new Float64Array(0)
+  #repair = new Float64Array(0)
   /** No PSN from here on has a mark. */
   top = 0
   /** PSNs marked lost. */
@@ -47,6 +48,11 @@ export class Scoreboard {
     return seq < this.top && (this.#marks[seq & this.#mask]! & RESENT) !== 0
   }
 
+  /** Sent again more than once: its arrival does not tell which of them arrived (Karn). */
+  isResentTwice(seq: number): boolean {
+    return seq < this.top && (this.#marks[seq & this.#mask]! & TWICE) !== 0
+  }
+
   /** Its bytes have been reported as acknowledged. */
   isTold(seq: number): boolean {
     return seq < this.top && (this.#marks[seq & this.#mask]! & TOLD) !== 0
@@ -57,9 +63,9 @@ export class Scoreboard {
     return this.#order[seq & this.#mask]!
   }
 
-  /** Of a response: the number of the repeated READ that asked for it again. */
-  askedBy(seq: number): number {
-    return this.#asked[seq & this.#mask]!
+  /** The number of the packet that repeated it, or asked for it again, among all such packets. */
+  repairOf(seq: number): number {
+    return this.#repair[seq & this.#mask]!
   }
 
   sack(seq: number): void {
@@ -74,11 +80,13 @@ export class Scoreboard {
     this.lostCount++
   }
 
-  resend(seq: number, order: number, asked: number): void {
+  resend(seq: number, order: number, repair: number): void {
     this.find(seq)
     this.#set(seq, RESENT)
+    // The order stays when the mark is taken away because it was lost again.
+    if (this.#order[seq & this.#mask] !== 0) this.#set(seq, TWICE)
     this.#order[seq & this.#mask] = order
-    this.#asked[seq & this.#mask] = asked
+    this.#repair[seq & this.#mask] = repair
   }
 
   /** Not lost after all, or sent again. */
@@ -103,6 +111,7 @@ export class Scoreboard {
   clear(seq: number): void {
     this.find(seq)
     this.#marks[seq & this.#mask] = 0
+    this.#order[seq & this.#mask] = 0
   }
 
   /** The lowest PSN marked lost. There must be one. */
@@ -113,6 +122,7 @@ export class Scoreboard {
 
   reset(): void {
     this.#marks.fill(0)
+    this.#order.fill(0)
     this.top = 0
     this.lostCount = 0
   }
@@ -121,7 +131,7 @@ export class Scoreboard {
     if (this.#marks.length === 0) {
       this.#marks = new Uint8Array(this.span)
       this.#order = new Float64Array(this.span)
-      this.#asked = new Float64Array(this.span)
+      this.#repair = new Float64Array(this.span)
     }
     this.#marks[seq & this.#mask]! |= mark
     if (seq >= this.top) this.top = seq + 1

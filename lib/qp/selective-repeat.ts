@@ -18,8 +18,10 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
  * sent by then. So a packet that was sent again is taken for lost again only when one answers that was new after it:
  * once a round trip at most, without a clock (RFC 8985 does by time what this does by order).
  *
- * Responses that are asked for again come ahead of all others, so nothing new need come behind them. But they come in
- * the order in which they were asked for: one that comes tells that those asked for before it are lost again.
+ * There may be nothing new to come. So what is sent again is numbered too, and its arrival tells of those sent again
+ * before it, if the SACK that tells has room for them in its bitmap (an earlier one may have been lost), and, when nothing
+ * new was sent behind it, of all new packets. What was sent again twice tells nothing, as either may have arrived (Karn).
+ * Responses need no such care: they are answered in the order in which they are asked for again, ahead of all others.
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
@@ -34,11 +36,17 @@ export class SelectiveRepeat {
   #responsesSeen = NO_SEQ
   /** No packet sent again has a lower order. */
   #leastOrder = Number.POSITIVE_INFINITY
-  /** Repeated READs that ask for lost responses: how many there were, and the latest that was answered. */
-  #asked = 0
-  #answeredAsked = 0
-  /** No response that was asked for again and has not come was asked for before. */
-  #leastAsked = Number.POSITIVE_INFINITY
+  /** Packets sent again: how many there were, and the latest of them known to have arrived, and answered by a response. */
+  #repairs = 0
+  /** The next new PSN when the latest of those that arrived was sent. */
+  #repairOrder = NO_SEQ
+  /** PSNs that the bitmap at hand speaks of. */
+  #coveredFrom = 0
+  #coveredUntil = 0
+  #repairArrived = 0
+  #repairAnswered = 0
+  /** Nothing that was sent again and has not come has a lower number. */
+  #leastRepair = Number.POSITIVE_INFINITY
   /** All requests before it were sent again when it went back: only newer ones tell what is lost. */
   #wentBackAt = NO_SEQ
   readonly #requester: Requester
@@ -105,12 +113,19 @@ export class SelectiveRepeat {
       if (slot.awaitsResponse) {
         // From now on its marks are those of its responses.
         if (at === slot.firstSeq) {
+          this.#noteRepair(at)
           this.#board.unlose(at)
           this.#board.unsack(at)
         }
         at = slot.lastSeq + 1
       } else for (const end = Math.min(seq, slot.lastSeq); at <= end; at++) this.#sack(slot, at)
     }
+  }
+
+  /** A bitmap tells of the PSNs from `from` to before `until`. */
+  covers(from: number, until: number): void {
+    this.#coveredFrom = from
+    this.#coveredUntil = until
   }
 
   /** It keeps the request `seq`, from the second one without an answer to before `sndNxt`. True if that is news. */
@@ -133,14 +148,23 @@ export class SelectiveRepeat {
     const requester = this.#requester
     const bytes = this.#bytesOf(slot, seq)
     if (seq < requester.sendSeq && !this.#board.isLost(seq)) requester.inFlightBytes -= bytes
+    this.#noteRepair(seq)
     requester.acknowledgedEarly(seq, this.#board.isTold(seq) ? 0 : bytes)
     this.#board.sack(seq)
   }
 
+  /** A packet has arrived that may have been sent again. */
+  #noteRepair(seq: number): void {
+    if (!this.#board.isResent(seq) || this.#board.isResentTwice(seq)) return
+    this.#repairArrived = Math.max(this.#repairArrived, this.#board.repairOf(seq))
+    this.#repairOrder = Math.max(this.#repairOrder, this.#board.orderOf(seq))
+  }
+
   /** A response has come, in order or not. */
   answered(seq: number): void {
-    if (this.#board.isResent(seq))
-      this.#answeredAsked = Math.max(this.#answeredAsked, this.#board.askedBy(seq))
+    if (!this.#board.isResent(seq)) return
+    this.#noteRepair(seq)
+    this.#repairAnswered = Math.max(this.#repairAnswered, this.#board.repairOf(seq))
   }
 
   /**
@@ -161,28 +185,41 @@ export class SelectiveRepeat {
 
   /** Draws the conclusions of what was told. */
   detect(): void {
-    const { sndUna } = this.#requester
+    const { sndUna, sendSeq } = this.#requester
     if (this.#requester.context.sendQueue.isEmpty) return
     const requestsFrom = Math.max(this.#requestsSeen, sndUna, this.#executedSeq + 1)
-    this.#requestsSeen = Math.max(this.#requestsSeen, this.#firstSparedBy(this.#requestEvidence))
+    // Nothing new behind a packet sent again that arrived: it stands for the end of all.
+    const { sndNxt } = this.#requester
+    const newest = this.#repairOrder === sndNxt ? sndNxt : this.#requestEvidence
+    this.#requestsSeen = Math.max(this.#requestsSeen, Math.min(this.#firstSparedBy(newest), sendSeq))
     if (requestsFrom < this.#requestsSeen) this.#loseRequests(requestsFrom, this.#requestsSeen)
     const responsesFrom = Math.max(this.#responsesSeen, sndUna)
     const responsesEnd = Math.min(this.#firstSparedBy(this.#responseEvidence), sndUna + this.#board.span)
     this.#responsesSeen = Math.max(this.#responsesSeen, responsesEnd)
     if (responsesFrom < this.#responsesSeen) this.#loseResponses(responsesFrom, this.#responsesSeen)
     const evidence = Math.max(this.#requestEvidence, this.#responseEvidence)
-    if (this.#tells(evidence, this.#leastOrder) || this.#leastAsked < this.#answeredAsked) this.#loseAgain()
+    if (
+      this.#tells(evidence, this.#leastOrder) ||
+      this.#leastRepair < Math.max(this.#repairArrived, this.#repairAnswered)
+    )
+      this.#loseAgain()
   }
 
   /** Packets sent once before this PSN have had their time, `evidence` having arrived. */
   #firstSparedBy(evidence: number): number {
-    if (evidence === this.#requester.sndNxt - 1) return evidence
+    if (evidence >= this.#requester.sndNxt - 1) return evidence
     return evidence - this.#tolerance + 1
   }
 
   /** Does the arrival of `evidence` tell that a packet of that order is lost? */
   #tells(evidence: number, order: number): boolean {
     return order <= this.#firstSparedBy(evidence)
+  }
+
+  /** The same of requests sent again, by their numbers. */
+  #repairTells(repair: number): boolean {
+    const evidence = this.#repairArrived
+    return repair + this.#tolerance <= evidence || (repair < evidence && evidence === this.#repairs)
   }
 
   #loseRequests(from: number, until: number): void {
@@ -219,18 +256,21 @@ export class SelectiveRepeat {
     const board = this.#board
     const queue = this.#requester.context.sendQueue
     this.#leastOrder = Number.POSITIVE_INFINITY
-    this.#leastAsked = Number.POSITIVE_INFINITY
+    this.#leastRepair = Number.POSITIVE_INFINITY
     for (let seq = this.#requester.sndUna; seq < board.top; seq++) {
       if (!board.isResent(seq) || board.isSacked(seq)) continue
       const isResponse = seq <= this.#executedSeq
       const evidence = isResponse ? this.#responseEvidence : this.#requestEvidence
       const order = board.orderOf(seq)
-      const asked = isResponse ? board.askedBy(seq) : Number.POSITIVE_INFINITY
-      if (this.#tells(evidence, order) || asked < this.#answeredAsked) {
+      const repair = board.repairOf(seq)
+      const lostAgain = isResponse
+        ? repair < this.#repairAnswered
+        : this.#repairTells(repair) && seq >= this.#coveredFrom && seq < this.#coveredUntil
+      if (lostAgain || this.#tells(evidence, order)) {
         this.#lose(queue.at(queue.find(seq)), seq)
       } else {
         this.#leastOrder = Math.min(this.#leastOrder, order)
-        this.#leastAsked = Math.min(this.#leastAsked, asked)
+        this.#leastRepair = Math.min(this.#leastRepair, repair)
       }
     }
   }
@@ -251,21 +291,21 @@ export class SelectiveRepeat {
   // ---- What is sent again, and passed
 
   /**
-   * The lost packet `seq` is sent again. Returns how many PSNs that asks for: of a READ whose request has arrived, the
+   * The packet `seq` is sent again, because it was lost or after going back. Returns how many PSNs that asks for: of a READ whose request has arrived, the
    * run of lost responses, else the whole of the request.
    */
   resend(slot: SendSlot, seq: number): number {
     const { sndNxt } = this.#requester
     this.#leastOrder = Math.min(this.#leastOrder, sndNxt)
+    this.#leastRepair = Math.min(this.#leastRepair, ++this.#repairs)
     const isResponse = slot.awaitsResponse && slot.firstSeq <= this.#executedSeq
     if (!isResponse) {
-      this.#board.resend(seq, sndNxt, 0)
+      this.#board.resend(seq, sndNxt, this.#repairs)
       return slot.awaitsResponse ? slot.lastSeq + 1 - seq : 1
     }
-    this.#leastAsked = Math.min(this.#leastAsked, ++this.#asked)
     let next = seq
     for (; next <= slot.lastSeq && this.#board.isLost(next); next++) {
-      this.#board.resend(next, sndNxt, this.#asked)
+      this.#board.resend(next, sndNxt, this.#repairs)
     }
     return next - seq
   }
@@ -286,6 +326,7 @@ export class SelectiveRepeat {
       const out = seq < sendSeq && (sacked || board.isLost(seq)) ? bytes : 0
       this.#requester.countedEarly(told, out)
       if (!sacked) newest = Math.max(newest, seq)
+      if (!slot.awaitsResponse) this.#noteRepair(seq)
       board.clear(seq)
     }
     return newest
@@ -307,10 +348,11 @@ export class SelectiveRepeat {
     this.#wentBackAt = sndNxt
     this.#requestEvidence = NO_SEQ
     this.#responseEvidence = NO_SEQ
+    this.#repairOrder = NO_SEQ
     this.#requestsSeen = NO_SEQ
     this.#responsesSeen = NO_SEQ
     this.#leastOrder = Number.POSITIVE_INFINITY
-    this.#leastAsked = Number.POSITIVE_INFINITY
+    this.#leastRepair = Number.POSITIVE_INFINITY
   }
 
   /** The PSN up to which the peer has carried out everything. */

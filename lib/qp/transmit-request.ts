@@ -46,7 +46,9 @@ export function transmitRequest(
   frame.bth = at
   const { selective } = requester
   const repairs = selective?.hasLost === true
-  const psns = repairs ? selective.resend(slot, seq) : slot.lastSeq + 1 - seq
+  let psns = slot.lastSeq + 1 - seq
+  if (repairs) psns = selective.resend(slot, seq)
+  else if (seq < requester.sndNxt) selective?.resend(slot, seq)
   if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)

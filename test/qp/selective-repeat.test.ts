@@ -149,6 +149,25 @@ t.test('a packet that is lost again is sent again when newer ones have arrived',
   t.equal(pair.a.qp.counters.timeouts, 0)
 })
 
+t.test('what is sent again tells of what is lost before it, when nothing new is sent', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 12))
+  const lost = new Set([2, 5, 10, 11])
+  deliver(
+    pair,
+    requests(pair).filter(({ n }) => !lost.has(n)),
+  )
+  const first = requests(pair)
+  t.same(numbers(first), [2, 5], 'of the last two nothing can tell yet')
+  deliver(pair, [first[1]!])
+  const second = requests(pair)
+  t.same(numbers(second), [2, 10, 11], 'the one sent again before it, and those at the end')
+  deliver(pair, second)
+  t.equal(pair.a.qp.sendPending, 0)
+  t.equal(pair.a.qp.counters.timeouts, 0)
+  t.equal(pair.b.qp.counters.duplicates, 0)
+})
+
 t.test('after silence all that is not known to have arrived is sent again', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8))
