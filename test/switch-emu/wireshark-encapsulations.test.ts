@@ -94,6 +94,9 @@ t.test(
         '0',
         '4791',
         '4',
+        // Nothing is malformed.
+        '',
+        '',
         '',
         '',
       ],
