@@ -10,3 +10,8 @@ export function monotonicNs(): Nanos {
 export function clockEpochNs(): bigint {
   return BigInt(Math.round(performance.timeOrigin * 1e3)) * 1000n
 }
+
+/** What `monotonicNs` is at a time of day, milliseconds since 1970. A later change of the clock does not count. */
+export function monotonicNsAt(unixMs: number): Nanos {
+  return Math.round((unixMs - performance.timeOrigin) * 1e6)
+}

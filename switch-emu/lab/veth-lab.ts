@@ -79,8 +79,8 @@ export class VethLab implements Lab {
     return this.#hosts.get(name)
   }
 
-  async begin(): Promise<void> {
-    await this.#ask({ type: 'begin' }, 'begun')
+  async begin(atUnixMs?: number): Promise<void> {
+    await this.#ask({ type: 'begin', atUnixMs }, 'begun')
   }
 
   async ports(): Promise<Ports> {

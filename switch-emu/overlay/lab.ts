@@ -64,9 +64,9 @@ export class OverlayLab implements Lab {
     return this.#hosts.get(name)
   }
 
-  /** Ports and series count from here. */
-  async begin(): Promise<void> {
-    await this.#switch.ask({ type: 'begin' }, 'begun')
+  /** Ports and series count from that time of day on; by default, or when it is over, from now. */
+  async begin(atUnixMs?: number): Promise<void> {
+    await this.#switch.ask({ type: 'begin', atUnixMs }, 'begun')
   }
 
   /** The ports so far, and what the queue of each holds now. */

@@ -1,6 +1,6 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
+import { clockEpochNs, monotonicNs, monotonicNsAt } from '../../lib/io/clock.js'
 import type { PortCounters } from '../../lib/io/port.js'
 import { type Driven, RealTimeLoop } from '../../lib/io/real-time-loop.js'
 import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/vxlan-socket.js'
@@ -79,9 +79,10 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     return this.#vxlan.counters
   }
 
-  /** Starts a new window: what `report` says counts from here. */
-  begin(): void {
-    this.#fabric.begin(monotonicNs())
+  /** Starts a new window, at that time of day or now: what `report` says counts from there. */
+  begin(atUnixMs?: number): void {
+    const now = monotonicNs()
+    this.#fabric.begin(now, atUnixMs === undefined ? now : monotonicNsAt(atUnixMs))
   }
 
   report(): SwitchReport {

@@ -34,8 +34,8 @@ export interface Lab {
   readonly failed: Promise<never>
   /** Throws WEIR_BAD_ARGUMENT for a name that is no host's. */
   host(name: string): LabHost
-  /** Ports and series count from here. */
-  begin(): Promise<void>
+  /** Ports and series count from that time of day on; by default, or when it is over, from now. */
+  begin(atUnixMs?: number): Promise<void>
   /** The ports so far, and what the queue of each holds now. */
   ports(): Promise<Ports>
   report(): Promise<SwitchReport>

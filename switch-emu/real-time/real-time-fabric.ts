@@ -4,7 +4,7 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { PortResult, Series } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { Random } from '../../lib/sim/random.js'
-import type { Nanos } from '../../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { Classifier } from '../core/classifier.js'
 import type { Responder } from '../core/responder.js'
 import { Fabric, linksOf, type NodeLink } from '../fabric.js'
@@ -67,6 +67,8 @@ export class RealTimeFabric {
   #anyDirty = false
   #sampler: PortSampler
   #eventsBefore = 0
+  /** When the next window begins, or NEVER. */
+  #beginNs: Nanos = NEVER
   /** The shortest delay of a host's link: what happens in the network reaches no host before. */
   readonly #lookaheadNs: Nanos
 
@@ -116,13 +118,11 @@ export class RealTimeFabric {
   /** Catches up to `now`, and delivers what has arrived at the hosts by then. */
   runUntil(now: Nanos): void {
     this.#takeInjected()
-    const { network } = this.#fabric
-    const sampler = this.#sampler
-    for (let at = sampler.nextTimeout(); at <= now; at = sampler.nextTimeout()) {
-      network.runUntil(at)
-      sampler.sample(at)
+    if (this.#beginNs <= now) {
+      this.#advance(this.#beginNs)
+      this.#beginWindow(this.#beginNs)
     }
-    network.runUntil(now)
+    this.#advance(now)
     for (const attachment of this.#attachments) attachment.deliverUntil(now)
   }
 
@@ -134,12 +134,14 @@ export class RealTimeFabric {
     return deadline
   }
 
-  /** Starts a new window: what `report` says counts from here. */
-  begin(now: Nanos): void {
+  /**
+   * Starts a new window: what `report` says, and the times of the scenario's routes, count from there.
+   *
+   * @param atNs now, or a time to come, which the network keeps exactly, however late it is called next
+   */
+  begin(now: Nanos, atNs: Nanos = now): void {
+    this.#beginNs = Math.max(atNs, this.#fabric.network.now)
     this.runUntil(now)
-    this.#fabric.begin(now)
-    this.#sampler = new PortSampler(this.#scenario, this.#fabric.switches, now)
-    this.#eventsBefore = this.#fabric.network.events
   }
 
   /** @param portDrops frames that the ports to the hosts have dropped */
@@ -167,6 +169,23 @@ export class RealTimeFabric {
   /** Gives back the frames at the hosts' ends. */
   close(): void {
     for (const attachment of this.#attachments) attachment.close()
+  }
+
+  #advance(untilNs: Nanos): void {
+    const { network } = this.#fabric
+    const sampler = this.#sampler
+    for (let at = sampler.nextTimeout(); at <= untilNs; at = sampler.nextTimeout()) {
+      network.runUntil(at)
+      sampler.sample(at)
+    }
+    network.runUntil(untilNs)
+  }
+
+  #beginWindow(now: Nanos): void {
+    this.#beginNs = NEVER
+    this.#fabric.begin(now)
+    this.#sampler = new PortSampler(this.#scenario, this.#fabric.switches, now)
+    this.#eventsBefore = this.#fabric.network.events
   }
 
   /**

@@ -98,8 +98,8 @@ class TrafficRun {
     const outcomes = this.#flows.map((flow, i) => this.#run(flow, i, signal))
     // A flow that fails before the others are awaited is reported by them.
     for (const outcome of outcomes) outcome.catch(() => {})
+    await this.#lab.begin(this.#startUnixMs)
     await sleep(this.#startUnixMs - Date.now(), undefined, { signal: this.#signal })
-    await this.#lab.begin()
     const ticker = setInterval(() => this.#tick(), PROGRESS_EVERY_MS)
     const alarm =
       durationNs === undefined ? undefined : setTimeout(() => stop.abort(), durationNs / MILLISECOND)

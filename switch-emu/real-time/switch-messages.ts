@@ -8,8 +8,8 @@ import type { SwitchReport } from './real-time-fabric.js'
  * closes.
  */
 export type SwitchQuestion =
-  /** Counting starts anew. */
-  | { type: 'begin' }
+  /** Counting starts anew, at that time of day; by default, or when it is over, now. */
+  | { type: 'begin'; atUnixMs?: number }
   /** The ports since `begin`, and what their queues hold now. */
   | { type: 'ports' }
   /** Ports and series since `begin`. */

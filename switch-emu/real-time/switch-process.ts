@@ -5,8 +5,8 @@ import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
 
 /** The switches of a scenario while they run, whatever their links are made of. */
 export interface RunningSwitch {
-  /** Starts a new window: what `report` says counts from here. */
-  begin(): void | Promise<void>
+  /** Starts a new window, at that time of day or now: what `report` says counts from there. */
+  begin(atUnixMs?: number): void | Promise<void>
   /** What the ports did so far, and what the queue of each holds now. */
   ports(): Ports | Promise<Ports>
   report(): SwitchReport | Promise<SwitchReport>
@@ -68,7 +68,7 @@ async function answer(running: RunningSwitch | null, request: SwitchQuestion): P
     throw new WeirError('WEIR_BAD_STATE', `switch process: ${request.type} came before start`)
   switch (request.type) {
     case 'begin':
-      await running.begin()
+      await running.begin(request.atUnixMs)
       return { type: 'begun' }
     case 'ports':
       return { type: 'ports', ...(await running.ports()) }

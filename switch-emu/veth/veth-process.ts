@@ -44,8 +44,8 @@ export class VethWorker implements RunningSwitch {
     this.#exited = new Promise(resolve => this.#worker.once('exit', () => resolve()))
   }
 
-  async begin(): Promise<void> {
-    await this.#ask({ type: 'begin' }, 'done')
+  async begin(atUnixMs?: number): Promise<void> {
+    await this.#ask({ type: 'begin', atUnixMs }, 'done')
   }
 
   async ports(): Promise<Ports> {

@@ -1,6 +1,6 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { clockEpochNs, monotonicNs } from '../../lib/io/clock.js'
+import { clockEpochNs, monotonicNs, monotonicNsAt } from '../../lib/io/clock.js'
 import { FdWaiter } from '../../lib/io/linux/fd-waiter.js'
 import { Nap } from '../../lib/io/linux/nap.js'
 import { interfaceMtuOf } from '../../lib/io/linux/packet-socket.js'
@@ -126,8 +126,11 @@ export class VethSwitch {
     }
   }
 
-  begin(): void {
-    this.#fabric.begin(monotonicNs())
+  /** @param atUnixMs default: now */
+  begin(atUnixMs?: number): void {
+    const now = monotonicNs()
+    this.#fabric.begin(now, atUnixMs === undefined ? now : monotonicNsAt(atUnixMs))
+    this.#flush()
   }
 
   report(): SwitchReport {

@@ -57,7 +57,7 @@ function next(): WorkerRequest | null {
 function answer(sw: VethSwitch, request: SwitchQuestion): WorkerReply {
   switch (request.type) {
     case 'begin':
-      sw.begin()
+      sw.begin(request.atUnixMs)
       return { type: 'done' }
     case 'ports':
       return { type: 'ports', ports: sw.ports() }

@@ -16,6 +16,7 @@ switches:
   s1: { buffer: 1MB, pfc: ${pfc} }
 links: [h0..h2--s1]
 traffic: [{ name: f, from: h0, to: h2, size: 1MB }]
+watch: { queues: [s1:h2], every: 5ms }
 `
 const BYTES = 1000
 /** Of one frame at 40 Mbit/s. */
@@ -58,7 +59,7 @@ function star(test: Test, pfc: string) {
     test.equal(pool.inUse, 0)
     return report
   }
-  return { arrived, send, runUntil, end }
+  return { fabric, arrived, send, runUntil, end }
 }
 
 t.test('a burst that the machine hands over late overruns no lossless switch', async t => {
@@ -91,3 +92,25 @@ for (const pfc of ['off', '{ xoff: 100KB }']) {
     end()
   })
 }
+
+t.test('a window begins at its time, however late the process looks up', async t => {
+  const { fabric, send, runUntil, end } = star(t, 'off')
+  fabric.begin(0, 5 * MILLISECOND)
+  send(1 * MILLISECOND, 0, 2)
+  send(5 * MILLISECOND, 0, 2)
+  runUntil(20 * MILLISECOND)
+  const { ports, series } = end()
+  t.equal(ports[2]!.txBytes, BYTES, 'only what left after the beginning')
+  t.equal(ports[2]!.utilization, (BYTES * 8e9) / (40e6 * 15 * MILLISECOND))
+  t.same(series['queue/s1:h2']!.timesNs, [0, 5 * MILLISECOND, 10 * MILLISECOND, 15 * MILLISECOND])
+})
+
+t.test('a window that should have begun begins now', async t => {
+  const { fabric, send, runUntil, end } = star(t, 'off')
+  send(1 * MILLISECOND, 0, 2)
+  runUntil(5 * MILLISECOND)
+  fabric.begin(6 * MILLISECOND, 1 * MILLISECOND)
+  send(7 * MILLISECOND, 0, 2)
+  runUntil(20 * MILLISECOND)
+  t.equal(end().ports[2]!.txBytes, BYTES)
+})
