@@ -1,10 +1,10 @@
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { HostAddress } from '../wire/address.js'
-import * as ipv4 from '../wire/ipv4.js'
 import * as udp from '../wire/udp.js'
 import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
+import { frameFault } from './frame-fault.js'
 import { interfaceMtu } from './interface.js'
 import { BatchReceiver, RECEIVER_ROOM_BYTES } from './linux/batch-receiver.js'
 import { BatchSender } from './linux/batch-sender.js'
@@ -192,12 +192,7 @@ export class BatchPort implements Port {
   #faultOf(frame: Frame): DropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
-    const { l3, l4, view } = frame
-    if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'
-    if (ipv4.version(view, l3) !== this.#family) return 'malformed'
-    const port = udp.destinationPort(view, l4)
-    if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return 'malformed'
-    return frame.length - l3 > this.mtu ? 'tooLong' : null
+    return frameFault(frame, this.#family, this.mtu)
   }
 }
 

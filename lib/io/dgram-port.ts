@@ -6,10 +6,11 @@ import * as udp from '../wire/udp.js'
 import { AddressCache } from './address-cache.js'
 import { DatagramSocket, IN_FLIGHT_MAX, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
+import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
 import { interfaceMtu } from './interface.js'
 import { PeerSockets } from './peer-sockets.js'
-import { type DropReason, type Port, PortCounters } from './port.js'
+import { type Port, PortCounters } from './port.js'
 import { sourcePortFor } from './source-port.js'
 
 export interface DgramPortOptions {
@@ -126,7 +127,7 @@ export class DgramPort implements Port {
   }
 
   transmit(frame: Frame): void {
-    const fault = this.#faultOf(frame)
+    const fault = frameFault(frame, this.#family, this.mtu)
     if (fault !== null) {
       this.counters.drops[fault]++
       this.#pool.give(frame)
@@ -195,15 +196,6 @@ export class DgramPort implements Port {
     const wasEmpty = this.#ring.size === 0
     this.#ring.push(frame)
     if (wasEmpty) this.#readable()
-  }
-
-  #faultOf(frame: Frame): DropReason | null {
-    const { l3, l4, view } = frame
-    if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'
-    if (ipv4.version(view, l3) !== this.#family) return 'malformed'
-    const port = udp.destinationPort(view, l4)
-    if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return 'malformed'
-    return frame.length - l3 > this.mtu ? 'tooLong' : null
   }
 }
 

@@ -8,6 +8,7 @@ import * as ipv4 from '../wire/ipv4.js'
 import * as udp from '../wire/udp.js'
 import { AddressCache } from './address-cache.js'
 import { DatagramSocket, IN_FLIGHT_MAX, KERNEL_OVERHEAD } from './datagram-socket.js'
+import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
 import { interfaceMtu } from './interface.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
@@ -225,12 +226,7 @@ export class RawPort implements Port {
   #faultOf(frame: Frame): DropReason | null {
     if (this.#closed) return 'closed'
     if (this.#inFlight >= this.#maxInFlight) return 'txFull'
-    const { l3, l4, view } = frame
-    if (l3 < 0 || l4 < 0 || l4 + udp.BYTES >= frame.length || !frame.materialised) return 'malformed'
-    if (ipv4.version(view, l3) !== 4) return 'malformed'
-    const port = udp.destinationPort(view, l4)
-    if (port !== udp.PORT_ROCE && port !== udp.PORT_INT) return 'malformed'
-    return frame.length - l3 > this.mtu ? 'tooLong' : null
+    return frameFault(frame, 4, this.mtu)
   }
 }
 
