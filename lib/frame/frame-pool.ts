@@ -4,7 +4,7 @@ import { Frame } from './frame.js'
 /** Room for a 4,096-byte payload with every header that Weir writes, and telemetry of 15 hops in any encapsulation. */
 export const SLOT_BYTES = 4864
 /** Room for headers alone: for virtual time, where payloads are not materialised. */
-export const HEADER_SLOT_BYTES = 768
+export const HEADER_SLOT_BYTES = 512
 
 /**
  * A fixed number of frames, made lazily and reused for ever. Who takes a frame owns it until it hands it on

@@ -1,4 +1,5 @@
 /** Bytes that Weir's packets take on the wire beside their payload, Ethernet's FCS left out (as in `Frame`). */
+import { HEADER_SLOT_BYTES } from '../frame/frame-pool.js'
 import * as telemetry from '../wire/telemetry.js'
 import type { IntSettings } from './scenario.js'
 
@@ -10,6 +11,8 @@ const AETH_BYTES = 4
 const ICRC_BYTES = 4
 /** In the first packet of an RDMA WRITE. */
 export const RETH_BYTES = 16
+/** RETH or the longest other extended headers. */
+const HEADERS_MORE_BYTES = 64
 
 const PLAIN_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES
 
@@ -23,6 +26,12 @@ export function dataOverheadBytes(int: IntSettings | null, switches: number): nu
   const format = telemetry.formatOf(int.format)
   const inserted = telemetry.hopBytes(format) * Math.min(switches, int.hops)
   return PLAIN_BYTES + telemetry.senderBytes(format, int.hops) + inserted
+}
+
+/** Room for the headers of a packet whose payload is not materialised, with all the telemetry that it may collect. */
+export function headerSlotBytes(int: IntSettings): number {
+  const headers = dataOverheadBytes(int, int.hops) + HEADERS_MORE_BYTES
+  return Math.max(HEADER_SLOT_BYTES, (headers + 63) & ~63)
 }
 
 /**

@@ -24,6 +24,7 @@ export function isReverse({ view, shim, intFormat, length }: Frame): boolean {
  * @param mtuBytes of the IP packets that the egress port may send
  */
 export function growthBytes(frame: Frame, mtuBytes: number): number {
+  if (frame.shim < 0) return 0
   const bytes = wantedBytes(frame)
   const fits = frame.length + bytes <= frame.bytes.length && frame.wireLength - frame.l3 + bytes <= mtuBytes
   return fits ? bytes : 0

@@ -1,6 +1,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { NATIVE } from '../../lib/wire/telemetry.js'
 import { growthBytes } from '../../lib/wire/telemetry-hop.js'
 import { DropReason, PortCounters } from './counters.js'
 import { EgressQueue } from './egress-queue.js'
@@ -185,7 +186,7 @@ export class EgressPort {
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
     // Memory and weights know the frame as it came in; on the line it is as long as it leaves.
-    const growth = frame.shim >= 0 ? growthBytes(frame, this.#mtuBytes) : 0
+    const growth = frame.intFormat === NATIVE ? 0 : growthBytes(frame, this.#mtuBytes)
     this.#sentGrowth = growth
     const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
     const startNs = this.serializer.transmit(readyNs, bytes + growth)

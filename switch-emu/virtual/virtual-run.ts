@@ -1,12 +1,13 @@
 import { performance } from 'node:perf_hooks'
 import { WeirError } from '../../lib/errors.js'
-import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { headerSlotBytes } from '../../lib/scenario/wire-sizes.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
@@ -54,7 +55,7 @@ export class VirtualRun {
   readonly #scenario: Scenario
   readonly #seed: number
   readonly #options: VirtualRunOptions
-  readonly #pool = new FramePool(FRAMES_MAX, HEADER_SLOT_BYTES)
+  readonly #pool: FramePool
   readonly #captures: PortCaptures | undefined
   readonly #fabric: Fabric
   readonly #hosts = new Map<string, VirtualHost>()
@@ -69,6 +70,7 @@ export class VirtualRun {
     this.#scenario = scenario
     this.#seed = options.seed ?? scenario.seed
     this.#options = options
+    this.#pool = new FramePool(FRAMES_MAX, headerSlotBytes(scenario.int))
     const random = new Random(this.#seed)
     const marking = random.fork('marking')
     this.#captures = options.captures && new PortCaptures(scenario, options.captures)

@@ -1,5 +1,7 @@
 /** One scenario in virtual time, its telemetry in each encapsulation. */
+import { join } from 'node:path'
 import t from 'tap'
+import { dump } from '../../bin/commands/dump.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
@@ -18,6 +20,15 @@ const BYTES: Record<IntFormat, readonly [number, number]> = {
   'p4-int-md': [16, 16 + 2 * 32],
   ifa: [8, 8 + 2 * 36],
   ioam: [4 + 8 + 2 * 32, 4 + 8 + 2 * 32],
+}
+
+/** How a packet with 15 records prints. */
+const ALL_RECORDS: Record<IntFormat, RegExp> = {
+  wide: /INT wide hops 15\/15 /,
+  compact: /INT compact hops 15\/15 /,
+  'p4-int-md': /INT-MD hops 15 remaining 0, /,
+  ifa: /IFA hops 15 passed 15, /,
+  ioam: /IOAM trace nodes 15\/15, /,
 }
 
 function run(format: IntFormat, more = ''): RunResult {
@@ -116,5 +127,34 @@ traffic:
       result.ports.some(port => port.pausesSent > 0),
       'pauses were needed',
     )
+  }
+})
+
+t.test('fifteen switches: a record of each, whatever the encapsulation', async t => {
+  for (const format of FORMAT_NAMES) {
+    const switches = Array.from({ length: 15 }, (_, i) => `s${i + 1}`)
+    const links = ['h1', ...switches, 'h2'].slice(1).map((node, i) => `${['h1', ...switches][i]}--${node}`)
+    const scenario = parseScenario(
+      `
+name: long
+hosts: [h1, h2]
+switches: {${switches.map(name => `${name}: {}`).join(', ')}}
+links: [${links.join(', ')}]
+int: {format: ${format}}
+transport: {pathMtu: 1024}
+traffic: [{from: h1, to: h2, size: 100KB}]
+watch: {queues: []}
+`,
+      'long.yaml',
+    )
+    const folder = t.testdir({})
+    const result = new VirtualRun(scenario, { captures: { folder } }).run()
+    t.equal(result.flows[0]!.ackedBytes, 100_000)
+    let text = ''
+    await dump(join(folder, 's15--h2.pcapng'), async chunk => {
+      text += chunk
+    })
+    const data = text.split('\n').filter(line => line.includes('RC_RDMA_WRITE_MIDDLE'))
+    t.ok(data.length > 90 && data.every(line => ALL_RECORDS[format].test(line)), data[0])
   }
 })
