@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { RunResult } from '../../lib/scenario/result.js'
+import { noLabs, Place } from '../lab/support.js'
+
+type Where = RunResult['on']
+
+/** Where a scenario runs in real time, and why that is not possible here, or false. */
+export const REAL_TIME: readonly { on: Where; skip: string | false }[] = [
+  { on: 'overlay', skip: false },
+  { on: 'veth', skip: noLabs() },
+]
+
+/** What `weir run --on … --json` writes; the run leaves nothing behind. */
+export async function runOn(t: Test, yaml: string, on: Where): Promise<RunResult> {
+  const place = new Place(t)
+  const json = join(place.folder, 'result.json')
+  const ended = await place.weir(['run', place.file('scenario.yaml', yaml), '--on', on, '--json', json])
+  t.equal(ended.code, 0, ended.stderr)
+  t.same([place.processes(), place.leftFiles()], [[], []], 'nothing is left')
+  return JSON.parse(readFileSync(json, 'utf8')) as RunResult
+}
+
+/** What does not depend on time: what was to be sent, and what became of it. */
+export function completions({ flows }: RunResult): object[] {
+  return flows.map(({ name, from, to, bytes, ackedBytes, startNs, idealFctNs, fctNs }) => ({
+    name,
+    from,
+    to,
+    bytes,
+    ackedBytes,
+    startNs,
+    idealFctNs,
+    completed: fctNs !== null,
+  }))
+}
+
+/** The ports by their names, and what they are. */
+export function portsOf({ ports }: RunResult): object[] {
+  return ports.map(({ switch: sw, port, name, peer, rateBps }) => ({ sw, port, name, peer, rateBps }))
+}
+
+/** Names and types of everything in a result, at any depth; of arrays, those of the first element. */
+export function shape(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shape(value[0])]
+  if (typeof value !== 'object' || value === null) return typeof value
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, inner]) => [name, shape(inner)]),
+  )
+}
+
+/** Without what only some runs have: a summary, if flows overlap for long enough; samples of daemons' windows. */
+export function comparable(result: RunResult): object {
+  const { summary: _summary, series, ...rest } = result
+  return {
+    ...rest,
+    series: Object.keys(series)
+      .filter(name => !name.startsWith('inflight'))
+      .sort(),
+  }
+}
