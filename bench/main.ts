@@ -35,6 +35,14 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[PART OF A NAME]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => import('./micro.js'),
   },
+  'hpcc-modes': {
+    what: '[MODE]: every way in which HPCC++ can collect and return telemetry, on three networks in virtual time',
+    load: () => import('./hpcc-modes.js'),
+  },
+  parity: {
+    what: '[SCENARIO.yaml] [--rounds N] [--seconds N] [--rate R]: FCTs and link rates in real time beside virtual time',
+    load: () => import('./parity.js'),
+  },
   sim: {
     what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
     load: () => import('./sim.js'),

@@ -170,7 +170,7 @@ export class HpccCore {
     let sent = hops.txBytes[i]! - last.txBytes[row]!
     if (sent < 0) sent += hops.txModulusBytes[i]!
     const b = hops.rateBps[i]! / 8e9
-    // An accumulated queue is a maximum of minima already: one more would take from it what it has kept.
+    // An accumulated queue is a mean of minima already: one more would take from it what it has kept.
     const qlen = hops.accumulated ? hops.qlenBytes[i]! : Math.min(hops.qlenBytes[i]!, last.qlenBytes[row]!)
     return qlen / (b * this.t) + sent / dt / b
   }
@@ -217,6 +217,11 @@ export class HpccCore {
       this.#incStage = multiplicative ? 0 : this.#incStage + 1
       this.#wc = this.#w
     }
+  }
+
+  /** Wc is another one than the last W. */
+  setReferenceWindow(windowBytes: number): void {
+    this.#wc = windowBytes
   }
 
   /** Between minRate x T and W_init. */

@@ -106,7 +106,7 @@ export class ControlPackets {
       }
       case Control.PROBE: {
         const probe = flow.telemetryProbe
-        if (probe === null || !probe.isDue(now) || !flow.dataInFlight(now)) return null
+        if (probe === null || !probe.isDue(now) || !flow.wantsProbe(now)) return null
         const frame = tx.telemetryProbe(flow, probe.sequence)
         if (frame !== null) probe.onSent(now, flow.transmissions)
         return frame

@@ -176,7 +176,7 @@ export class Feedback {
 
   /** Sends a probe for telemetry if it is time for one. */
   considerProbe(now: Nanos, flow: Flow): void {
-    if (flow.telemetryProbe!.isDue(now) && flow.dataInFlight(now)) this.#control.push(flow, Control.PROBE)
+    if (flow.telemetryProbe!.isDue(now) && flow.wantsProbe(now)) this.#control.push(flow, Control.PROBE)
   }
 
   /** Deadlines of probes and of requests. */

@@ -8,6 +8,7 @@ import type { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
+import { Control } from './control-packets.js'
 import type { NicConnection } from './nic-connection.js'
 import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
@@ -71,7 +72,7 @@ export class Flow implements QpObserver {
   subscribedHeaders: Buffer = Buffer.alloc(0)
   /** Which of this end's data packets collect telemetry. */
   readonly telemetry: TelemetrySource
-  /** Sends probes for telemetry; null when data packets collect it, or nothing does. */
+  /** Sends probes for telemetry; null when nothing collects any. */
   telemetryProbe: TelemetryProbe | null = null
   /** Encapsulation of this end's telemetry, and the records that it may collect. */
   readonly intFormat: number
@@ -182,6 +183,12 @@ export class Flow implements QpObserver {
     return this.qp.inFlightBytes > 0 || now - this.#lastResponseNs < this.stats.baseRttNs
   }
 
+  /** True if there is a reason for a probe for telemetry. */
+  wantsProbe(now: Nanos): boolean {
+    if (this.telemetryProbe === null) return false
+    return this.telemetryProbe.always ? this.dataInFlight(now) : this.qp.inFlightBytes > 0 && !this.windowOpen
+  }
+
   /** True if the window has room for a request. */
   get windowOpen(): boolean {
     return this.cc !== null && this.qp.inFlightBytes < this.windowBytes()
@@ -233,6 +240,7 @@ export class Flow implements QpObserver {
   /** A request packet leaves. Returns its number among the flow's transmissions. */
   requestSent(psn: number, now: Nanos, again: boolean): number {
     this.#requests.record(psn, now, this.#transmissions, again)
+    this.telemetryProbe?.onProgress(now, 0)
     return this.#transmissions++
   }
 
@@ -279,6 +287,7 @@ export class Flow implements QpObserver {
     this.#fill(sample, now, this.#requests, this.ackedSeq)
     this.ackedSeq = -1
     this.ackedBytes = 0
+    this.telemetryProbe?.onProgress(now, sample.rttNs)
     this.cc?.onAck(now, sample)
     this.#record(sample)
   }
@@ -339,8 +348,9 @@ export class Flow implements QpObserver {
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
     if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())
     if (this.rateRequest !== null) deadline = Math.min(deadline, this.rateRequest.nextTimeout())
-    if (this.telemetryProbe !== null && this.dataInFlight(now)) {
-      deadline = Math.min(deadline, Math.max(now, this.telemetryProbe.nextTimeout()))
+    // A probe that waits for the link has no deadline.
+    if ((this.control & Control.PROBE) === 0 && this.wantsProbe(now)) {
+      deadline = Math.min(deadline, this.telemetryProbe!.nextTimeout())
     }
     return deadline
   }

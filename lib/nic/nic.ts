@@ -263,7 +263,7 @@ export class Nic implements Node, Verbs, RxEvents {
     flow.adjustAckRequests()
     if (flow.peerIsWeir && ccWantsTelemetry(cc.name)) {
       flow.telemetry.start()
-      if (flow.telemetry.probes) flow.telemetryProbe = new TelemetryProbe(baseRttNs)
+      flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes)
       if (ccIsReceiverBased(cc.name)) {
         flow.rateRequest = new RateRequest(context, cc.options)
         this.#control.push(flow, Control.RATE_REQUEST)

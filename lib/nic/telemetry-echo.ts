@@ -4,9 +4,11 @@ import * as intShim from '../wire/int-shim.js'
 import * as telemetry from '../wire/telemetry.js'
 import { BusiestHop } from './busiest-hop.js'
 
-/** Where a record holds its queue length. */
+/** Where a record holds its queue length, and the low bits of its stamp. */
 const WIDE_QUEUE = 20
+const WIDE_STAMP = 10
 const COMPACT_QUEUE = 6
+const COMPACT_STAMP = 0
 
 /**
  * The telemetry that waits to be sent back to a flow's sender. Of several packets on one path it keeps what tells of all of
@@ -14,9 +16,12 @@ const COMPACT_QUEUE = 6
  *
  * - stamps and sent bytes of the last one: they are running counts, and the difference to the last answer's holds
  *   all that was sent between;
- * - of each queue the greatest that two packets in a row have met, min of both: the noise filter of line 5 of the listing,
- *   here where every packet is seen. A flag says so, and the sender does not take the minimum once more. So the
- *   sender's U has the highest u' of each hop since the last answer.
+ * - of each queue the mean over the time since the last answer, of the minimum of each two packets in a row: line 5 of the
+ *   listing, here where every packet is seen. A flag says so, and the sender does not take the minimum once more.
+ *
+ * The sender's U is then what it would be with an answer for each packet, but for terms of (tau / T)^2: line 9 weighs each
+ * u' by the time that it stands for, and so does the mean. (The greatest queue instead of the mean makes senders answer
+ * peaks that their own bursts have made: less utilization and longer queues.)
  *
  * With an answer for each packet it is the packet's own telemetry.
  */
@@ -25,9 +30,12 @@ export class TelemetryEcho {
   bytes = 0
   readonly #buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
   readonly #view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
-  /** Queue of the packet before, and the greatest minimum of two so far; in the record's own units. */
-  readonly #previous = new Float64Array(MAX_HOPS)
-  readonly #greatest = new Float64Array(MAX_HOPS)
+  /** By hop, in the record's own units: queue and stamp of the packet before. */
+  readonly #queue = new Float64Array(MAX_HOPS)
+  readonly #stamp = new Float64Array(MAX_HOPS)
+  /** Time since the last answer, and the sum of queue x time. */
+  readonly #time = new Float64Array(MAX_HOPS)
+  readonly #sum = new Float64Array(MAX_HOPS)
   #format = -1
   #hops = 0
   #pathId = 0
@@ -51,20 +59,33 @@ export class TelemetryEcho {
     this.#format = format
     this.#hops = hops
     this.#pathId = pathId
-    const wide = format === intShim.FORMAT_WIDE
-    const step = wide ? intShim.WIDE_SLOT_BYTES : intShim.COMPACT_SLOT_BYTES
-    let at = intShim.BYTES + (wide ? WIDE_QUEUE : COMPACT_QUEUE)
-    for (let i = 0; i < hops; i++, at += step) {
-      const queue = wide ? view.getUint32(at) : view.getUint16(at)
-      const least = samePath ? Math.min(queue, this.#previous[i]!) : queue
-      this.#previous[i] = queue
-      const greatest = again && samePath ? Math.max(least, this.#greatest[i]!) : least
-      this.#greatest[i] = greatest
-      if (!again || !samePath) continue
-      if (wide) view.setUint32(at, greatest)
-      else view.setUint16(at, greatest)
-    }
+    for (let i = 0; i < hops; i++) this.#accumulate(i, samePath, again && samePath)
     if (again && samePath) intShim.setFlags(view, 0, intShim.flags(view, 0) | intShim.FLAG_ACCUMULATED)
+  }
+
+  /** One hop. @param samePath as the packet before; @param again something waits already: it is told of too */
+  #accumulate(i: number, samePath: boolean, again: boolean): void {
+    const view = this.#view
+    const wide = this.#format === intShim.FORMAT_WIDE
+    const slot = intShim.BYTES + i * (wide ? intShim.WIDE_SLOT_BYTES : intShim.COMPACT_SLOT_BYTES)
+    const queue = wide ? view.getUint32(slot + WIDE_QUEUE) : view.getUint16(slot + COMPACT_QUEUE)
+    // Both stamps wrap: in the low 28 bits of either a difference of two packets has room.
+    const stamp = wide ? view.getUint32(slot + WIDE_STAMP) : view.getUint32(slot + COMPACT_STAMP) >>> 4
+    const bits = wide ? 0xfff_ffff : 0xff_ffff
+    const time = samePath ? ((stamp & bits) - this.#stamp[i]!) & bits : 0
+    const least = samePath ? Math.min(queue, this.#queue[i]!) : queue
+    this.#queue[i] = queue
+    this.#stamp[i] = stamp & bits
+    if (!again) {
+      this.#time[i] = time
+      this.#sum[i] = least * time
+      return
+    }
+    this.#time[i]! += time
+    this.#sum[i]! += least * time
+    const mean = this.#time[i]! > 0 ? Math.round(this.#sum[i]! / this.#time[i]!) : least
+    if (wide) view.setUint32(slot + WIDE_QUEUE, mean)
+    else view.setUint16(slot + COMPACT_QUEUE, mean)
   }
 
   /**

@@ -19,8 +19,8 @@ export class HopRecords {
   /** True if only ratios are meaningful (anonymised telemetry). */
   ratioOnly = false
   /**
-   * True if the receiver has accumulated the queues over several packets: each is the greatest that two packets in a
-   * row have met, so the minimum of two has been taken already.
+   * True if the receiver has accumulated the queues over several packets: each is the mean of what two packets in a
+   * row have met at least, so the minimum of two has been taken already.
    */
   accumulated = false
   /** True if the receiver has sent back only the hop with the highest inflight bytes. */

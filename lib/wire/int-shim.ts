@@ -48,8 +48,8 @@ export const FLAG_OVERFLOW = 0x10
 /** Anonymised: only ratios mean something. */
 export const FLAG_RATIO_ONLY = 0x08
 /**
- * Of an echo: it stands for several packets, and each queue is the greatest that two of them in a row have met, min of
- * both.
+ * Of an echo: it stands for several packets, and each queue is the mean over the time of all of them, of the minimum of
+ * each two in a row.
  */
 export const FLAG_ACCUMULATED = 0x04
 /** Of an echo: only the hop with the highest inflight bytes is left. */

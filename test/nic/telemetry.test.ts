@@ -139,21 +139,21 @@ t.test('a controller that wants no telemetry sends no shim, and gets none', asyn
 })
 
 t.test(
-  'one ACK for several packets tells of all: the stamps of the last one, the greatest queue that two met',
+  'one ACK for several packets tells of all: the stamps of the last one, the mean over time of the queues that two met',
   async t => {
     // A T so long that the window asks for no more ACKs than these.
     const pair = makePair({ a: { baseRttNs: 100_000 }, b: { ackEveryPackets: 4 } })
     const { left } = connected(pair)
-    const seen = watch(pair, (frame, n, now) => {
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, 1000 * n, n)
+    const seen = watch(pair, (frame, n) => {
+      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, 1000 * n, 1000 * n, 8000 * n)
     })
     write(pair, left, 1, 8 * 1024)
     t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
     const acks = seen.filter(({ kind }) => kind === 'ack')
     t.same(
       acks.map(({ hops }) => hops.qlenBytes[0]),
-      // Queues 0 to 7: of packets 0 to 3 the greatest minimum of two in a row is min(2, 3), then min(6, 7).
-      [2, 6],
+      // Queues of 8,000 x n, a packet in 1,000 ns: min(0, 1), min(1, 2), min(2, 3), and then min(3, 4) to min(6, 7).
+      [(8000 * (0 + 1 + 2)) / 3, (8000 * (3 + 4 + 5 + 6)) / 4],
     )
     t.same(
       acks.map(({ hops }) => hops.txBytes[0]),

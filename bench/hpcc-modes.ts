@@ -1,0 +1,226 @@
+/**
+ * Every way in which HPCC++ can collect telemetry and bring it back, in virtual time, on three networks: utilization,
+ * queues, convergence, fairness, and what the telemetry costs.
+ *
+ * Telemetry bytes: INT in data packets as they leave, echoes in acknowledgements, and whole probes, notifications and
+ * windows, as a share of the data's bytes on the wire. Telemetry packets: probes, notifications and windows, for 100 data
+ * packets. Feedback: acknowledgements, notifications and windows.
+ */
+import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
+import type { TxCounters } from '../lib/nic/tx-pipeline.js'
+import { loadScenario } from '../lib/scenario/load-scenario.js'
+import { packageFile } from '../lib/scenario/package-file.js'
+import { type RunResult, seriesName } from '../lib/scenario/result.js'
+import type { DirectSettings, Scenario } from '../lib/scenario/scenario.js'
+import { valueAt } from '../lib/scenario/series.js'
+import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+
+const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
+/** Flows have converged when from then on Jain's index of what they move is this or above… */
+const FAIR = 0.9
+/** …in every interval of this length. */
+const FAIR_FOR_NS = 100_000
+/** Of long runs so much is enough. */
+const DURATION_MAX_NS = 5_000_000
+
+interface Mode {
+  cc?: string
+  literal?: boolean
+  format?: 'wide' | 'compact'
+  ackEvery?: number
+  telemetry?: Partial<TelemetrySettings>
+  direct?: Omit<DirectSettings, 'intervalNs'>
+}
+
+const DIRECT = { thresholdBytes: 20_000, of: 'all' } as const
+
+/** By name; section numbers are those of the README. */
+const MODES: Readonly<Record<string, Mode>> = {
+  'every packet, every ACK': {},
+  'compact records': { format: 'compact' },
+  'delayed ACKs, 1 in 4': { ackEvery: 4 },
+  'delayed ACKs, 1 in 16': { ackEvery: 16 },
+  'every 8th packet': { telemetry: { everyPackets: 8 } },
+  'every 16 KB': { telemetry: { everyBytes: 16_000 } },
+  'every 8th, notified': { ackEvery: 64, telemetry: { everyPackets: 8, answer: 'notify' } },
+  'busiest hop only': { telemetry: { hops: 'busiest' } },
+  probes: { telemetry: { collect: 'probe' } },
+  'probes, ACKs 1 in 16': { ackEvery: 16, telemetry: { collect: 'probe' } },
+  'probes, data plain': { format: 'compact', telemetry: { collect: 'probe', plain: true } },
+  'probes, busiest hop only': { telemetry: { collect: 'probe', hops: 'busiest' } },
+  'receiver-based': { cc: 'rx-hpcc', ackEvery: 16 },
+  'receiver-based, literal': { cc: 'rx-hpcc', ackEvery: 16, literal: true },
+  'direct responses': { direct: DIRECT },
+  'probes, direct by flag': {
+    telemetry: { collect: 'probe', subscribe: 'flag' },
+    direct: { ...DIRECT, of: 'subscribed' },
+  },
+  'probes, direct by DSCP': {
+    telemetry: { collect: 'probe', subscribe: 'dscp' },
+    direct: { ...DIRECT, of: 'subscribed' },
+  },
+}
+
+export interface ModeFigures {
+  scenario: string
+  mode: string
+  /** Of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
+  utilization: number
+  peakQueueBytes: number
+  meanQueueBytes: number
+  /** From the start of the last flow; null: not within the run. */
+  convergenceNs: number | null
+  jainIndex: number
+  telemetryByteShare: number
+  telemetryPacketShare: number
+  acksPerData: number
+  feedbackPerData: number
+  directResponses: number
+}
+
+/** Runs the modes whose names contain the first argument, on all networks. */
+export function run(args: string[]): ModeFigures[] {
+  const wanted = args.find(arg => !arg.startsWith('--')) ?? ''
+  const figures: ModeFigures[] = []
+  for (const name of SCENARIOS) {
+    const scenario = loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`))
+    for (const [mode, settings] of Object.entries(MODES)) {
+      if (mode.includes(wanted)) figures.push(measure(mode, applied(scenario, settings)))
+    }
+  }
+  if (!args.includes('--json')) process.stdout.write(printed(figures))
+  return figures
+}
+
+function applied(scenario: Scenario, mode: Mode): Scenario {
+  const { cc = scenario.cc.name, literal, ackEvery = 1, format = 'wide', telemetry, direct } = mode
+  const { durationNs } = scenario
+  return {
+    ...scenario,
+    cc: { name: cc, options: { ...scenario.cc.options, ...(literal && { literal }) } },
+    int: { ...scenario.int, format },
+    transport: { ...scenario.transport, ackEvery },
+    telemetry: { ...scenario.telemetry, ...telemetry },
+    switches: scenario.switches.map(sw => ({
+      ...sw,
+      ...(direct && {
+        telemetry: {
+          queue: 'port',
+          rate: 'link',
+          direct: { ...direct, intervalNs: scenario.baseRttNs as number },
+        },
+      }),
+    })),
+    ...(durationNs !== undefined && { durationNs: Math.min(durationNs, DURATION_MAX_NS) }),
+  }
+}
+
+function measure(mode: string, scenario: Scenario): ModeFigures {
+  const virtual = new VirtualRun(scenario)
+  const result = virtual.run()
+  const sum = (name: keyof TxCounters) => virtual.hostCounters.reduce((all, host) => all + host[name], 0)
+  const watched = new Set(scenario.watch.queues.map(({ switch: sw, port }) => `${sw} ${port}`))
+  const ports = result.ports.filter(({ switch: sw, port }) => watched.has(`${sw} ${port}`))
+  const data = sum('dataFrames')
+  const direct = result.ports.reduce((all, port) => all + (port.directResponses ?? 0), 0)
+  const ownBytes = sum('telemetryBytes') + sum('echoBytes') + sum('vendorBytes')
+  const answers = sum('vendorFrames') / (scenario.telemetry.collect === 'probe' ? 2 : 1)
+  return {
+    scenario: scenario.name,
+    mode,
+    utilization: utilization(result),
+    peakQueueBytes: Math.max(...ports.map(port => port.maxQueueBytes)),
+    meanQueueBytes: Math.max(...ports.map(port => port.meanQueueBytes)),
+    convergenceNs: convergence(result, sharers(scenario)),
+    jainIndex: jain(result, sharers(scenario)),
+    telemetryByteShare: ownBytes / sum('dataBytes'),
+    telemetryPacketShare: (sum('vendorFrames') + direct) / data,
+    acksPerData: sum('ackFrames') / data,
+    feedbackPerData: (sum('ackFrames') + answers) / data,
+    directResponses: direct,
+  }
+}
+
+function utilization(result: RunResult): number {
+  if (result.flows.some(({ fctNs }) => fctNs === null)) return result.summary?.bottleneckUtilization ?? 0
+  const bytes = result.flows.reduce((all, flow) => all + flow.bytes, 0)
+  const ends = result.flows.map(({ startNs, fctNs }) => startNs + fctNs!)
+  const starts = result.flows.map(({ startNs }) => startNs)
+  const rateBps = Math.max(...result.ports.map(port => port.rateBps))
+  return (bytes * 8e9) / (Math.max(...ends) - Math.min(...starts)) / rateBps
+}
+
+/** Flows that should have equal shares: those to the host that most flows go to. */
+function sharers(scenario: Scenario): string[] {
+  const to = scenario.flows.map(flow => flow.to)
+  const most = to.reduce((best, host) =>
+    to.filter(h => h === host).length > to.filter(h => h === best).length ? host : best,
+  )
+  return scenario.flows.filter(flow => flow.to === most).map(({ name }) => name)
+}
+
+/** Jain's index of what flows have moved between two times; 0 when they have moved nothing. */
+function jainBetween(result: RunResult, names: readonly string[], fromNs: number, toNs: number): number {
+  const moved = names.map(name => {
+    const acked = result.series[seriesName('acked', name)]!
+    return valueAt(acked, toNs) - valueAt(acked, fromNs)
+  })
+  const sum = moved.reduce((a, b) => a + b, 0)
+  return sum === 0 ? 0 : sum ** 2 / (moved.length * moved.reduce((a, b) => a + b * b, 0))
+}
+
+function lastStart(result: RunResult): number {
+  return Math.max(...result.flows.map(({ startNs }) => startNs))
+}
+
+function firstEnd(result: RunResult): number {
+  const ends = result.flows.map(({ startNs, fctNs }) =>
+    fctNs === null ? Number.POSITIVE_INFINITY : startNs + fctNs,
+  )
+  const samples = Object.values(result.series).map(({ timesNs }) => timesNs.at(-1) ?? 0)
+  return Math.min(...ends, Math.max(...samples))
+}
+
+function jain(result: RunResult, names: readonly string[]): number {
+  const from = lastStart(result)
+  const to = firstEnd(result)
+  return jainBetween(result, names, from + (to - from) / 10, to)
+}
+
+function convergence(result: RunResult, names: readonly string[]): number | null {
+  const from = lastStart(result)
+  const last = firstEnd(result) - FAIR_FOR_NS
+  let converged: number | null = null
+  for (let at = from; at <= last; at += FAIR_FOR_NS / 20) {
+    if (jainBetween(result, names, at, at + FAIR_FOR_NS) < FAIR) converged = null
+    else converged ??= at - from
+  }
+  return converged
+}
+
+const COLUMNS: readonly [string, (f: ModeFigures) => string][] = [
+  ['utilization', f => percent(f.utilization, 1)],
+  ['peak KB', f => (f.peakQueueBytes / 1000).toFixed(1)],
+  ['mean KB', f => (f.meanQueueBytes / 1000).toFixed(2)],
+  ['converged us', f => (f.convergenceNs === null ? '-' : (f.convergenceNs / 1000).toFixed(0))],
+  ['Jain', f => f.jainIndex.toFixed(3)],
+  ['tel. bytes', f => percent(f.telemetryByteShare, 2)],
+  ['tel. packets', f => percent(f.telemetryPacketShare, 2)],
+  ['ACKs/data', f => f.acksPerData.toFixed(3)],
+  ['feedback/data', f => f.feedbackPerData.toFixed(3)],
+]
+
+function printed(figures: readonly ModeFigures[]): string {
+  const lines: string[] = []
+  for (const name of new Set(figures.map(({ scenario }) => scenario))) {
+    lines.push('', name.padEnd(26) + COLUMNS.map(([title]) => title.padStart(14)).join(''))
+    for (const f of figures.filter(({ scenario }) => scenario === name)) {
+      lines.push(f.mode.padEnd(26) + COLUMNS.map(([, show]) => show(f).padStart(14)).join(''))
+    }
+  }
+  return `${lines.join('\n')}\n\n`
+}
+
+function percent(share: number, digits: number): string {
+  return `${(100 * share).toFixed(digits)} %`
+}
