@@ -6,14 +6,16 @@
 import { WeirError } from '../errors.js'
 import { MessageCodec, messageType } from '../proto/proto.js'
 import * as rej from '../wire/cm/rej.js'
+import * as rep from '../wire/cm/rep.js'
 import { mtuCode } from '../wire/cm/req.js'
-import { REQ_USER_BYTES, within } from './options.js'
+import { within } from './options.js'
 
 /** "WEIR" */
 const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
 /** What an application can add in a REQ, and for symmetry in a REP. */
 export const APPLICATION_BYTES_MAX = 20
+export const KEY_WORDS_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
 
@@ -31,8 +33,10 @@ export interface ConnectParameters {
   zeroIpId: boolean
   /** Below 2^53, 0 = not said. */
   receiveBudgetBytes: number
-  /** At most 20 bytes. */
+  /** At most 20 bytes, 16 in a REQ with key words. */
   applicationData: Uint8Array
+  /** Nonce and proof of hosts with a shared secret, at most 16 bytes; empty: this end has none. */
+  keyWords: Uint8Array
 }
 
 export interface ConnectRejection {
@@ -42,14 +46,14 @@ export interface ConnectRejection {
 
 const parametersCodec = new MessageCodec<ConnectParameters>(
   messageType('connect.proto', 'weir.connect.ConnectParameters'),
-  REQ_USER_BYTES - PREFIX_BYTES,
+  rep.PRIVATE_DATA_BYTES - PREFIX_BYTES,
 )
 const rejectionCodec = new MessageCodec<ConnectRejection>(
   messageType('connect.proto', 'weir.connect.ConnectRejection'),
   rej.PRIVATE_DATA_BYTES - PREFIX_BYTES,
 )
 
-/** Private data for a REQ or a REP, at most 56 bytes. Throws WEIR_BAD_ARGUMENT on a value out of range. */
+/** Private data for a REQ, at most 56 bytes, or a REP, which has room for more. Throws WEIR_BAD_ARGUMENT on a value out of range. */
 export function encode(parameters: ConnectParameters): Uint8Array {
   within('version', parameters.version, 1, VERSION_MAX)
   within('features', parameters.features, 0, 0xffffffff)
@@ -57,13 +61,15 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   within('intSlots', parameters.intSlots, 0, 255)
   within('receiveBudgetBytes', parameters.receiveBudgetBytes, 0, RECEIVE_BUDGET_MAX)
   within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
+  within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
   if (mtuCode(parameters.pathMtu) === 0) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
     )
   }
-  return framed(parametersCodec.encode(parameters))
+  const { keyWords, ...others } = parameters
+  return framed(parametersCodec.encode(keyWords.length > 0 ? parameters : others))
 }
 
 /** What a weir says; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
@@ -77,7 +83,8 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.intFormat <= 15 &&
     parameters.intSlots <= 255 &&
     parameters.receiveBudgetBytes <= RECEIVE_BUDGET_MAX &&
-    parameters.applicationData.length <= APPLICATION_BYTES_MAX
+    parameters.applicationData.length <= APPLICATION_BYTES_MAX &&
+    parameters.keyWords.length <= KEY_WORDS_MAX
   return sound ? parameters : 'malformed'
 }
 

@@ -7,6 +7,7 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
+import { checkSecret } from './connection-key.js'
 import type { IcrcMode } from './rx-pipeline.js'
 import type { ConnectOptions } from './types.js'
 
@@ -73,6 +74,11 @@ export interface NicConfig {
    * selectors, 8 x the priority (RFC 2474, section 4.2.2).
    */
   dscpOfPriority?: readonly number[]
+  /**
+   * Shared with all peers, 16 to 1024 bytes: connections without it are refused, and feedback is authenticated by a key of
+   * each connection (draft-miao-rtgwg-hpccplus, security considerations). Default: none.
+   */
+  secret?: Uint8Array
   /** Lateness of the driving loop that pacing makes good. Default 0, as in virtual time. */
   slackNs?: Nanos
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
@@ -88,7 +94,7 @@ const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry'>> &
   Pick<NicConfig, Optional> & { telemetry: TelemetrySettings }
 
-type Optional = 'macOfPeer' | 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes'
+type Optional = 'macOfPeer' | 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes' | 'secret'
 
 /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
 export function nicSettings(config: NicConfig): NicSettings {
@@ -185,6 +191,7 @@ function check(settings: NicSettings): void {
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   checkBaseRtt(settings.baseRttNs)
+  if (settings.secret !== undefined) checkSecret(settings.secret)
   whole('receiveBudgetBytes', settings.receiveBudgetBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
   whole('fixedSourcePort', settings.fixedSourcePort ?? 1, 1, 0xffff)
 }

@@ -18,7 +18,7 @@ import { Flow, type FlowPhase } from './flow.js'
 import { HostHeaders } from './host-headers.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
-import { heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
+import { checkKey, heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
 
@@ -235,6 +235,7 @@ export class Connections {
       if (listener === undefined)
         throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
       this.#nic.table.checkRoom()
+      checkKey(this.#nic.settings, words, request)
       const privateData = words?.applicationData ?? request.privateData
       const handler = listener.accept(now, { remote: request.remote, port: request.port, privateData })
       flow = this.#makeFlow(request.remote, handler, 'accepting', request.pathMtu || undefined, undefined)
@@ -245,7 +246,7 @@ export class Connections {
     flow.cmId = request.id
     this.#byCmId.set(flow.cmId, flow)
     flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
-    heed(flow, words)
+    heed(this.#nic.settings, flow, words)
     flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
     flow.sourcePort = request.udpSourcePort || udpSourcePortOfQpns(flow.qpn, request.qpn)
     // As librdmacm: the passive side sends with the traffic class of the request's path.
@@ -279,7 +280,8 @@ export class Connections {
     if (flow.phase === 'connecting') {
       const words = spokenWords(event.privateData)
       flow.connection.peerPrivateData = words?.applicationData ?? event.privateData
-      heed(flow, words)
+      heed(this.#nic.settings, flow, words)
+      if (flow.failure !== null) return this.fail(now, flow, flow.failure)
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
     flow.phase = 'established'

@@ -8,7 +8,9 @@ import type { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
+import { newConnectionStats } from './connection-stats.js'
 import { Control } from './control-packets.js'
+import type { FeedbackGuard } from './feedback-guard.js'
 import type { NicConnection } from './nic-connection.js'
 import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
@@ -56,7 +58,7 @@ export class Flow implements QpObserver {
   readonly remote: HostAddress
   readonly handler: ConnectionHandler
   readonly completions: CompletionQueue
-  readonly stats: ConnectionStats = newStats()
+  readonly stats: ConnectionStats = newConnectionStats()
   qp!: QueuePair
   phase: FlowPhase
   /** The CM's id of the connection, 0 before there is one. */
@@ -96,6 +98,10 @@ export class Flow implements QpObserver {
   connection!: NicConnection
   /** What this end would do, and after the handshake what both do: selective repeat instead of go-back-N. */
   selectiveRepeat: boolean
+  /** What this end said of its secret at connect; empty: it has none. */
+  keyWords: Uint8Array = new Uint8Array(0)
+  /** Authenticates feedback, both ways; null: without a shared secret nothing does. */
+  guard: FeedbackGuard | null = null
   /** The peer is a weir: it understands shims, probes and notifications. */
   peerIsWeir = false
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
@@ -379,21 +385,5 @@ export class Flow implements QpObserver {
     for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
     stats.pathQueueBytes = fullest
     stats.pathHops = hops.count
-  }
-}
-
-function newStats(): ConnectionStats {
-  return {
-    baseRttNs: 0,
-    rttNs: 0,
-    rateBps: 0,
-    windowBytes: 0,
-    inFlightBytes: 0,
-    sentBytes: 0,
-    ackedBytes: 0,
-    retransmittedBytes: 0,
-    timeouts: 0,
-    pathQueueBytes: 0,
-    pathHops: 0,
   }
 }

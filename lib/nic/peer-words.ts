@@ -4,6 +4,7 @@ import * as weirData from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { Reason, reasonName } from '../wire/cm/rej.js'
 import { intFormat, type NicSettings } from './config.js'
+import { answerRequest, provesRequest, requestWords, takeReply } from './connection-key.js'
 import type { Flow } from './flow.js'
 
 export type PeerWords = weirData.ConnectParameters
@@ -11,6 +12,7 @@ export type PeerWords = weirData.ConnectParameters
 const VERSION = 1
 /** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */
 const SELECTIVE_REPEAT = 1
+const NO_WORDS = new Uint8Array(0)
 
 /** This end's words, for a REQ or a REP. */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
@@ -23,6 +25,7 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     zeroIpId: true,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData: applicationData ?? new Uint8Array(0),
+    keyWords: ownKeyWords(settings, flow),
   })
 }
 
@@ -32,8 +35,56 @@ export function spokenWords(privateData: Uint8Array): PeerWords | null {
   return words === 'malformed' ? null : words
 }
 
+/** Of the active end, proof for the passive one; of the passive end, which has heeded the request, its answer. */
+function ownKeyWords(settings: NicSettings, flow: Flow): Uint8Array {
+  const { secret, random } = settings
+  if (secret !== undefined && flow.active) {
+    flow.keyWords = requestWords(secret, random, flow.qpn, flow.receivePsn)
+  }
+  return flow.keyWords
+}
+
+/** Passive end: throws WEIR_REJECTED, with the reason that the peer hears, unless both ends have the same secret or none. */
+export function checkKey(
+  { secret }: NicSettings,
+  words: PeerWords | null,
+  peer: { qpn: number; startingPsn: number },
+): void {
+  const spoken = words?.keyWords ?? NO_WORDS
+  if (secret === undefined) {
+    if (spoken.length === 0) return
+    throw new WeirError('WEIR_REJECTED', 'this host has no key: give it the same --key-file, or give none')
+  }
+  if (spoken.length === 0) {
+    throw new WeirError('WEIR_REJECTED', 'this host takes only connections with its key: give --key-file')
+  }
+  if (!provesRequest(spoken, secret, peer.qpn, peer.startingPsn)) {
+    throw new WeirError('WEIR_REJECTED', 'this host has another key: both need the same --key-file')
+  }
+}
+
+/** Gives the flow its guard, once both ends have the nonces; `flow.failure` says if the peer is not to be trusted. */
+function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
+  if (secret === undefined) return
+  const spoken = words?.keyWords ?? NO_WORDS
+  if (!flow.active) {
+    const answer = answerRequest(spoken, secret, random)
+    flow.keyWords = answer.words
+    flow.guard = answer.guard
+    return
+  }
+  flow.guard = takeReply(flow.keyWords, spoken, secret)
+  if (flow.guard !== null) return
+  const why = spoken.length === 0 ? 'has no key' : 'has another key'
+  flow.failure = new WeirError(
+    'WEIR_REJECTED',
+    `${flow.remote} ${why}, and this host takes only connections with its own: both need the same --key-file`,
+  )
+}
+
 /** Settles the flow by what the peer said. */
-export function heed(flow: Flow, words: PeerWords | null): void {
+export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null): void {
+  agreeOnKey(settings, flow, words)
   if (words === null) {
     flow.selectiveRepeat = false
     return

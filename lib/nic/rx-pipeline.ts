@@ -5,6 +5,7 @@ import type { HostAddress } from '../wire/address.js'
 import * as bth from '../wire/bth.js'
 import * as deth from '../wire/deth.js'
 import * as ethernet from '../wire/ethernet.js'
+import * as feedbackTag from '../wire/feedback-tag.js'
 import { HopRecords } from '../wire/hop-records.js'
 import * as icrc from '../wire/icrc.js'
 import * as ipv4 from '../wire/ipv4.js'
@@ -13,6 +14,7 @@ import { Opcode } from '../wire/opcode.js'
 import { parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
 import { WireError } from '../wire/wire-error.js'
+import { Verdict } from './feedback-guard.js'
 import type { Flow } from './flow.js'
 import type { FlowTable } from './flow-table.js'
 
@@ -26,6 +28,10 @@ export interface RxCounters {
   unknownQpn: number
   wrongSource: number
   unknownOpcode: number
+  /** Feedback on a connection with a key that had no tag, a wrong one, or came a second time. */
+  untaggedFeedback: number
+  forgedFeedback: number
+  replayedFeedback: number
 }
 
 /** What the rx pipeline hands on. */
@@ -56,6 +62,9 @@ export class RxPipeline {
     unknownQpn: 0,
     wrongSource: 0,
     unknownOpcode: 0,
+    untaggedFeedback: 0,
+    forgedFeedback: 0,
+    replayedFeedback: 0,
   }
   /** Telemetry and figures of the packet at hand: one object, reused. */
   readonly sample: AckSample = {
@@ -133,8 +142,12 @@ export class RxPipeline {
       this.counters.wrongSource++
       return
     }
-    const collected = this.#takeTelemetry(frame, flow)
     const opcode = bth.opcode(frame.view, frame.bth)
+    const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
+    if (guarded && !this.#isAuthentic(flow, frame)) return
+    const collected = this.#takeTelemetry(frame, flow)
+    // What nothing authenticates may carry data, and collect telemetry, but bring none back.
+    if (flow.guard !== null && !guarded) this.#forgetEcho()
     if (opcode < Opcode.CNP || opcode === Opcode.SACK) {
       flow.qp.onPacket(now, frame)
       flow.settle(now, this.sample)
@@ -147,6 +160,23 @@ export class RxPipeline {
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
+  }
+
+  /** Of a connection with a key. */
+  #isAuthentic(flow: Flow, frame: Frame): boolean {
+    const verdict = flow.guard!.open(frame)
+    if (verdict === Verdict.OK) return true
+    if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
+    else if (verdict === Verdict.FORGED) this.counters.forgedFeedback++
+    else this.counters.replayedFeedback++
+    flow.stats.refusedFeedback++
+    return false
+  }
+
+  #forgetEcho(): void {
+    this.sample.ecnEcho = false
+    this.sample.hops.count = 0
+    this.sample.hops.flows = 0
   }
 
   /** A switch knows only the QPN of the data's receiver: to the sender it names the flow by that. */

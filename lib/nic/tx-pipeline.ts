@@ -108,7 +108,7 @@ export class TxPipeline {
     this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
     rate.write(frame.view, frame.payload, concurrentFlows, flow.receiver.windowBytes())
     this.#endHeaders(frame, frame.payload + rate.BYTES)
-    return this.#countVendor(this.#finish(frame))
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** Asks the peer to work out the window. */
@@ -118,7 +118,7 @@ export class TxPipeline {
     this.#writeVendor(frame, flow, Opcode.RATE_REQUEST, frame.payload, 0, 0)
     request.write(frame.view, frame.payload)
     this.#endHeaders(frame, frame.payload + rateRequest.BYTES)
-    return this.#countVendor(this.#finish(frame))
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** A probe for telemetry, with the headers of the flow's data, so that it takes the data's way through its queues. */
@@ -127,7 +127,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = telemetry.begin(frame, flow.intFormat, flow.intSlots, 0)
     this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
-    return this.#countVendor(this.#finish(frame))
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** BTH, AETH and delayed acknowledgement; `payload` is behind them. */
@@ -166,6 +166,12 @@ export class TxPipeline {
     if (flow.echoCe) bth.setBecn(frame.view, frame.bth, true)
     if (frame.shim >= 0) flow.echo.clear()
     flow.echoCe = false
+    return this.#finishFeedback(frame, flow)
+  }
+
+  /** On a connection with a key, what is no data is authenticated. */
+  #finishFeedback(frame: Frame, flow: Flow): Frame {
+    flow.guard?.seal(frame)
     return this.#finish(frame)
   }
 
@@ -219,7 +225,7 @@ export class TxPipeline {
     const frame = this.#begin(flow)
     if (frame === null) return null
     this.#writeVendor(frame, flow, Opcode.PROBE, frame.payload, sequence, payloadBytes)
-    return this.#countVendor(this.#finish(frame))
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */

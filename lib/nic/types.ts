@@ -102,4 +102,6 @@ export interface ConnectionStats {
   pathQueueBytes: number
   /** Hops in the last telemetry. */
   pathHops: number
+  /** Packets of feedback, of a connection with a key, that were not authentic: no tag, a wrong one, or a second time. */
+  refusedFeedback: number
 }

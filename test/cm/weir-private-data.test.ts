@@ -22,6 +22,7 @@ const PARAMETERS: ConnectParameters = {
   zeroIpId: true,
   receiveBudgetBytes: 1 << 20,
   applicationData: Uint8Array.of(1, 2, 3),
+  keyWords: new Uint8Array(0),
 }
 
 /** As it arrives: in 56, 196 or 148 bytes of which the rest is zero. */
@@ -62,6 +63,7 @@ t.test('the largest values fit into a REQ', async t => {
     zeroIpId: true,
     receiveBudgetBytes: Number.MAX_SAFE_INTEGER,
     applicationData: new Uint8Array(APPLICATION_BYTES_MAX).fill(0xff),
+    keyWords: new Uint8Array(0),
   }
   const bytes = encode(largest)
   t.ok(bytes.length <= 56, `${bytes.length} bytes`)
@@ -70,8 +72,30 @@ t.test('the largest values fit into a REQ', async t => {
 
 function plain(parameters: ConnectParameters | null | 'malformed') {
   if (parameters === null || parameters === 'malformed') return parameters
-  return { ...parameters, applicationData: [...parameters.applicationData] }
+  const { applicationData, keyWords } = parameters
+  return { ...parameters, applicationData: [...applicationData], keyWords: [...keyWords] }
 }
+
+t.test('with the words of a key a REQ has room for 16 bytes of an application', async t => {
+  const keyed: ConnectParameters = {
+    ...PARAMETERS,
+    features: 0x7f,
+    intFormat: 4,
+    intSlots: 15,
+    receiveBudgetBytes: 2 ** 35 - 1,
+    applicationData: new Uint8Array(16).fill(0xff),
+    keyWords: new Uint8Array(12).fill(0xee),
+  }
+  const bytes = encode(keyed)
+  t.ok(bytes.length <= 56, `${bytes.length} bytes`)
+  t.same(plain(decode(padded(bytes, 56))), plain(keyed))
+  const inRep = {
+    ...keyed,
+    applicationData: new Uint8Array(20).fill(1),
+    keyWords: new Uint8Array(16).fill(2),
+  }
+  t.same(plain(decode(padded(encode(inRep), 196))), plain(inRep))
+})
 
 t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
   const property = fc.property(
@@ -84,6 +108,7 @@ t.test('what is encoded is decoded, in a REQ and in a REP', async t => {
       zeroIpId: fc.boolean(),
       receiveBudgetBytes: fc.maxSafeNat(),
       applicationData: fc.uint8Array({ maxLength: 20 }),
+      keyWords: fc.constant(new Uint8Array(0)),
     }),
     fc.constantFrom(56, 196),
     (parameters, length) => {
@@ -138,6 +163,7 @@ t.test('values out of range are named', async t => {
     { intSlots: 256 },
     { receiveBudgetBytes: 2 ** 53 },
     { applicationData: new Uint8Array(21) },
+    { keyWords: new Uint8Array(17) },
   ]) {
     t.throws(() => encode({ ...PARAMETERS, ...bad }), {
       code: 'WEIR_BAD_ARGUMENT',

@@ -140,6 +140,7 @@ class FakeConnection implements Connection {
       timeouts: 0,
       pathQueueBytes: 0,
       pathHops: 0,
+    refusedFeedback: 0,
     }
   }
 
