@@ -130,7 +130,10 @@ function parityOf(on: Where, virtual: RunResult, results: readonly RunResult[]) 
 /** So long may a process be kept from running, and the link is busy all the same. */
 const WINDOW_SECONDS = 0.1
 
-/** The window keeps the link busy: what is measured is the link, not how soon the machine lets a process run. */
+/**
+ * The sender's own link is faster, and the window long, so that a queue always waits for the link: what is measured is
+ * the link, not how soon the machine lets a process run.
+ */
 async function linkRate(on: Where, rateBps: number, seconds: number): Promise<LinkRate> {
   const windowBytes = Math.max(65_536, Math.round((rateBps * WINDOW_SECONDS) / 8))
   const scenario = parseScenario(
@@ -139,7 +142,7 @@ name: link-rate
 link: { rate: ${rateBps}bps, delay: 100us }
 hosts: [h1, h2]
 switches: [s1]
-links: [h1--s1, s1--h2]
+links: [{ ends: h1--s1, rate: ${10 * rateBps}bps }, s1--h2]
 cc: { name: fixed-window, window: ${windowBytes}B }
 transport: { pathMtu: 4096 }
 traffic: [{ name: blast, from: h1, to: h2, size: ${Math.round((rateBps * seconds) / 8)}B }]
