@@ -167,6 +167,8 @@ export function read(frame: Frame, into: HopRecords): WireError {
   const { view, shim } = frame
   if (frame.intFormat <= intShim.FORMAT_COMPACT) return intShim.read(view, shim, frame.bth, into)
   into.flows = 0
+  into.accumulated = false
+  into.busiestOnly = false
   into.ratioOnly = (flags(frame) & intShim.FLAG_RATIO_ONLY) !== 0
   if (frame.intFormat === INT_MD) intMd.read(view, shim, into)
   else if (frame.intFormat === IFA) ifa.read(view, shim, into)

@@ -92,7 +92,17 @@ function told(t: Test, frame: Frame): HopRecords {
   t.ok(icrc.verify(frame), 'the ICRC holds')
   if (ipv4.version(frame.view, frame.l3) === 4) t.ok(ipv4.verifyChecksum(frame.view, frame.l3))
   const hops = new HopRecords()
+  // Records are reused: nothing of those before may be left.
+  Object.assign(hops, {
+    flows: 9,
+    overflow: true,
+    ratioOnly: true,
+    accumulated: true,
+    busiestOnly: true,
+    pathId: 1,
+  })
   t.equal(telemetry.read(frame, hops), WireError.OK)
+  t.same([hops.flows, hops.ratioOnly, hops.accumulated, hops.busiestOnly], [0, false, false, false])
   return hops
 }
 
