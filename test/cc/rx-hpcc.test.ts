@@ -1,0 +1,165 @@
+/**
+ * Receiver-based HPCC++ (lines 28-34 of the listing), and what else the controllers can be told, by traces worked out by
+ * hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for N = 100, eta = 0.95.
+ */
+import t, { type Test } from 'tap'
+import type { AckSample } from '../../lib/cc/congestion-control.js'
+import { Hpcc } from '../../lib/cc/hpcc.js'
+import { RxHpcc, RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
+import { type Hop, sampleOf } from './samples.js'
+
+const T = 8000
+const CONTEXT = { lineRateBps: 100e9, baseRttNs: T, mtuBytes: 1000 }
+
+function near(t: Test, got: number, wanted: number, what: string): void {
+  t.ok(Math.abs(got - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)), `${what}: ${got} is ${wanted}`)
+}
+
+/** Hops of a link at 100 Gbit/s with these loads (1 = 12.5 B/ns) over `dt` each. */
+function* link(): Generator<Hop, never, { dt: number; load: number; queue?: number }> {
+  let next = yield { rateBps: 100e9, tsNs: 1_000_000, txBytes: 0, qlenBytes: 0 }
+  let tsNs = 1_000_000
+  let txBytes = 0
+  for (;;) {
+    tsNs += next.dt
+    txBytes += next.dt * 12.5 * next.load
+    next = yield { rateBps: 100e9, tsNs, txBytes, qlenBytes: next.queue ?? 0 }
+  }
+}
+
+function windows(cc: Hpcc): { w: number; u: number } {
+  const into = new Float64Array(8)
+  cc.observe(into)
+  return { w: into[0]!, u: into[2]! }
+}
+
+t.test('lines 28-34: W is due when T has passed, and only then; U runs on between', async t => {
+  const receiver = new RxHpccReceiver(CONTEXT, { literal: true, wAi: 0, countFlows: false })
+  const hops = link()
+  const int = (dt: number, load: number) =>
+    sampleOf([(dt === 0 ? hops.next() : hops.next({ dt, load })).value]).hops
+  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1), 'the first telemetry is only stored')
+  // U = (1 - 1/8) x 1 + 1/8 x 2 = 1.125; line 29 holds at once, for lastUpdateTime is long ago.
+  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1))
+  near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'Wc = W')
+  // Half a T later: U = 0.5 x 1.125 + 0.5 x 0.5 = 0.8125 < eta, so W = Wc + W_ai = Wc; not due.
+  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1))
+  near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'additive, W_ai 0')
+  t.notOk(receiver.onTelemetry(10_000, int(4000, 0.5), 1), 'T is not over before it is exceeded (line 29: >)')
+  // U = 0.5 x 0.65625 + 0.5 x 2 = 1.328125: W = Wc / (U / eta), due.
+  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1))
+  near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95) / (1.328125 / 0.95), 'from Wc')
+})
+
+t.test('Wc is the window that the measured packets were sent with, unless it is to be literal', async t => {
+  // Twice the load in three updates, a T and a bit apart; each U is 2 exactly, for tau = T.
+  const run = (literal: boolean) => {
+    const receiver = new RxHpccReceiver(CONTEXT, { literal, wAi: 0, minRate: 1, countFlows: false })
+    const hops = link()
+    receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0)
+    return [1, 2, 3].map(n => {
+      receiver.onTelemetry(n * 9000, sampleOf([hops.next({ dt: 9000, load: 2 }).value]).hops, 0)
+      return receiver.windowBytes()
+    })
+  }
+  const step = 0.95 / 2
+  for (const [n, w] of run(true).entries()) near(t, w, 100_000 * step ** (n + 1), `literal ${n}`)
+  const damped = [step, step, step ** 2]
+  for (const [n, w] of run(false).entries()) near(t, w, 100_000 * damped[n]!, `by the window in force ${n}`)
+})
+
+t.test('a path with queues takes longer than T, and so does the next update', async t => {
+  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 0, countFlows: false })
+  const hops = link()
+  const int = (dt: number) => sampleOf([hops.next({ dt, load: 1, queue: 50_000 }).value]).hops
+  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0)
+  t.ok(receiver.onTelemetry(1000, int(1000), 0))
+  // 50,000 B take 4,000 ns: 8,000 + 4,000 after 1,000.
+  t.notOk(receiver.onTelemetry(12_900, int(11_900), 0))
+  t.ok(receiver.onTelemetry(13_100, int(200), 0))
+})
+
+t.test('W_ai follows the flows that the receiver counts while the last hop is the busiest', async t => {
+  const increase = (busiest: 'first' | 'last', told: number) => {
+    const receiver = new RxHpccReceiver(CONTEXT, { literal: true })
+    const first = link()
+    const last = link()
+    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told)
+    const int = (high: number, low: number) => {
+      const loads = busiest === 'first' ? [high, low] : [low, high]
+      return sampleOf([
+        first.next({ dt: 9000, load: loads[0]! }).value,
+        last.next({ dt: 9000, load: loads[1]! }).value,
+      ]).hops
+    }
+    receiver.onTelemetry(9000, int(2, 0.1), told)
+    const before = receiver.windowBytes()
+    receiver.onTelemetry(18_100, int(0.5, 0.1), told)
+    return receiver.windowBytes() - before
+  }
+  near(t, increase('last', 10), 500, 'W_init (1 - eta) / 10')
+  near(t, increase('first', 10), 50, 'another hop: N = 100 as expected')
+  near(t, increase('last', 0), 50, 'not known')
+})
+
+t.test('the sender does as it is told, within its bounds', async t => {
+  const cc = new RxHpcc(CONTEXT)
+  t.equal(cc.windowBytes(), 100_000)
+  cc.onReceiverWindow(0, 25_000)
+  t.equal(cc.windowBytes(), 25_000)
+  t.equal(cc.rateBps(), 25e9)
+  cc.onReceiverWindow(0, 1e12)
+  t.equal(cc.windowBytes(), 100_000)
+  cc.onReceiverWindow(0, 0)
+  t.equal(cc.windowBytes(), 100, 'a thousandth of the line rate x T')
+})
+
+t.test('what a congested switch says: U = qlen / (B T) + 1, at once, Wc once in a round trip', async t => {
+  const cc = new Hpcc(CONTEXT, { wAi: 0 })
+  const congested = (queue: number, seq: number, sndNxt: number): AckSample =>
+    sampleOf([{ rateBps: 100e9, tsNs: 5_000_000, txBytes: 0, qlenBytes: queue }], { seq, sndNxt })
+  cc.onDirectResponse(0, congested(100_000, 5, 40))
+  near(t, windows(cc).u, 2, 'a queue of one BDP')
+  near(t, windows(cc).w, 100_000 * (0.95 / 2), 'before any acknowledgement')
+  cc.onDirectResponse(100, congested(200_000, 10, 50))
+  near(t, windows(cc).w, 47_500 * (0.95 / 3), 'packet 10 left before the step at 40: from the same Wc')
+  cc.onDirectResponse(200, congested(150_000, 12, 60))
+  near(t, windows(cc).w, 47_500 * (0.95 / 3), 'less than what is known says nothing new')
+  // The first ACK afterwards is compared with nothing that the switch has said.
+  cc.onAck(
+    8000,
+    sampleOf([{ rateBps: 100e9, tsNs: 4_000_000, txBytes: 1, qlenBytes: 0 }], { seq: 6, sndNxt: 70 }),
+  )
+  near(t, windows(cc).u, 3, 'stored only')
+})
+
+t.test('an accumulated queue is taken as it is, another only as the minimum of two', async t => {
+  for (const accumulated of [true, false]) {
+    const cc = new Hpcc(CONTEXT)
+    const hops = link()
+    cc.onAck(0, sampleOf([hops.next().value], { seq: 1, sndNxt: 2 }))
+    const sample = sampleOf([hops.next({ dt: T, load: 0.5, queue: 40_000 }).value], { seq: 3, sndNxt: 4 })
+    sample.hops.accumulated = accumulated
+    cc.onAck(T, sample)
+    near(t, windows(cc).u, accumulated ? 0.9 : 0.5, '40,000 / 100,000 + 0.5, or min(40,000, 0)')
+  }
+})
+
+t.test('only the busiest hop comes back: each link is compared with itself', async t => {
+  const cc = new Hpcc(CONTEXT)
+  const a = link()
+  const b = link()
+  const only = (hop: Hop, port: number, now: number) => {
+    const sample = sampleOf([hop], { seq: now, sndNxt: now + 1, pathId: 3 })
+    sample.hops.busiestOnly = true
+    sample.hops.switchId[0] = 9
+    sample.hops.port[0] = port
+    cc.onAck(now, sample)
+    return windows(cc).u
+  }
+  only(a.next().value, 1, 0)
+  only(b.next().value, 2, 100)
+  near(t, windows(cc).u, 1, 'both are new')
+  near(t, only(a.next({ dt: T, load: 0.6 }).value, 1, T), 0.6, 'link 1 since it was last heard of')
+  near(t, only(b.next({ dt: 2 * T, load: 0.7 }).value, 2, 2 * T), 0.7, 'link 2, two T ago')
+})

@@ -1,0 +1,166 @@
+/** Which packets collect telemetry, when probes go, and how answers accumulate. */
+import t from 'tap'
+import { Hpcc } from '../../lib/cc/hpcc.js'
+import {
+  DEFAULT_TELEMETRY,
+  parseTelemetrySettings,
+  telemetrySettings,
+} from '../../lib/cc/telemetry-settings.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { TelemetryEcho } from '../../lib/nic/telemetry-echo.js'
+import { TelemetryProbe } from '../../lib/nic/telemetry-probe.js'
+import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry-source.js'
+import { Random } from '../../lib/sim/random.js'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import { refusal } from './pair.js'
+
+/** What the first packets of a flow carry: slots, with `s` for those that ask switches. */
+function pattern(given: Parameters<typeof telemetrySettings>[0], packets: number, bytes = 1000): string {
+  const source = new TelemetrySource(telemetrySettings(given), 5, intShim.FORMAT_WIDE)
+  source.start()
+  const out: string[] = []
+  for (let n = 0; n < packets; n++) {
+    const asks = (source.nextFlags & intShim.FLAG_SUBSCRIBED) !== 0 || source.subscribesByDscp
+    out.push((source.nextSlots === NO_SHIM ? '-' : String(source.nextSlots)) + (asks ? 's' : ''))
+    source.onSent(bytes)
+  }
+  return out.join(' ')
+}
+
+t.test('every packet, every n-th, or by bytes; the first always', async t => {
+  t.equal(pattern({}, 4), '5 5 5 5')
+  t.equal(pattern({ everyPackets: 3 }, 7), '5 0 0 5 0 0 5', 'the others have the same ports by an empty shim')
+  t.equal(pattern({ everyPackets: 3, plain: true }, 7), '5 - - 5 - - 5', 'or none')
+  t.equal(
+    pattern({ everyBytes: 2500 }, 8),
+    '5 0 0 5 0 0 5 0',
+    '2,500 bytes are sent after three packets of 1,000',
+  )
+  t.equal(pattern({ collect: 'probe' }, 3), '0 0 0')
+  t.equal(pattern({ collect: 'probe', plain: true }, 3), '- - -')
+})
+
+t.test('packets ask for direct answers by flag or by DSCP, each for itself', async t => {
+  t.equal(pattern({ collect: 'probe', plain: true, subscribe: 'flag' }, 3), '0s 0s 0s', 'a flag needs a shim')
+  t.equal(pattern({ everyPackets: 2, subscribe: 'flag', subscribeEvery: 3 }, 6), '5s 0 5 0s 5 0')
+  t.equal(pattern({ collect: 'probe', plain: true, subscribe: 'dscp' }, 2), '-s -s')
+})
+
+t.test('a flow whose controller wants nothing, or whose peer is no weir', async t => {
+  const source = new TelemetrySource(DEFAULT_TELEMETRY, 5, intShim.FORMAT_WIDE)
+  t.equal(source.nextSlots, NO_SHIM)
+  t.notOk(source.subscribes)
+})
+
+t.test('probes: one in T, the next when the answer has come or is given up', async t => {
+  const probe = new TelemetryProbe(1000, true)
+  t.ok(probe.isDue(50))
+  probe.onSent(50, 7)
+  t.notOk(probe.isDue(5000), 'one at a time')
+  t.equal(probe.onAnswer(900, 3), -1, 'another sequence')
+  t.equal(probe.onAnswer(900, 0), 7, 'sent before transmission 7')
+  t.equal(probe.onAnswer(901, 0), -1, 'twice')
+  t.notOk(probe.isDue(1049))
+  t.equal(probe.nextTimeout(), 1050)
+  t.ok(probe.isDue(1050), 'T after the last')
+  probe.onSent(1050, 20)
+  t.equal(probe.nextTimeout(), 1050 + 4000, 'four round trips')
+  probe.onTimeout(5049)
+  t.notOk(probe.isDue(5049))
+  probe.onTimeout(5050)
+  t.ok(probe.isDue(5050))
+  t.equal(probe.onAnswer(5051, 1), -1, 'given up')
+})
+
+t.test('a flow whose packets collect probes only when it has heard nothing for two round trips', async t => {
+  const probe = new TelemetryProbe(1000, false)
+  probe.onProgress(10_000, 3000)
+  t.notOk(probe.isDue(15_999))
+  t.ok(probe.isDue(16_000), 'of 3,000 ns each')
+})
+
+t.test('settings by text, and what they refuse', async t => {
+  t.same(parseTelemetrySettings([]), DEFAULT_TELEMETRY)
+  t.same(parseTelemetrySettings(['collect=probe', 'everyBytes=64KB', 'plain=true', 'subscribeDscp=26']), {
+    ...DEFAULT_TELEMETRY,
+    collect: 'probe',
+    everyBytes: 64_000,
+    plain: true,
+    subscribeDscp: 26,
+  })
+  for (const text of [
+    'collect=all',
+    'everyPackets=0',
+    'everyPackets=',
+    'plain=yes',
+    'hops',
+    'nothing=1',
+    'subscribeDscp=64',
+  ])
+    t.match(
+      refusal(() => parseTelemetrySettings([text]), 'WEIR_BAD_ARGUMENT'),
+      /telemetry/,
+    )
+})
+
+const RATE = 100e9
+const T = 8000
+
+/**
+ * A receiver that answers each packet, and one that answers one in `m`, with the same packets: the controllers that get
+ * the answers. The echo's rule is checked against the listing run packet by packet, which knows nothing of it.
+ */
+function both(format: number, m: number, seed: number): [number, number] {
+  const random = new Random(seed)
+  const pool = new FramePool(2, 512)
+  const frame = pool.take()!
+  const ends = [new TelemetryEcho(false), new TelemetryEcho(false)]
+  const ccs = [
+    new Hpcc({ lineRateBps: RATE, baseRttNs: T, mtuBytes: 1000 }),
+    new Hpcc({ lineRateBps: RATE, baseRttNs: T, mtuBytes: 1000 }),
+  ]
+  const hops = new HopRecords()
+  const answer = pool.take()!
+  let ts = 1_000_000
+  let tx = 0
+  let queue = 30_000
+  for (let n = 0; n < 64 * m + 1; n++) {
+    const dt = 60 + random.below(60)
+    ts += dt
+    tx += Math.round(dt * 12.5)
+    queue = Math.max(0, queue + random.below(8001) - 4000)
+    for (const [i, echo] of ends.entries()) {
+      frame.shim = 0
+      frame.intFormat = format
+      frame.bth = intShim.write(frame.view, 0, format, 1, 0)
+      intShim.stamp(frame.view, 0, 512, 1, 1, RATE, ts, tx, queue)
+      echo.keep(frame)
+      if (i === 1 && n % m !== 0) continue
+      const bytes = echo.write(answer, 0, T)
+      echo.clear()
+      intShim.read(answer.view, 0, bytes, hops)
+      const sample = { seq: 0, sndNxt: 1e9, ackedBytes: 0, inFlightBytes: 0, rttNs: 0, ecnEcho: false, hops }
+      ccs[i]!.onAck(ts, sample)
+    }
+  }
+  const u = ccs.map(cc => {
+    const into = new Float64Array(8)
+    cc.observe(into)
+    return into[2]!
+  })
+  return [u[0]!, u[1]!]
+}
+
+t.test('one answer for many packets moves U as an answer for each would', async t => {
+  for (const format of [intShim.FORMAT_WIDE, intShim.FORMAT_COMPACT]) {
+    for (const m of [4, 16]) {
+      for (let seed = 1; seed <= 5; seed++) {
+        const [each, one] = both(format, m, seed)
+        // tau of m packets is m x 90 ns; the terms left out are of its square.
+        const share = (m * 90) / T
+        t.ok(Math.abs(one / each - 1) < share * 0.5, `seed ${seed}, 1 in ${m}: ${one} beside ${each}`)
+      }
+    }
+  }
+})

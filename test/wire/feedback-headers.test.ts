@@ -1,0 +1,54 @@
+/** The headers of Weir's own feedback packets, byte by byte, as written down in their files. */
+import t from 'tap'
+import * as delayedAck from '../../lib/wire/delayed-ack.js'
+import * as rate from '../../lib/wire/rate.js'
+import * as rateRequest from '../../lib/wire/rate-request.js'
+
+function blank(bytes: number): { view: DataView; hex: () => string } {
+  const buffer = Buffer.alloc(bytes, 0xee)
+  return {
+    view: new DataView(buffer.buffer, buffer.byteOffset, buffer.length),
+    hex: () => buffer.toString('hex'),
+  }
+}
+
+t.test('delayed acknowledgement', async t => {
+  const { view, hex } = blank(6)
+  delayedAck.write(view, 1, delayedAck.KIND_RESPONSE, 0x1_abcdef)
+  t.equal(hex(), 'ee82abcdefee')
+  t.ok(delayedAck.acknowledges(view, 1))
+  t.equal(delayedAck.psn(view, 1), 0xabcdef)
+  t.equal(delayedAck.kind(view, 1), delayedAck.KIND_RESPONSE)
+  t.equal(delayedAck.print(view, 1), `answers response acks ${0xabcdef}`)
+  delayedAck.write(view, 1, delayedAck.KIND_REQUEST, -1)
+  t.equal(hex(), 'ee01000000ee')
+  t.notOk(delayedAck.acknowledges(view, 1))
+  t.equal(delayedAck.print(view, 1), 'answers request')
+})
+
+t.test('window', async t => {
+  const { view, hex } = blank(10)
+  rate.write(view, 1, 70_000, 0x1234_5678_9abc)
+  t.equal(hex(), 'eeffff123456789abcee')
+  t.equal(rate.flows(view, 1), 65_535)
+  t.equal(rate.windowBytes(view, 1), 0x1234_5678_9abc)
+  rate.write(view, 1, 0, 1234.5)
+  t.equal(rate.windowBytes(view, 1), 1235)
+  t.equal(rate.print(view, 1), 'window 1235')
+  rate.write(view, 1, 3, Number.MAX_SAFE_INTEGER)
+  t.equal(rate.windowBytes(view, 1), 2 ** 48 - 1)
+})
+
+t.test('request for a window', async t => {
+  const { view, hex } = blank(rateRequest.BYTES + 2)
+  rateRequest.write(view, 1, 8320, 100e9, 1024)
+  rateRequest.setOption(view, 1, 7, 0.5)
+  // IEEE 754: 8320 = 2^13 x 1.015625, 1e11 = 0x4237...; 0.5 = 2^-1.
+  t.equal(hex().slice(0, 18), 'ee40c0400000000000')
+  t.equal(hex().slice(-18), '3fe0000000000000ee')
+  t.equal(rateRequest.baseRttNs(view, 1), 8320)
+  t.equal(rateRequest.lineRateBps(view, 1), 100e9)
+  t.equal(rateRequest.mtuBytes(view, 1), 1024)
+  t.ok(Number.isNaN(rateRequest.option(view, 1, 0)))
+  t.equal(rateRequest.option(view, 1, 7), 0.5)
+})
