@@ -5,6 +5,7 @@ import { ccNames } from '../../lib/cc/catalogue.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
+import { readKeyFile } from '../../lib/daemon/key-file.js'
 import { IO_NAMES, type OverlayLink } from '../../lib/daemon/open-port.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { WeirError } from '../../lib/errors.js'
@@ -34,6 +35,7 @@ interface DaemonFlags {
   dscpOfPriority?: string
   int: string
   telemetry: string[]
+  keyFile?: string
   chunk: string
   perf: boolean
   logLevel: string
@@ -113,6 +115,11 @@ export function daemonCommand(): Command {
       collect,
       [],
     )
+    .option(
+      '--key-file <path>',
+      'file of mode 0600 with a secret of 16 to 1024 bytes that all hosts have: connections without it are refused, and ' +
+        'feedback is authenticated (HPCC++ draft-02, security considerations; default: none)',
+    )
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .option('--no-perf', 'let no other host measure against this one (weir perf)')
     .addOption(
@@ -146,6 +153,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
     telemetry: parseTelemetrySettings(flags.telemetry),
+    secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),

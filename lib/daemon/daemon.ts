@@ -103,6 +103,8 @@ export interface DaemonOptions {
   int?: { format: IntFormat; hops: number }
   /** How telemetry is collected and brought back. */
   telemetry?: Partial<TelemetrySettings>
+  /** Shared with all peers, 16 to 1024 bytes: others are refused, and feedback is authenticated. Default: none. */
+  secret?: Uint8Array
   /** Bytes of a chunk of a transfer. Default 1 MiB. */
   chunkBytes?: number
   /** False: other hosts may not measure against this one. Default true. */
@@ -230,6 +232,7 @@ function createNic(
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,
     telemetry: options.telemetry,
+    secret: options.secret,
     ...link,
     fixedSourcePort: port.fixedSourcePort || undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,

@@ -281,7 +281,7 @@ export class Connections {
       const words = spokenWords(event.privateData)
       flow.connection.peerPrivateData = words?.applicationData ?? event.privateData
       heed(this.#nic.settings, flow, words)
-      if (flow.failure !== null) return this.fail(now, flow, flow.failure)
+      if (flow.failure !== null) return void this.fail(now, flow, flow.failure)
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
     flow.phase = 'established'

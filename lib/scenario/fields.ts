@@ -103,6 +103,13 @@ export const text = field(value => {
   return value
 })
 
+/** A secret that hosts share. */
+export const key = field(value => {
+  const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0
+  if (bytes < 16 || bytes > 1024) throw new Error('a key is a text of 16 to 1024 bytes')
+  return value as string
+})
+
 export const name = field(value => {
   if (typeof value !== 'string' || !isName(value)) {
     throw new Error(`${show(value)} is no name; a name is ${NAME_RULE}`)

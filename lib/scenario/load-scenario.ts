@@ -146,6 +146,7 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
     rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
     ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
     recovery: shape?.recovery ?? DEFAULT_TRANSPORT.recovery,
+    ...(shape?.key !== undefined && { key: shape.key }),
   }
 }
 

@@ -198,6 +198,8 @@ export interface TransportSettings {
   ackTimeoutNs: Nanos
   /** After a loss: send again what is missing (selective) or all from there on (goBackN). Default selective. */
   recovery: 'selective' | 'goBackN'
+  /** Secret of all hosts, 16 to 1024 bytes of text: feedback is authenticated with it. Absent: it is not. */
+  key?: string
 }
 
 export interface IntSettings {

@@ -89,6 +89,7 @@ export const transportSchema = z.object({
   rnrRetryCount: f.whole(0, 7).optional(),
   ackTimeout: f.duration.optional(),
   recovery: f.oneOf(['selective', 'goBackN']).optional(),
+  key: f.key.optional(),
 })
 
 export const intSchema = z.object({

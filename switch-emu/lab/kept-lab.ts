@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
+import { keyFileOption } from '../real-time/scenario-key.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import type { VethStart } from '../veth/veth-messages.js'
@@ -132,10 +133,12 @@ export class KeptLab {
     this.#switch = new SwitchClient(
       this.#spawn('the switch process', ['internal', 'veth-switch', folder], true, []),
     )
+    const key = keyFileOption(scenario, join(folder, 'key'))
     for (const host of hosts) {
       const inbox = join(dataFolder, host.name)
       mkdirSync(inbox)
-      const args = daemonArguments(scenario, host.name, { socket: daemonSocket(name, host.name), inbox, io })
+      const place = { socket: daemonSocket(name, host.name), inbox, io, ...key }
+      const args = daemonArguments(scenario, host.name, place)
       const within = [...inNetwork(namespaceFile(name, host.name)), ...WITH_OWN_SYS]
       this.#spawn(`the daemon of ${host.name}`, args, false, within)
     }

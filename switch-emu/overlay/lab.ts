@@ -8,6 +8,7 @@ import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
 import type { SwitchReport } from '../real-time/real-time-fabric.js'
+import { keyFileOption } from '../real-time/scenario-key.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import { freePorts } from './free-ports.js'
 import type { OverlayStart } from './overlay-messages.js'
@@ -29,6 +30,8 @@ export class OverlayLab implements Lab {
   readonly failed: Promise<never>
   readonly #hosts = new LabHosts()
   readonly #children: Child[] = []
+  /** Option that names the key file of all daemons, if the scenario has a key. */
+  #key: Record<string, string> = {}
   readonly #options: LabOptions
   #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
@@ -101,6 +104,7 @@ export class OverlayLab implements Lab {
     this.#switch = new SwitchClient(
       this.#spawn('the switch process', ['internal', 'switch', this.folder], true),
     )
+    this.#key = keyFileOption(this.scenario, join(this.folder, 'key'))
     for (const link of links) this.#spawnDaemon(link, hub.port)
     await this.#switch.up()
     const { captures } = this.#options
@@ -120,7 +124,8 @@ export class OverlayLab implements Lab {
     const inbox = this.#inbox(host)
     mkdirSync(inbox, { mode: 0o700 })
     const link = `vni=${vni},local=${peer.address}:${peer.port},peer=${LOOPBACK}:${hubPort}`
-    const args = daemonArguments(this.scenario, host, { socket: this.#socket(host), inbox, overlay: link })
+    const place = { socket: this.#socket(host), inbox, overlay: link, ...this.#key }
+    const args = daemonArguments(this.scenario, host, place)
     this.#spawn(`the daemon of ${host}`, args, false)
   }
 

@@ -1,0 +1,44 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { WeirError } from '../errors.js'
+import { checkSecret, SECRET_BYTES_MAX } from '../nic/connection-key.js'
+
+/** Rights of anybody but the file's owner. */
+const OTHERS = 0o077
+
+/**
+ * The secret in a key file: its bytes, without line ends behind them. Throws WEIR_NO_FILE if it cannot be read, and
+ * WEIR_BAD_ARGUMENT if others may read it or it is too short or too long.
+ */
+export function readKeyFile(path: string): Uint8Array {
+  const bytes = Buffer.alloc(SECRET_BYTES_MAX + 2)
+  let length = 0
+  try {
+    const file = openSync(path, 'r')
+    try {
+      const { mode } = fstatSync(file)
+      if ((mode & OTHERS) !== 0) {
+        const is = (mode & 0o777).toString(8).padStart(4, '0')
+        throw new WeirError(
+          'WEIR_BAD_ARGUMENT',
+          `--key-file ${path}: others may use it (mode ${is}); chmod 0600 ${path}`,
+        )
+      }
+      length = readSync(file, bytes)
+    } finally {
+      closeSync(file)
+    }
+  } catch (error) {
+    if (error instanceof WeirError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'no such file' : (error as Error).message
+    throw new WeirError('WEIR_NO_FILE', `--key-file ${path}: ${why}`, { cause: error })
+  }
+  while (length > 0 && (bytes[length - 1] === 0x0a || bytes[length - 1] === 0x0d)) length--
+  const secret = bytes.subarray(0, length)
+  try {
+    checkSecret(secret)
+  } catch (error) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `--key-file ${path}: ${(error as Error).message}`)
+  }
+  return secret
+}

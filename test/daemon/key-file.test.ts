@@ -1,0 +1,90 @@
+/** The key file of a daemon: who may read it, what is in it, and that hosts without it are refused. */
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { daemonCommand } from '../../bin/commands/daemon.js'
+import { sendCommand } from '../../bin/commands/send.js'
+import { Daemon } from '../../lib/daemon/daemon.js'
+import { readKeyFile } from '../../lib/daemon/key-file.js'
+import { WeirError } from '../../lib/errors.js'
+import { createLog } from '../../lib/log.js'
+import { loopbackAddress, scratch } from '../support/daemon-process.js'
+
+const SECRET = 'a secret of more than 16 bytes'
+
+function refused(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof WeirError) return `${error.code} ${error.message}`
+    throw error
+  }
+  return 'accepted'
+}
+
+t.test('only a file that nobody else may use, with 16 to 1024 bytes', async t => {
+  const folder = await scratch(t)
+  const path = join(folder, 'key')
+  t.match(
+    refused(() => readKeyFile(path)),
+    /^WEIR_NO_FILE .*key: no such file/,
+  )
+  writeFileSync(path, `${SECRET}\r\n`, { mode: 0o600 })
+  t.equal(Buffer.from(readKeyFile(path)).toString(), SECRET, 'without the line end')
+  chmodSync(path, 0o400)
+  t.equal(readKeyFile(path).length, SECRET.length, 'stricter will do')
+  for (const mode of [0o640, 0o604, 0o620, 0o601]) {
+    chmodSync(path, mode)
+    t.match(
+      refused(() => readKeyFile(path)),
+      new RegExp(`^WEIR_BAD_ARGUMENT .*0${mode.toString(8)}.*chmod 0600`),
+    )
+  }
+  chmodSync(path, 0o600)
+  for (const bytes of [0, 15, 1025, 5000]) {
+    writeFileSync(path, 'x'.repeat(bytes))
+    t.match(
+      refused(() => readKeyFile(path)),
+      /^WEIR_BAD_ARGUMENT .*key: .* 16 to 1024/,
+      `${bytes} bytes`,
+    )
+  }
+  t.match(
+    refused(() => readKeyFile(folder)),
+    /^WEIR_(BAD_ARGUMENT|NO_FILE)/,
+    'a folder',
+  )
+  writeFileSync(path, SECRET)
+  chmodSync(path, 0o644)
+  await t.rejects(daemonCommand().parseAsync(['--key-file', path], { from: 'user' }), {
+    code: 'WEIR_BAD_ARGUMENT',
+  })
+})
+
+t.test('a file is sent between hosts with the key, and not to one that has none or another', async t => {
+  const folder = await scratch(t)
+  const log = createLog('silent', 'test')
+  const start = async (name: string, secret?: string) => {
+    const address = loopbackAddress()
+    const paths = { inbox: join(folder, `in-${name}`), socketPath: join(folder, name) }
+    const more = secret === undefined ? {} : { secret: Buffer.from(secret) }
+    const daemon = await Daemon.start({ address, ...paths, ...more, log })
+    t.teardown(() => daemon.close())
+    return { address, socket: paths.socketPath, daemon }
+  }
+  const a = await start('a', SECRET)
+  const b = await start('b', SECRET)
+  const none = await start('none')
+  const other = await start('other', `another ${SECRET}`)
+  const file = join(folder, 'file')
+  writeFileSync(file, Buffer.alloc(300_000, 1))
+  const send = (from: string, to: string) =>
+    sendCommand().parseAsync([file, to, '--socket', from], { from: 'user' })
+  await send(a.socket, b.address)
+  const { rx } = b.daemon.parts.nic.counters
+  t.equal(rx.forgedFeedback + rx.untaggedFeedback + rx.replayedFeedback, 0)
+  t.equal(b.daemon.parts.transfers.receivedBytes, 300_000)
+  await t.rejects(send(none.socket, b.address), { message: /only connections with its key/ })
+  await t.rejects(send(a.socket, none.address), { message: /has no key/ })
+  await t.rejects(send(other.socket, b.address), { message: /another key/ })
+})
