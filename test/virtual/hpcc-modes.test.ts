@@ -1,0 +1,146 @@
+/** Modes of HPCC++ on whole networks: what they cost, and what they keep. The figures are those of `npm run bench -- hpcc-modes`. */
+import t from 'tap'
+import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { type RunResult, seriesName } from '../../lib/scenario/result.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+interface Settings {
+  cc?: string
+  telemetry?: string
+  s1?: string
+  ackEvery?: number
+  hopDelay?: string
+  baseRtt?: string
+  duration?: string
+  every?: string
+}
+
+/** Two senders at 100 Gbit/s, one of them 300 us later, whose bottleneck is the first hop of three: s1:s2. */
+function run(settings: Settings = {}): { result: RunResult; sum: (name: keyof TxCounters) => number } {
+  const { cc = 'hpcc', telemetry = '', s1 = '', ackEvery = 1 } = settings
+  const { hopDelay = '1us', baseRtt = '8.32us', duration = '2ms', every = '500ns' } = settings
+  const text = `
+link: { rate: 100Gbps, delay: ${hopDelay} }
+hosts: [h1, h2, h3]
+switches: { s1: { ${s1} }, s2: {}, s3: {} }
+links: [h1--s1, h2--s1, s1--s2, s2--s3, s3--h3]
+cc: { name: ${cc}, eta: 0.95, maxStage: 0, wAi: 52B, minRate: 1Gbps }
+transport: { pathMtu: 1024, ackEvery: ${ackEvery} }
+int: { format: wide, hops: 5 }
+telemetry: { ${telemetry} }
+baseRtt: ${baseRtt}
+traffic:
+  - { name: flow0, from: h1, to: h3, size: 2GB }
+  - { name: flow1, from: h2, to: h3, size: 2GB, start: 300us }
+watch: { queues: [s1:s2], every: ${every} }
+duration: ${duration}
+`
+  const virtual = new VirtualRun(parseScenario(text, 'modes.yaml'))
+  const result = virtual.run()
+  return { result, sum: name => virtual.hostCounters.reduce((all, host) => all + host[name], 0) }
+}
+
+function utilization(result: RunResult): number {
+  return result.summary!.bottleneckUtilization!
+}
+
+function peak(result: RunResult): number {
+  return result.ports.find(({ name }) => name === 's1:s2')!.maxQueueBytes
+}
+
+t.test('probes cost less than 2 % of the bytes, and fill the link nearly as well', async t => {
+  const inband = run()
+  const probes = run({ telemetry: 'collect: probe' })
+  const share = (of: typeof probes) =>
+    (of.sum('telemetryBytes') + of.sum('echoBytes') + of.sum('vendorBytes')) / of.sum('dataBytes')
+  t.ok(share(probes) < 0.02, `${share(probes)}`)
+  t.ok(share(inband) > 0.1, `${share(inband)}, 5 wide records in every packet`)
+  t.ok(utilization(probes.result) > utilization(inband.result) - 0.03)
+  // One in a round trip: a flow has its share of 104 packets in T.
+  const probeShare = probes.sum('vendorFrames') / 2 / probes.sum('dataFrames')
+  t.ok(probeShare > 0.5 / 104 && probeShare < 4 / 104, `${probeShare}`)
+  t.equal(
+    probes.result.flows.reduce((all, flow) => all + flow.retransmittedBytes, 0),
+    0,
+  )
+})
+
+t.test('receiver-based: a fifth of the feedback packets at most, within 3 points of utilization', async t => {
+  const sender = run()
+  const receiver = run({ cc: 'rx-hpcc', ackEvery: 16 })
+  t.ok(sender.sum('ackFrames') / sender.sum('dataFrames') > 0.98, 'an ACK a packet')
+  const feedback = (receiver.sum('ackFrames') + receiver.sum('vendorFrames')) / receiver.sum('dataFrames')
+  t.ok(feedback < 0.2, `${feedback}`)
+  const difference = utilization(sender.result) - utilization(receiver.result)
+  t.ok(difference < 0.03, `${difference}`)
+  t.ok(receiver.result.summary!.jainIndex > 0.95)
+})
+
+t.test('notifications acknowledge: hardly any ACKs beside them, and every byte is there', async t => {
+  const { result, sum } = run({ telemetry: 'everyPackets: 8, answer: notify', ackEvery: 64 })
+  t.ok(sum('ackFrames') / sum('dataFrames') < 0.05)
+  const notified = sum('vendorFrames') / sum('dataFrames')
+  t.ok(Math.abs(notified - 1 / 8) < 0.01, `${notified}`)
+  t.equal(sum('echoBytes'), 0, 'ACKs carry no telemetry then')
+  t.ok(utilization(result) > 0.93)
+})
+
+t.test('direct responses: the first slow-down within half a round trip, and a shorter queue', async t => {
+  // The way from s1 to the receiver is long: T = 2 x (1 + 3 x 10) us and some.
+  const settings = { hopDelay: '10us', baseRtt: '80.4us', duration: '700us', every: '100ns' }
+  const slowDown = (direct: boolean) => {
+    const threshold = 50_000
+    const { result } = run({
+      ...settings,
+      ...(direct && { s1: `telemetry: { direct: { threshold: ${threshold}B } }` }),
+    })
+    const queue = result.series[seriesName('queue', 's1:s2')]!
+    const congestedNs = queue.timesNs[queue.values.findIndex(bytes => bytes >= threshold)]!
+    const first = ['flow0', 'flow1'].map(name => {
+      const rate = result.series[seriesName('rate', name)]!
+      const before = rate.values[rate.timesNs.findIndex(at => at >= congestedNs)]!
+      return rate.timesNs[
+        rate.values.findIndex((bps, i) => rate.timesNs[i]! > congestedNs && bps < 0.95 * before)
+      ]!
+    })
+    return { afterNs: Math.min(...first) - congestedNs, peak: peak(result) }
+  }
+  const without = slowDown(false)
+  const direct = slowDown(true)
+  t.ok(direct.afterNs < 80_400 / 2, `${direct.afterNs} ns`)
+  t.ok(without.afterNs > 80_400 / 2, `${without.afterNs} ns by way of the receiver`)
+  t.ok(direct.peak < without.peak, `${direct.peak} beside ${without.peak}`)
+})
+
+t.test('subscribed by flag or by DSCP, with probes: switches answer those that ask', async t => {
+  const s1 = 'telemetry: { direct: { threshold: 20KB, of: subscribed } }'
+  const silent = run({ telemetry: 'collect: probe', s1 })
+  for (const subscribe of ['flag', 'dscp']) {
+    const { result } = run({ telemetry: `collect: probe, subscribe: ${subscribe}`, s1 })
+    t.ok(result.ports.find(({ name }) => name === 's1:s2')!.directResponses! > 0, subscribe)
+    t.ok(peak(result) < peak(silent.result), subscribe)
+  }
+  t.equal(silent.result.ports.find(({ name }) => name === 's1:s2')!.directResponses, 0, 'nobody asks')
+})
+
+t.test('a window smaller than the packets between two ACKs does not stall', async t => {
+  const text = `
+link: { rate: 100Gbps, delay: 1us }
+hosts: [h0..h16]
+switches: [s1]
+links: [h0..h16--s1]
+cc: { name: hpcc, maxStage: 0, wAi: 26B, minRate: 1Gbps }
+transport: { pathMtu: 1024, ackEvery: 16 }
+baseRtt: 4.16us
+traffic: [{ name: incast, incast: [h0..h15], to: h16, size: 500KB }]
+`
+  const result = new VirtualRun(parseScenario(text, 'incast.yaml')).run()
+  t.ok(result.flows.every(({ fctNs }) => fctNs !== null))
+  // 8 MB take 640 us at 100 Gbit/s; the timeout, which must not be waited for, is 67 ms.
+  t.ok(Math.max(...result.flows.map(({ fctNs }) => fctNs!)) < 2e6)
+  t.equal(
+    result.flows.reduce((all, flow) => all + flow.timeouts, 0),
+    0,
+  )
+})
