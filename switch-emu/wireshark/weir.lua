@@ -309,7 +309,9 @@ DissectorTable.get("ip.proto"):add(IP_PROTOCOL_IFA, ifa)
 
 -- Vendor opcodes, after Wireshark's dissector has read the BTH.
 
-local VENDOR = { [0xc0] = "PROBE", [0xc1] = "NOTIFY", [0xc2] = "RATE", [0xc3] = "SACK" }
+local VENDOR = {
+  [0xc0] = "PROBE", [0xc1] = "NOTIFY", [0xc2] = "RATE", [0xc3] = "SACK", [0xc4] = "RATE_REQUEST", [0xc5] = "DIRECT_NOTIFY",
+}
 
 local vendor = Proto("weir_vendor", "Weir vendor packet")
 local v_opcode = ProtoField.uint8("weir.opcode", "Opcode", base.HEX, VENDOR)

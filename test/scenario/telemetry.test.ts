@@ -1,0 +1,70 @@
+/** `telemetry` of scenario files, and of their switches. */
+import t from 'tap'
+import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { daemonArguments } from '../../switch-emu/real-time/daemon-arguments.js'
+import { switchOptions } from '../../switch-emu/switch-options.js'
+import { checkProblems } from './problems-at.js'
+
+const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
+
+const parse = (text: string) => parseScenario(BASE + text, 'x.yaml')
+
+t.test('settings and their defaults', async t => {
+  t.same(parse('switches: [s1]').telemetry, DEFAULT_TELEMETRY)
+  const { telemetry } = parse(
+    'switches: [s1]\ntelemetry: {everyBytes: 64KB, plain: true, answer: notify, subscribe: dscp, subscribeEvery: 4}',
+  )
+  t.same(telemetry, {
+    ...DEFAULT_TELEMETRY,
+    everyBytes: 64_000,
+    plain: true,
+    answer: 'notify',
+    subscribe: 'dscp',
+    subscribeEvery: 4,
+  })
+})
+
+t.test('of a switch, with who is told: the receiver where that works out the window', async t => {
+  const text = (cc: string) =>
+    `cc: ${cc}\nswitches: {s1: {telemetry: {queue: sojourn, rate: share, direct: {threshold: 50KB}}}}\ntelemetry: {subscribe: dscp, subscribeDscp: 26}`
+  for (const [cc, to] of [
+    ['hpcc', 'sender'],
+    ['rx-hpcc', 'receiver'],
+  ] as const) {
+    const scenario = parse(text(cc))
+    const options = switchOptions(scenario, scenario.switches[0]!, [{ rateBps: 1e9, delayNs: 1000 }])
+    t.same(options.loadView, { queue: 'sojourn', rate: 'share' })
+    t.same(options.directResponses, {
+      thresholdBytes: 50_000,
+      intervalNs: 10_000,
+      to,
+      of: 'all',
+      subscribedDscp: 26,
+    })
+  }
+})
+
+t.test('a daemon is told all of it', async t => {
+  const args = daemonArguments(parse('switches: [s1]\ntelemetry: {collect: probe}'), 'h1', {
+    socket: 's',
+    inbox: 'i',
+  })
+  const told = args.filter((_, i) => args[i - 1] === '--telemetry')
+  t.ok(told.includes('collect=probe'))
+  t.equal(told.length, Object.keys(DEFAULT_TELEMETRY).length)
+})
+
+t.test('what is refused', async t => {
+  checkProblems(t, BASE, [
+    ['switches: [s1]\ntelemetry: {collect: ¦sometimes}', [/data, probe/]],
+    ['switches: [s1]\ntelemetry: {everyPackets: ¦0}', [/from 1 to 65536/]],
+    ['switches: [s1]\ntelemetry: {everyPackets: 2, everyBytes: ¦1KB}', [/one of/]],
+    ['switches: [s1]\ntelemetry: {¦every: 2}', [/unknown key/]],
+    ['switches: [s1]\nint: {format: compact}\ntelemetry: {hops: ¦busiest}', [/wide/]],
+    ['switches: [s1]\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}', [/priority 5/, /overtake/]],
+    ['switches: {s1: {telemetry: {queue: ¦long}}}', [/sojourn/]],
+    ['switches: {s1: {telemetry: {direct: ¦{}}}}', [/threshold is missing/]],
+    ['switches: {s1: {telemetry: {direct: {threshold: 1KB, of: ¦some}}}}', [/subscribed/]],
+  ])
+})
