@@ -19,7 +19,7 @@ const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
 /** Flows have converged when from then on Jain's index of what they move is this or above… */
 const FAIR = 0.9
 /** …in every interval of this length. */
-const FAIR_FOR_NS = 100_000
+const FAIR_FOR_NS = 50_000
 /** Of long runs so much is enough. */
 const DURATION_MAX_NS = 5_000_000
 
@@ -68,8 +68,10 @@ export interface ModeFigures {
   utilization: number
   peakQueueBytes: number
   meanQueueBytes: number
-  /** From the start of the last flow; null: not within the run. */
+  /** From the start of the last flow to fair shares; null: not within the run. */
   convergenceNs: number | null
+  /** From the start of the last flow until its burst is gone: every watched queue has been under a tenth of rate x T since its peak. */
+  drainedNs: number | null
   jainIndex: number
   telemetryByteShare: number
   telemetryPacketShare: number
@@ -132,6 +134,7 @@ function measure(mode: string, scenario: Scenario): ModeFigures {
     peakQueueBytes: Math.max(...ports.map(port => port.maxQueueBytes)),
     meanQueueBytes: Math.max(...ports.map(port => port.meanQueueBytes)),
     convergenceNs: convergence(result, sharers(scenario)),
+    drainedNs: drained(result, scenario),
     jainIndex: jain(result, sharers(scenario)),
     telemetryByteShare: ownBytes / sum('dataBytes'),
     telemetryPacketShare: (sum('vendorFrames') + direct) / data,
@@ -198,11 +201,28 @@ function convergence(result: RunResult, names: readonly string[]): number | null
   return converged
 }
 
+function drained(result: RunResult, scenario: Scenario): number | null {
+  const from = lastStart(result)
+  let longest = 0
+  for (const port of result.ports) {
+    const queue = result.series[seriesName('queue', port.name)]
+    if (queue === undefined) continue
+    const low = (port.rateBps * (scenario.baseRttNs as number)) / 8e9 / 10
+    let peak = queue.timesNs.findIndex(at => at >= from)
+    for (let i = peak; i < queue.values.length; i++) if (queue.values[i]! > queue.values[peak]!) peak = i
+    const end = queue.values.findIndex((bytes, i) => i >= peak && bytes < low)
+    if (end < 0) return null
+    longest = Math.max(longest, queue.timesNs[end]! - from)
+  }
+  return longest
+}
+
 const COLUMNS: readonly [string, (f: ModeFigures) => string][] = [
   ['utilization', f => percent(f.utilization, 1)],
   ['peak KB', f => (f.peakQueueBytes / 1000).toFixed(1)],
   ['mean KB', f => (f.meanQueueBytes / 1000).toFixed(2)],
-  ['converged us', f => (f.convergenceNs === null ? '-' : (f.convergenceNs / 1000).toFixed(0))],
+  ['drained us', f => microseconds(f.drainedNs)],
+  ['fair after us', f => microseconds(f.convergenceNs)],
   ['Jain', f => f.jainIndex.toFixed(3)],
   ['tel. bytes', f => percent(f.telemetryByteShare, 2)],
   ['tel. packets', f => percent(f.telemetryPacketShare, 2)],
@@ -219,6 +239,10 @@ function printed(figures: readonly ModeFigures[]): string {
     }
   }
   return `${lines.join('\n')}\n\n`
+}
+
+function microseconds(ns: number | null): string {
+  return ns === null ? '-' : (ns / 1000).toFixed(0)
 }
 
 function percent(share: number, digits: number): string {
