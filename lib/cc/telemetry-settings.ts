@@ -36,6 +36,11 @@ export interface TelemetrySettings {
   subscribeEvery: number
   /** Of `subscribe` by DSCP: 0 to 63. Switches must give it the flows' priority. Default 25, beside priority 3's 24. */
   subscribeDscp: number
+  /**
+   * Telemetry by which a link has sent more than so many times what its rate allows is ignored, 1 to 1000 (draft-02,
+   * security considerations). Default 1, but 1000 in scenarios whose switches tell a priority's guaranteed share, which it may exceed.
+   */
+  loadMax: number
 }
 
 export const TELEMETRY_CHOICES = {
@@ -54,6 +59,7 @@ export const TELEMETRY_RANGES = {
   everyBytes: [0, EVERY_BYTES_MAX],
   subscribeEvery: [1, EVERY_MAX],
   subscribeDscp: [0, 63],
+  loadMax: [1, 1000],
 } as const
 
 export const DEFAULT_TELEMETRY: Readonly<TelemetrySettings> = {
@@ -66,6 +72,7 @@ export const DEFAULT_TELEMETRY: Readonly<TelemetrySettings> = {
   subscribe: 'off',
   subscribeEvery: 1,
   subscribeDscp: 25,
+  loadMax: 1,
 }
 
 /** Fills in the defaults. Throws WEIR_BAD_ARGUMENT for a setting out of its range. */

@@ -96,6 +96,8 @@ export interface StatusReply {
   receivedBytes: number
   sentBytes: number
   share: string
+  refusedFeedback: number
+  implausibleTelemetry: number
 }
 
 export interface TransferReply {

@@ -123,6 +123,7 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
 
 function statusOf(daemon: Daemon): StatusReply {
   const { address, udpPort, io, inbox, share, nic, transfers } = daemon.parts
+  const { rx, feedback } = nic.counters
   return {
     version: daemon.version,
     pid: process.pid,
@@ -139,5 +140,7 @@ function statusOf(daemon: Daemon): StatusReply {
     receivedBytes: transfers.receivedBytes,
     sentBytes: transfers.sentBytes,
     share: share?.folder ?? '',
+    refusedFeedback: rx.untaggedFeedback + rx.forgedFeedback + rx.replayedFeedback,
+    implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
   }
 }

@@ -15,5 +15,6 @@ export function newConnectionStats(): ConnectionStats {
     pathQueueBytes: 0,
     pathHops: 0,
     refusedFeedback: 0,
+    implausibleTelemetry: 0,
   }
 }

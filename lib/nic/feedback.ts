@@ -29,7 +29,7 @@ export interface FeedbackEvents {
  * their answers, windows that receivers work out, what switches say by themselves.
  */
 export class Feedback {
-  readonly counters = { badRequests: 0 }
+  readonly counters = { badRequests: 0, implausibleTelemetry: 0 }
   readonly #control: ControlPackets
   readonly #settings: TelemetrySettings
   readonly #readAnswersEvery: number
@@ -73,6 +73,7 @@ export class Feedback {
 
   #newInt(now: Nanos, flow: Flow, frame: Frame): void {
     telemetry.read(frame, this.#hops)
+    if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
     if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows()))
       this.#control.push(flow, Control.RATE)
   }

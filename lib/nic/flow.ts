@@ -11,6 +11,7 @@ import type { BaseRttProbe } from './base-rtt-probe.js'
 import { newConnectionStats } from './connection-stats.js'
 import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
+import { FlowPlausibility } from './flow-plausibility.js'
 import type { NicConnection } from './nic-connection.js'
 import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
@@ -59,6 +60,7 @@ export class Flow implements QpObserver {
   readonly handler: ConnectionHandler
   readonly completions: CompletionQueue
   readonly stats: ConnectionStats = newConnectionStats()
+  readonly plausibility: FlowPlausibility
   qp!: QueuePair
   phase: FlowPhase
   /** The CM's id of the connection, 0 before there is one. */
@@ -168,6 +170,7 @@ export class Flow implements QpObserver {
     this.intFormat = options.intFormat
     this.intSlots = options.intSlots
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
+    this.plausibility = new FlowPlausibility(this.stats, options.telemetry.loadMax)
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest')
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#requests = new SendLog(options.packetsInFlightMax)

@@ -32,6 +32,8 @@ export interface RxCounters {
   untaggedFeedback: number
   forgedFeedback: number
   replayedFeedback: number
+  /** Telemetry that no switch can have written. */
+  implausibleTelemetry: number
 }
 
 /** What the rx pipeline hands on. */
@@ -65,6 +67,7 @@ export class RxPipeline {
     untaggedFeedback: 0,
     forgedFeedback: 0,
     replayedFeedback: 0,
+    implausibleTelemetry: 0,
   }
   /** Telemetry and figures of the packet at hand: one object, reused. */
   readonly sample: AckSample = {
@@ -145,7 +148,7 @@ export class RxPipeline {
     const opcode = bth.opcode(frame.view, frame.bth)
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame)) return
-    const collected = this.#takeTelemetry(frame, flow)
+    const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // What nothing authenticates may carry data, and collect telemetry, but bring none back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
     if (opcode < Opcode.CNP || opcode === Opcode.SACK) {
@@ -192,7 +195,7 @@ export class RxPipeline {
    * Echoed telemetry goes into the sample; what was collected waits for the flow's next answer, unless this end works on
    * it itself. True if the packet has collected any.
    */
-  #takeTelemetry(frame: Frame, flow: Flow): boolean {
+  #takeTelemetry(now: Nanos, frame: Frame, flow: Flow, opcode: number): boolean {
     const sample = this.sample
     sample.hops.count = 0
     sample.hops.flows = 0
@@ -203,6 +206,8 @@ export class RxPipeline {
     if (frame.shim < 0) return false
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
+      const isDirect = opcode === Opcode.DIRECT_NOTIFY
+      if (!flow.plausibility.believes(now, sample.hops, isDirect, this.counters)) sample.hops.count = 0
       return false
     }
     if (flow.receiver === null) flow.echo.keep(frame)

@@ -104,4 +104,6 @@ export interface ConnectionStats {
   pathHops: number
   /** Packets of feedback, of a connection with a key, that were not authentic: no tag, a wrong one, or a second time. */
   refusedFeedback: number
+  /** Telemetry that no switch can have written, or that nothing bore out: it was ignored. */
+  implausibleTelemetry: number
 }

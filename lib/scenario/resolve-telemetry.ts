@@ -24,6 +24,7 @@ const telemetrySchema = z.object({
   subscribe: f.oneOf(TELEMETRY_CHOICES.subscribe).optional(),
   subscribeEvery: f.whole(...TELEMETRY_RANGES.subscribeEvery).optional(),
   subscribeDscp: f.whole(...TELEMETRY_RANGES.subscribeDscp).optional(),
+  loadMax: f.whole(...TELEMETRY_RANGES.loadMax).optional(),
 })
 
 const switchTelemetrySchema = z.object({
@@ -54,7 +55,10 @@ export function resolveTelemetry(
 ): TelemetrySettings {
   const path = ['telemetry']
   const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
-  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, ...shape }
+  // A priority may send more than its guaranteed share while others send nothing.
+  const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
+  const loadMax = shares ? TELEMETRY_RANGES.loadMax[1] : DEFAULT_TELEMETRY.loadMax
+  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, loadMax, ...shape }
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }

@@ -54,3 +54,8 @@ export function rateCode(rateBps: number): number {
   while (code > 0 && RATE_BPS[code]! > rateBps) code--
   return code
 }
+
+/** Links that are told as `rateBps`, one of RATE_BPS, are below this rate. */
+export function rateBoundBps(rateBps: number): number {
+  return RATE_BPS[rateCode(rateBps) + 1] ?? Number.POSITIVE_INFINITY
+}

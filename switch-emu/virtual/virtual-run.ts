@@ -132,6 +132,14 @@ export class VirtualRun {
     return [...this.#hosts.values()].map(({ nic }) => nic.counters.tx)
   }
 
+  /** What hosts have counted of received packets, by host, since the run's beginning. */
+  get hostRxCounters() {
+    return [...this.#hosts.values()].map(({ nic }) => ({
+      ...nic.counters.rx,
+      feedback: nic.counters.feedback,
+    }))
+  }
+
   /** Frames that all switch ports have sent, since the traffic began. */
   get packetHops(): number {
     const now = this.#fabric.network.now

@@ -141,6 +141,7 @@ class FakeConnection implements Connection {
       pathQueueBytes: 0,
       pathHops: 0,
     refusedFeedback: 0,
+    implausibleTelemetry: 0,
     }
   }
 

@@ -1,0 +1,204 @@
+/**
+ * Is telemetry that came back possible? A check before the controller: whoever forges feedback, a receiver included, may
+ * only say what a switch could have (draft-miao-rtgwg-hpccplus, security considerations, on misleading feedback).
+ *
+ * Compared with what was last believed, on one path
+ *
+ * - hops, links and their rates stay as they are;
+ * - stamps go forwards, and not by more than the own clock has, plus a second that packets may have been under way;
+ * - a link sends no more than its rate allows in the time between two stamps.
+ *
+ * And the ids of all hops, where they are told, make up the path id.
+ *
+ * Another path is believed when a second telemetry in a row bears it out. What contradicts for longer than T, with nothing
+ * in between that does not, is believed too: then what was known is wrong (a damaged stamp, a switch that started anew).
+ */
+import type { Nanos } from '../time/nanos.js'
+import { HopRecords, MAX_HOPS } from '../wire/hop-records.js'
+import { rateBoundBps } from '../wire/int-units.js'
+
+/** Why telemetry is not believed; places in `counts`. */
+export const Doubt = {
+  NONE: 0,
+  /** A stamp before one that is known. */
+  BACKWARDS: 1,
+  /** A stamp that the time since the last one does not reach. */
+  AHEAD: 2,
+  /** More bytes sent than the link's rate allows. */
+  TX_BYTES: 3,
+  /** A link with another rate, or another link, on the same path. */
+  LINK: 4,
+  /** More or fewer hops on the same path. */
+  HOPS: 5,
+  /** The hops are not those of the path id, or nothing bore out another path. */
+  PATH: 6,
+} as const
+export type Doubt = (typeof Doubt)[keyof typeof Doubt]
+
+export const DOUBT_NAMES = ['none', 'backwards', 'ahead', 'txBytes', 'link', 'hops', 'path'] as const
+
+/** What a packet may have been under way for, from a stamp to this host. */
+const UNDER_WAY_MAX_NS = 1e9
+/** Clocks of switches and hosts may differ by a thousandth, and so may a link's rate. */
+const TOLERANCE = 1.001
+/** What rounding to the units of compact records may add to the bytes between two of them: 4,096 and a stamp's at 800 Gbit/s. */
+const ROUNDING_BYTES = 4200
+/** Wide records wrap there; compact ones sooner. */
+const TWO_48 = 0x1_0000_0000_0000
+
+export class PlausibilityCheck {
+  /** Telemetry that was not believed, by `Doubt`. */
+  readonly counts = new Float64Array(DOUBT_NAMES.length)
+  /** What was believed last: one row a hop, or of `busiestOnly` a table of links. */
+  readonly #last = new HopRecords()
+  readonly #lastNs = new Float64Array(MAX_HOPS)
+  /** What was not believed last, and since when nothing has been; whether it was of another path. */
+  readonly #doubted = new HopRecords()
+  readonly #doubtedNs = new Float64Array(MAX_HOPS)
+  #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
+  #unconfirmed = 0
+  readonly #loadMax: number
+
+  /** @param loadMax the greatest load that a link may tell, as a multiple of its rate: 1, or more where switches tell guaranteed shares */
+  constructor(loadMax = 1) {
+    this.#loadMax = loadMax * TOLERANCE
+  }
+
+  /** All that was not believed. */
+  get implausible(): number {
+    let sum = 0
+    for (let i = 1; i < this.counts.length; i++) sum += this.counts[i]!
+    return sum
+  }
+
+  /** False if the telemetry is to be ignored. @param tNs T of the flow */
+  check(now: Nanos, hops: HopRecords, tNs: Nanos): boolean {
+    if (hops.count === 0) return true
+    if (!isPathOfHops(hops)) {
+      this.counts[Doubt.PATH]! += 1
+      return false
+    }
+    const last = this.#last
+    if (last.count === 0 || last.busiestOnly !== hops.busiestOnly) return this.#believe(now, hops, true)
+    if (last.pathId !== hops.pathId) return this.#onOtherPath(now, hops)
+    const doubt = this.#compare(now, hops, last, this.#lastNs)
+    if (doubt === Doubt.NONE) return this.#believe(now, hops, false)
+    return this.#doubt(now, hops, tNs, doubt)
+  }
+
+  /** What a switch says by itself, of the hops up to it. It is compared, and not remembered. */
+  checkDirect(hops: HopRecords): boolean {
+    let doubt: Doubt = isPathOfHops(hops) ? Doubt.NONE : Doubt.PATH
+    for (let i = 0; i < hops.count; i++) {
+      const row = hops.switchId[i] === 0 ? -1 : this.#last.rowOf(hops.switchId[i]!, hops.port[i]!)
+      if (row >= 0 && this.#last.rateBps[row] !== hops.rateBps[i]) doubt = Doubt.LINK
+    }
+    if (doubt !== Doubt.NONE) this.counts[doubt]! += 1
+    return doubt === Doubt.NONE
+  }
+
+  /** Two in a row tell of another path: it is believed. One alone may be anybody's. */
+  #onOtherPath(now: Nanos, hops: HopRecords): boolean {
+    const doubted = this.#doubted
+    const again = this.#unconfirmed > 0 && doubted.pathId === hops.pathId
+    if (again && this.#compare(now, hops, doubted, this.#doubtedNs) === Doubt.NONE) {
+      this.#unconfirmed--
+      return this.#believe(now, hops, true)
+    }
+    this.#keepDoubted(now, hops)
+    this.#unconfirmed++
+    return false
+  }
+
+  #doubt(now: Nanos, hops: HopRecords, tNs: Nanos, doubt: Doubt): boolean {
+    const again = this.#unconfirmed === 0 && this.#doubtedSinceNs !== Number.POSITIVE_INFINITY
+    const lasts = again && now - this.#doubtedSinceNs > tNs
+    if (lasts && this.#compare(now, hops, this.#doubted, this.#doubtedNs) === Doubt.NONE) {
+      return this.#believe(now, hops, true)
+    }
+    this.counts[doubt]! += 1
+    if (!again) this.#doubtedSinceNs = now
+    this.#countUnconfirmed()
+    this.#keepDoubted(now, hops)
+    return false
+  }
+
+  #countUnconfirmed(): void {
+    this.counts[Doubt.PATH]! += this.#unconfirmed
+    this.#unconfirmed = 0
+  }
+
+  #keepDoubted(now: Nanos, hops: HopRecords): void {
+    this.#doubted.copyFrom(hops)
+    this.#doubtedNs.fill(now, 0, hops.count)
+  }
+
+  #believe(now: Nanos, hops: HopRecords, anew: boolean): boolean {
+    this.#countUnconfirmed()
+    this.#doubtedSinceNs = Number.POSITIVE_INFINITY
+    if (hops.busiestOnly && !anew) this.#remember(now, hops)
+    else {
+      this.#last.copyFrom(hops)
+      this.#lastNs.fill(now, 0, hops.count)
+    }
+    return true
+  }
+
+  /** Of the busiest hop alone: in the table of links. */
+  #remember(now: Nanos, hops: HopRecords): void {
+    const last = this.#last
+    const known = last.rowOf(hops.switchId[0]!, hops.port[0]!)
+    const row = known >= 0 ? known : last.count < MAX_HOPS ? last.count++ : 0
+    last.copyRow(row, hops, 0)
+    this.#lastNs[row] = now
+  }
+
+  /** Telemetry against what was known of the same path, `knownNs` of each row. */
+  #compare(now: Nanos, hops: HopRecords, known: HopRecords, knownNs: Float64Array): Doubt {
+    if (hops.busiestOnly) {
+      const row = known.rowOf(hops.switchId[0]!, hops.port[0]!)
+      return row < 0 ? Doubt.NONE : this.#compareRow(hops, 0, known, row, now - knownNs[row]!)
+    }
+    if (known.count !== hops.count || known.overflow !== hops.overflow) return Doubt.HOPS
+    for (let i = 0; i < hops.count; i++) {
+      const doubt = this.#compareRow(hops, i, known, i, now - knownNs[i]!)
+      if (doubt !== Doubt.NONE) return doubt
+    }
+    return Doubt.NONE
+  }
+
+  #compareRow(hops: HopRecords, i: number, known: HopRecords, row: number, elapsedNs: Nanos): Doubt {
+    const rate = hops.rateBps[i]!
+    const same =
+      known.rateBps[row] === rate &&
+      known.switchId[row] === hops.switchId[i] &&
+      known.port[row] === hops.port[i] &&
+      known.tsModulusNs[row] === hops.tsModulusNs[i]
+    if (!same) return Doubt.LINK
+    const modulus = hops.tsModulusNs[i]!
+    // A quarter of a wrap for the time that passed, a quarter for what packets may have been late.
+    if (elapsedNs > modulus / 4) return Doubt.NONE
+    let dt = hops.tsNs[i]! - known.tsNs[row]!
+    if (dt < 0) dt += modulus
+    if (dt > modulus / 2) return Doubt.BACKWARDS
+    if (dt > elapsedNs * TOLERANCE + UNDER_WAY_MAX_NS) return Doubt.AHEAD
+    let sent = hops.txBytes[i]! - known.txBytes[row]!
+    if (sent < 0) sent += hops.txModulusBytes[i]!
+    // A compact record rounds the rate down.
+    const bound = modulus < TWO_48 ? rateBoundBps(rate) : rate
+    const possible = (dt * bound * this.#loadMax) / 8e9 + ROUNDING_BYTES
+    return rate > 0 && sent > possible ? Doubt.TX_BYTES : Doubt.NONE
+  }
+}
+
+/** The path id is the XOR of the ids of all switches; compact records do not tell them. */
+function isPathOfHops(hops: HopRecords): boolean {
+  if (hops.overflow || hops.busiestOnly || hops.ratioOnly) return true
+  let ids = 0
+  let told = 0
+  for (let i = 0; i < hops.count; i++) {
+    ids ^= hops.switchId[i]!
+    told |= hops.switchId[i]!
+  }
+  return told === 0 || ids === hops.pathId
+}
