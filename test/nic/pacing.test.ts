@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
-import { Flow } from '../../lib/nic/flow.js'
 import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
+import { Flow } from '../../lib/nic/flow.js'
 import type { ConnectionHandler } from '../../lib/nic/types.js'
 import { CompletionQueue } from '../../lib/qp/completion-queue.js'
 import { Random } from '../../lib/sim/random.js'

@@ -140,8 +140,8 @@ class FakeConnection implements Connection {
       timeouts: 0,
       pathQueueBytes: 0,
       pathHops: 0,
-    refusedFeedback: 0,
-    implausibleTelemetry: 0,
+      refusedFeedback: 0,
+      implausibleTelemetry: 0,
     }
   }
 
