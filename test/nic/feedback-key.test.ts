@@ -206,7 +206,7 @@ for (const [what, options] of [
         if (attack) {
           const random = new Random(seed)
           const int = (n: number) => random.u32() % n
-          for (let n = 0; n < 3000; n++, sent++) {
+          for (let n = 0; n < 21_000; n++, sent++) {
             const bytes = recorded[int(recorded.length)]!
             if (n % 3 === 0)
               inject(pair, bytes, () => {}) // a replay
