@@ -5,7 +5,7 @@
  * SEED=n replays one seed.
  */
 import t from 'tap'
-import { ccNames, createCongestionControl } from '../../lib/cc/catalogue.js'
+import { ccNames, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
 import { type Hop, sampleOf } from './samples.js'
@@ -44,13 +44,25 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
   let una = 0
   for (let step = 0; step < STEPS; step++) {
     now += random.below(20) === 0 ? random.below(1e9) : random.below(20_000)
-    const what = ['sent', 'sent', 'ack', 'ack', 'ack', 'telemetry', 'cnp', 'loss', 'timeout'][
-      random.below(9)
-    ]!
+    const what = [
+      'sent',
+      'sent',
+      'ack',
+      'ack',
+      'ack',
+      'telemetry',
+      'cnp',
+      'loss',
+      'timeout',
+      'direct',
+      'window',
+    ][random.below(11)]!
     if (what === 'sent') cc.onSent(now, next++, 1 + random.below(4096))
     else if (what === 'cnp') cc.onCnp(now)
     else if (what === 'loss') cc.onLoss(now, random.below(1e6), random.below(2) === 0)
     else if (what === 'timeout') cc.onTimeout(now)
+    else if (what === 'window')
+      cc.onReceiverWindow?.(now, [0, random.below(1e6), 2 ** 48 - 1][random.below(3)]!)
     else {
       una = Math.min(next, una + random.below(4))
       const hops = Array.from({ length: random.below(4) === 0 ? random.below(17) : 2 }, () =>
@@ -65,7 +77,10 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
         ecnEcho: random.below(2) === 0,
         pathId: random.below(50) === 0 ? 2 : 1,
       })
+      sample.hops.accumulated = random.below(4) === 0
+      sample.hops.busiestOnly = random.below(20) === 0
       if (what === 'ack') cc.onAck(now, sample)
+      else if (what === 'direct') cc.onDirectResponse?.(now, sample)
       else cc.onTelemetry(now, sample)
     }
     check(step, what)
@@ -75,6 +90,28 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
 }
 
 const seeds = process.env.SEED === undefined ? [11, 12, 13] : [Number(process.env.SEED)]
+
+t.test('rx-hpcc at the receiver: its window stays bounded, whatever arrives', async t => {
+  for (const [at, context] of CONTEXTS.entries()) {
+    for (const seed of seeds) {
+      const random = new Random(seed)
+      const receiver = createReceiverControl('rx-hpcc', context)
+      const bdp = (context.lineRateBps * context.baseRttNs) / 8e9
+      let now = 0
+      let wrong = ''
+      for (let step = 0; step < STEPS; step++) {
+        now += random.below(20_000)
+        const { hops } = sampleOf(Array.from({ length: random.below(5) }, () => hopOf(random, now)))
+        if (random.below(5) === 0) receiver.onDirectResponse(now, hops)
+        else receiver.onTelemetry(now, hops, random.below(100))
+        const w = receiver.windowBytes()
+        if (!(w > 0 && w <= bdp * (1 + 1e-9))) wrong ||= `step ${step}: ${w}`
+      }
+      t.equal(wrong, '', `SEED=${seed}, context ${at}`)
+    }
+  }
+})
+
 for (const name of ccNames()) {
   for (const [at, context] of CONTEXTS.entries()) {
     t.test(`${name} in context ${at}`, async t => {
