@@ -55,8 +55,8 @@ function telemetryOptions(
   { telemetry }: Pick<Switch, 'telemetry'>,
 ): Pick<SwitchOptions, 'loadView' | 'directResponses'> {
   if (telemetry === undefined) return {}
-  const { queue, rate, direct } = telemetry
-  const loadView = { queue, rate }
+  const { queue, rate, direct, ratioOnly } = telemetry
+  const loadView = { queue, rate, ratioOnly }
   if (direct === undefined) return { loadView }
   const to = direct.to ?? (ccIsReceiverBased(cc.name) ? 'receiver' : 'sender')
   const subscribedDscp = subscribe === 'dscp' ? subscribeDscp : undefined

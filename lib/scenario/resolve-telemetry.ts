@@ -30,6 +30,7 @@ const telemetrySchema = z.object({
 const switchTelemetrySchema = z.object({
   queue: f.oneOf(['port', 'own', 'sojourn']).optional(),
   rate: f.oneOf(['link', 'share']).optional(),
+  ratioOnly: f.yesNo.optional(),
   direct: z.unknown().optional(),
 })
 
@@ -96,7 +97,12 @@ export function resolveSwitchTelemetry(
   const shape = checkShape(problems, path, switchTelemetrySchema, value, 'telemetry of a switch')
   if (shape === null) return undefined
   const direct = resolveDirect(problems, [...path, 'direct'], shape.direct)
-  return { queue: shape.queue ?? 'port', rate: shape.rate ?? 'link', ...(direct && { direct }) }
+  return {
+    queue: shape.queue ?? 'port',
+    rate: shape.rate ?? 'link',
+    ...(shape.ratioOnly && { ratioOnly: true }),
+    ...(direct && { direct }),
+  }
 }
 
 function resolveDirect(problems: Problems, path: Path, value: unknown): DirectSettings | undefined {

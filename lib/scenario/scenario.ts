@@ -71,6 +71,8 @@ export interface SwitchTelemetry {
   queue: 'port' | 'own' | 'sojourn'
   /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */
   rate: 'link' | 'share'
+  /** Only ratios of rates are told, for paths across operators. Absent: no. */
+  ratioOnly?: boolean
   /** Absent: the switch sends nothing by itself. */
   direct?: DirectSettings
 }

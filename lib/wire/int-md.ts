@@ -105,6 +105,10 @@ export function flags(view: DataView, at: number): number {
   return view.getUint16(at + DS_FLAGS) & 0xff
 }
 
+export function setFlags(view: DataView, at: number, value: number): void {
+  view.setUint16(at + DS_FLAGS, value)
+}
+
 /** The source's part: shim and header with an empty stack. @param hops 1 to 16; returns the bytes written */
 export function write(view: DataView, at: number, hops: number, flagBits: number): number {
   view.setUint16(at, (TYPE_NPT << 8) | HEADER_WORDS)

@@ -72,6 +72,14 @@ export function stamp(frame: Frame, hop: HopSnapshot, growth: number): void {
   }
 }
 
+/** Says that the records hold ratios only; IFA and IOAM have no place for that, nor has an echo. */
+export function markRatioOnly(frame: Frame): void {
+  if (telemetry.isEcho(frame)) return
+  const flags = telemetry.flags(frame) | intShim.FLAG_RATIO_ONLY
+  if (frame.intFormat === telemetry.NATIVE) intShim.setFlags(frame.view, frame.shim, flags)
+  else if (frame.intFormat === telemetry.INT_MD) intMd.setFlags(frame.view, frame.shim, flags)
+}
+
 /** Makes room at `at`, behind the headers of IP and UDP; moves what comes after it, and IP's length. */
 function insert(frame: Frame, at: number, bytes: number): void {
   const { view, l3 } = frame

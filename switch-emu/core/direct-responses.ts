@@ -165,6 +165,8 @@ export class DirectResponses {
     this.#view.fill(hop, port, priority, 0)
     // Nothing has left yet: how long the packet will stay is what waits before it.
     hop.qlenBytes = this.#view.queueBytes(port, priority)
+    this.#view.conceal(hop)
+    if (this.#view.ratioOnly) records.ratioOnly = true
     const row = Math.min(records.count, MAX_HOPS - 1)
     records.switchId[row] = hop.switchId
     records.port[row] = port.index

@@ -44,8 +44,10 @@ export class IntStamper {
     hop.startNs = startNs
     hop.priority = egress.sentPriority
     this.#view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
+    this.#view.conceal(hop)
     hop.ttl = ttl(frame)
     telemetryHop.stamp(frame, hop, growth)
+    if (this.#view.ratioOnly) telemetryHop.markRatioOnly(frame)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
   }
 }

@@ -14,7 +14,15 @@ export interface LoadViewOptions {
    * and the length of that queue alone.
    */
   rate?: 'link' | 'share'
+  /**
+   * Only ratios are told, for paths across operators (draft-miao-rtgwg-hpccplus, security considerations): each link as if its
+   * rate were RATIO_RATE_BPS, with bytes and queue scaled to it. Default false.
+   */
+  ratioOnly?: boolean
 }
+
+/** The rate that stands for every link's where only ratios are told. Compact records can name it. */
+export const RATIO_RATE_BPS = 100e9
 
 /**
  * Load as one priority sees it (draft-miao-rtgwg-hpccplus, discussion of QoS queueing): under priority scheduling a
@@ -27,9 +35,10 @@ export interface LoadViewOptions {
 export class LoadView {
   readonly #queue: 'port' | 'own' | 'sojourn'
   readonly #shares: boolean
+  readonly ratioOnly: boolean
 
   /** Throws WEIR_BAD_ARGUMENT for a word that it does not know. */
-  constructor({ queue = 'port', rate = 'link' }: LoadViewOptions = {}) {
+  constructor({ queue = 'port', rate = 'link', ratioOnly = false }: LoadViewOptions = {}) {
     if (!['port', 'own', 'sojourn'].includes(queue) || !['link', 'share'].includes(rate)) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -38,6 +47,7 @@ export class LoadView {
     }
     this.#queue = queue
     this.#shares = rate === 'share'
+    this.ratioOnly = ratioOnly
   }
 
   /**
@@ -52,6 +62,18 @@ export class LoadView {
     if (this.#queue === 'sojourn')
       hop.qlenBytes = Math.round(((hop.startNs - hop.arrivalNs) * shareBps) / 8e9)
     else hop.qlenBytes = this.queueBytes(port, priority)
+  }
+
+  /**
+   * Makes of a snapshot, that has been filled in, what may be told. The ratios of lines 4 and 5 stay: txBytes / B and
+   * qlen / B.
+   */
+  conceal(hop: HopSnapshot): void {
+    if (!this.ratioOnly) return
+    const scale = RATIO_RATE_BPS / hop.rateBps
+    hop.rateBps = RATIO_RATE_BPS
+    hop.txBytes = Math.floor(hop.txBytes * scale)
+    hop.qlenBytes = Math.round(hop.qlenBytes * scale)
   }
 
   /** What counts as the queue of a priority. */
