@@ -1,6 +1,6 @@
 /**
- * Whether real time tells what virtual time does: flow completion times of one scenario everywhere, and the rate that an
- * emulated link gives to a flow which always has something to send. Rounds alternate, for machines have moods.
+ * Whether real time tells what virtual time does: flow completion times of one scenario everywhere, and the rate that
+ * an emulated link gives to a flow which always has something to send. Rounds alternate, for machines have moods.
  */
 import { parseArgs } from 'node:util'
 import { WeirError } from '../lib/errors.js'
@@ -58,7 +58,7 @@ export interface ParityResult {
   linkRates: LinkRate[]
 }
 
-/** @param args a scenario file (default dumbbell), `--rounds N` (default 3), `--seconds N` and `--rate R` of the link */
+/** @param args a scenario (default dumbbell), `--rounds N` (default 3), `--seconds N` and `--rate R` of the link */
 export async function run(args: string[]): Promise<ParityResult> {
   const { values, positionals } = parseArgs({
     args,
