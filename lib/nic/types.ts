@@ -28,7 +28,7 @@ export interface Verbs {
 }
 
 export interface ConnectOptions {
-  /** At most 20 bytes for the peer's listener, after what the stack itself says. */
+  /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
   cc?: { name: string; options: OptionValues }
