@@ -111,7 +111,8 @@ export function daemonCommand(): Command {
       '--telemetry <name=value>',
       'how telemetry is collected and brought back (repeatable): collect=data|probe everyPackets=1 everyBytes=0 plain=false ' +
         '(HPCC++ draft-02, congestion notification), answer=ack|notify (reverse direction) hops=all|busiest (RoCEv2 ' +
-        'reference), subscribe=off|flag|dscp subscribeEvery=1 subscribeDscp=25 (draft-01, section 6.3)',
+        'reference), subscribe=off|flag|dscp subscribeEvery=1 subscribeDscp=25 (draft-01, section 6.3), loadMax=1 (load above a link that is ' +
+        'believed; more where switches tell a share as the rate)',
       collect,
       [],
     )
