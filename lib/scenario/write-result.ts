@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { WeirError } from '../errors.js'
 import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
 
@@ -116,26 +116,31 @@ function ordered<T extends object>(value: T, keys: readonly (keyof T & string)[]
 
 /**
  * Writes a result so that whoever looks sees the old file or the new one, never half of it: to a temporary name
- * beside it, synced, renamed. Throws WEIR_NO_FILE.
+ * beside it, synced, renamed. What is no plain file, such as a pipe or /dev/null, is written to as it is. Throws WEIR_NO_FILE.
  */
 export function writeResult(file: string, result: RunResult): void {
-  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`
-  let created = false
   try {
-    const descriptor = openSync(temporary, 'wx')
-    created = true
-    try {
-      const bytes = Buffer.from(resultJson(result))
-      for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
-    renameSync(temporary, file)
+    const there = statSync(file, { throwIfNoEntry: false })
+    if (there === undefined || there.isFile()) replaceFile(file, resultJson(result))
+    else writeFileSync(file, resultJson(result))
   } catch (cause) {
-    if (created) rmSync(temporary, { force: true })
     throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be written: ${(cause as Error).message}`, {
       cause,
     })
+  }
+}
+
+function replaceFile(file: string, text: string): void {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`
+  const descriptor = openSync(temporary, 'wx')
+  try {
+    writeFileSync(descriptor, text)
+    fsyncSync(descriptor)
+    renameSync(temporary, file)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  } finally {
+    closeSync(descriptor)
   }
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { printTables, resultJson, summarise, writeResult } from '../../lib/scenario/result.js'
@@ -49,6 +49,14 @@ t.test('writeResult replaces the file whole and leaves nothing beside it', async
   t.throws(() => writeResult(join(folder, 'blocked', 'a.json'), runResult()), { code: 'WEIR_NO_FILE' })
   t.throws(() => writeResult(folder, runResult()), { code: 'WEIR_NO_FILE' }, 'a folder is no file')
   t.strictSame(readdirSync(folder).sort(), ['a.json', 'blocked'])
+})
+
+t.test('what is no plain file is written to, not replaced', t => {
+  const device = lstatSync('/dev/null').rdev
+  writeResult('/dev/null', runResult())
+  t.equal(lstatSync('/dev/null').isCharacterDevice(), true)
+  t.equal(lstatSync('/dev/null').rdev, device)
+  t.end()
 })
 
 t.test('tables for people: figures with units, within 80 columns, without colours', async t => {
