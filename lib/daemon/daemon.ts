@@ -152,6 +152,7 @@ export class Daemon {
     const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
     const udpPort = options.port ?? 4791
     const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
+    let loop: HostLoop | null = null
     try {
       if (options.int) checkTelemetry(options.int.format, io, address)
       const nic = createNic(options, address, pool, port, link)
@@ -162,11 +163,13 @@ export class Daemon {
         options.perf ?? true,
       )
       onDefect = error => daemon.#onDefect(error)
-      daemon.parts.loop.start()
+      loop = daemon.parts.loop
+      loop.start()
       daemon.parts.transfers.start()
       await daemon.parts.control.listen()
       return daemon
     } catch (error) {
+      loop?.close()
       await port.close()
       throw error
     }

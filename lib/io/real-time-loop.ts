@@ -36,6 +36,11 @@ const TIMER_LATE_NS: Nanos = 200_000
 const NAP_MOST_NS: Nanos = 350_000
 
 /**
+ * The same for a host that has a core to spend: a file's bytes that have been read or written are noticed only between
+ * naps, for they are the event loop's.
+ */
+const SHORT_NAP_NS: Nanos = 30_000
+/**
  * For so long after the spinning a thread with a waiter sleeps in it, in naps, before it leaves the waiting to another one:
  * that one's waking takes ten times as long, which an exchange of single messages would pay at every turn.
  */
@@ -154,7 +159,7 @@ export class RealTimeLoop {
 
   /** Sleeps a little of the time to the deadline; the next turn of the event loop then looks at the sockets. */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
-    const ns = Math.min(deadline - now, NAP_MOST_NS)
+    const ns = Math.min(deadline - now, this.#spinNs > 0 ? SHORT_NAP_NS : NAP_MOST_NS)
     // Without a waiter the thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.
     if (this.#waiter === null) Atomics.wait(this.#nap, 0, 0, ns / 1e6)
     else if (this.#waiter.wait(ns)) this.#woken = true

@@ -3,6 +3,9 @@ import { type Digest, digestBeginning } from './digest.js'
 import type { FileSource } from './file.js'
 import type { SourceMachine } from './source-machine.js'
 
+/** Chunks that are read at a time. */
+const READS_MAX = 3
+
 export interface FileFeedConfig {
   machine: SourceMachine<string>
   source: FileSource
@@ -27,7 +30,7 @@ export class FileFeed {
     const { machine } = this.#config
     if (machine.state !== 'streaming') return null
     if (!this.#resumeDigested) return () => this.#digestResumed()
-    if (machine.chunkToLoad >= 0) return () => this.#load(machine.chunkToLoad)
+    if (machine.loadableChunks > 0) return () => this.#load()
     if (machine.readyToCommit) return () => this.#finish()
     return null
   }
@@ -40,16 +43,33 @@ export class FileFeed {
     this.#resumeDigested = true
   }
 
-  async #load(chunk: number): Promise<void> {
+  /** Several at a time: while one is taken into the digest, the next is read. */
+  async #load(): Promise<void> {
     const { machine, source, digest, ring, onLoaded } = this.#config
     const plan = machine.plan!
-    const at = machine.localSlotOf(chunk) * plan.chunkBytes
-    const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
-    machine.onLoading()
-    await source.read(bytes, plan.positionOf(chunk))
-    digest.update(bytes)
-    machine.onLoaded()
-    onLoaded()
+    const first = machine.loadedChunks
+    const count = Math.min(machine.loadableChunks, READS_MAX)
+    const pieces: Buffer[] = []
+    const reads: Promise<void>[] = []
+    for (let chunk = first; chunk < first + count; chunk++) {
+      const at = machine.localSlotOf(chunk) * plan.chunkBytes
+      const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
+      machine.onLoading()
+      pieces.push(bytes)
+      reads.push(source.read(bytes, plan.positionOf(chunk)))
+    }
+    const settled = Promise.allSettled(reads)
+    try {
+      for (let i = 0; i < count; i++) {
+        await reads[i]
+        digest.update(pieces[i]!)
+        machine.onLoaded()
+        onLoaded()
+      }
+    } finally {
+      // The ring may be given to others when this step is over.
+      await settled
+    }
   }
 
   async #finish(): Promise<void> {

@@ -49,11 +49,10 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     return chunk % this.#slots
   }
 
-  /** The chunk to read from the file next, or -1: none, or no local slot is free, or one is being read. */
-  get chunkToLoad(): number {
-    if (this.state !== 'streaming' || this.#loading !== this.#loaded) return -1
-    if (this.#loading === this.#plan!.chunks || this.#loading - this.freedChunks >= this.#slots) return -1
-    return this.#loading
+  /** Chunks that may be read from the file now, from `loadedChunks` on: 0 while some are being read. */
+  get loadableChunks(): number {
+    if (this.state !== 'streaming' || this.#loading !== this.#loaded) return 0
+    return Math.min(this.#plan!.chunks - this.#loading, this.#slots - (this.#loading - this.freedChunks))
   }
 
   /** The chunk to hand over next, or -1. */

@@ -90,8 +90,8 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
     let writing = -1
     const moves: (() => boolean)[] = [
       () => {
-        const chunk = sender.chunkToLoad
-        if (chunk < 0) return false
+        if (sender.loadableChunks === 0) return false
+        const chunk = sender.loadedChunks
         const slot = sender.localSlotOf(chunk)
         if (inLocal.has(slot)) throw new Error(`local slot ${slot} is overrun`)
         inLocal.set(slot, chunk)
@@ -182,7 +182,7 @@ t.test('a sender does not believe everything', async t => {
     act(sender)
     t.equal(sender.state, 'failed', what)
     t.equal(sender.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(sender.chunkToLoad, -1)
+    t.equal(sender.loadableChunks, 0)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },
@@ -277,8 +277,8 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
     let [loading, writing, inFlight, windowNow] = [-1, -1, 0, 64 * 1024]
     const moves: (() => boolean)[] = [
       () => {
-        const chunk = server.chunkToLoad
-        if (chunk < 0) return false
+        if (server.loadableChunks === 0) return false
+        const chunk = server.loadedChunks
         const slot = server.localSlotOf(chunk)
         if (reads.some(read => read.slot === slot)) throw new Error(`slot ${slot} is filled while it is read`)
         theirs[slot] = Number.NaN
@@ -442,7 +442,7 @@ t.test('a server does not believe everything', async t => {
     const server = serving(CHUNK * 9)
     act(server)
     t.equal(server.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(server.chunkToLoad, -1)
+    t.equal(server.loadableChunks, 0)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },

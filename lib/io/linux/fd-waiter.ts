@@ -45,6 +45,7 @@ export class FdWaiter implements Waiter {
   }
 
   wait(ns: Nanos): boolean {
+    if (this.#closed) return false
     this.#timeout.set(ns)
     // Who only looks is spinning: on a shared core, what it waits for may wait for the core.
     if (ns <= 0) this.#libc.schedYield()
