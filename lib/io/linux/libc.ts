@@ -62,6 +62,22 @@ export interface Libc {
   memory(pointer: Pointer, bytes: number): ArrayBuffer
 }
 
+/** What koffi offers, as far as it is used: its own types are missing where it is. */
+interface Koffi {
+  load(library: string): Library
+  errno(): number
+  address(view: Uint8Array): number | bigint
+  view(pointer: Pointer, bytes: number): ArrayBuffer
+}
+
+interface Library {
+  /** By a prototype in C, or by name, result and parameters. */
+  func(prototype: string): NativeCall
+  func(name: string, result: string, parameters: string[]): NativeCall
+}
+
+type NativeCall = ((...args: unknown[]) => unknown) & { async: (...args: unknown[]) => void }
+
 let loaded: Libc | WeirError | null = null
 
 /** Throws WEIR_UNSUPPORTED, with the reason, where these calls cannot be made. */
@@ -82,7 +98,7 @@ function tryLoad(): Libc | WeirError {
   if (endianness() !== 'LE' || !['x64', 'arm64', 'riscv64', 'loong64'].includes(process.arch)) {
     return unsupported(`needs a 64-bit little-endian processor; this is ${process.arch}`)
   }
-  let koffi: typeof import('koffi')
+  let koffi: Koffi
   try {
     koffi = createRequire(import.meta.url)('koffi')
   } catch {
@@ -98,7 +114,7 @@ function tryLoad(): Libc | WeirError {
   return unsupported('finds neither glibc nor musl')
 }
 
-function bindCalls(koffi: typeof import('koffi'), library: import('koffi').LibraryHandle): Libc {
+function bindCalls(koffi: Koffi, library: Library): Libc {
   const call = (prototype: string) => library.func(prototype) as (...args: unknown[]) => number
   const ppoll = library.func('int ppoll(uint64_t, uint64_t, uint64_t, uint64_t)')
   return {
