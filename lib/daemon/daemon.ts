@@ -237,7 +237,7 @@ function createNic(
     telemetry: options.telemetry,
     secret: options.secret,
     ...link,
-    fixedSourcePort: port.fixedSourcePort || undefined,
+    sourcePorts: port.sourcePorts ?? undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
     slackNs: SLACK_NS,
     cm: CM_PATIENCE,

@@ -39,7 +39,7 @@ export class BatchPort implements Port {
   readonly mtu: number
   readonly counters = new PortCounters()
   readonly waiter: Waiter
-  readonly fixedSourcePort: number
+  readonly sourcePorts: readonly number[]
   readonly receiveBudgetBytes: number
   readonly #pool: FramePool
   readonly #family: 4 | 6
@@ -85,7 +85,7 @@ export class BatchPort implements Port {
       this.#roce = new Receiving(new BatchReceiver(pool, roce.fd, this.#family, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int.fd, this.#family, room), udp.PORT_INT)
       this.#current = this.#int
-      this.fixedSourcePort = out.port
+      this.sourcePorts = [out.port]
       this.receiveBudgetBytes = Math.floor(roce.receiveBufferBytes / KERNEL_OVERHEAD)
       const { counters } = this
       this.#sender = new BatchSender({ pool, counters, fd: out.fd, family: this.#family, rocePort, intPort })

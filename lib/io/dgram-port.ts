@@ -31,7 +31,7 @@ export interface DgramPortOptions {
 /**
  * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to
  * itself: they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends
- * every datagram from one source port (`fixedSourcePort`).
+ * every datagram from one source port (`sourcePorts`).
  *
  * That source port is none of those that it receives by, so that many sockets can share it, one connected to each
  * peer (see PeerSocket), while nobody else can bind those that receive. Packets with a shim, which are those of every flow that is
@@ -110,8 +110,8 @@ export class DgramPort implements Port {
     this.#headers6 = new HeaderWriter6(local.gid)
   }
 
-  get fixedSourcePort(): number {
-    return this.#any.port
+  get sourcePorts(): readonly number[] {
+    return [this.#any.port]
   }
 
   get receiveBudgetBytes(): number {

@@ -35,8 +35,8 @@ export class FaultPort implements Port {
     return this.#inner.mtu
   }
 
-  get fixedSourcePort(): number {
-    return this.#inner.fixedSourcePort
+  get sourcePorts(): readonly number[] | null {
+    return this.#inner.sourcePorts
   }
 
   get receiveBudgetBytes(): number {

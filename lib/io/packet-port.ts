@@ -57,7 +57,7 @@ export interface PacketPortOptions {
  * off.
  */
 export class PacketPort implements Port {
-  readonly fixedSourcePort = 0
+  readonly sourcePorts = null
   readonly mtu: number
   readonly #pool: FramePool
   readonly #libc: Libc

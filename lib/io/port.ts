@@ -11,10 +11,10 @@ export interface Port {
   /** Bytes of the largest IP packet that this port carries whole. */
   readonly mtu: number
   /**
-   * The UDP source port that every frame leaves with, whatever its header says, or 0 when the frame's own one
-   * stays. The NIC writes this number before it computes the ICRC, which covers it.
+   * The UDP source ports that frames can leave from, at least one, or null for any: a frame with another one leaves from one
+   * of these all the same. The NIC draws from them, for the ICRC covers it. They stay as they are.
    */
-  readonly fixedSourcePort: number
+  readonly sourcePorts: readonly number[] | null
   /** Payload bytes in 4 KiB datagrams that can wait unread before the kernel drops: a bound on bytes in flight. */
   readonly receiveBudgetBytes: number
   readonly counters: PortCounters

@@ -64,7 +64,7 @@ const MAC_THERE = 0x0200_0000_0002
  */
 export class RawPort implements Port {
   readonly mtu: number
-  readonly fixedSourcePort = 0
+  readonly sourcePorts = null
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
   readonly counters = new PortCounters()
   readonly waiter = null

@@ -20,7 +20,7 @@ export interface VxlanPortOptions {
 
 /** A host's end of one emulated link: whole frames travel in VXLAN, so every header and mark arrives. */
 export class VxlanPort implements Port {
-  readonly fixedSourcePort = 0
+  readonly sourcePorts = null
   readonly #ring: FrameRing
   readonly waiter = null
   readonly #pool: FramePool

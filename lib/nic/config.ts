@@ -63,8 +63,8 @@ export interface NicConfig {
   reorderTolerance?: number
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
-  /** The port can send from this UDP port only. Default: each connection draws its own. */
-  fixedSourcePort?: number
+  /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
+  sourcePorts?: readonly number[]
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
   receiveBudgetBytes?: number
   /** Priority, 0 to 7, of connections that name none, and of the connection manager's datagrams. Default 0. */
@@ -94,7 +94,7 @@ const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry'>> &
   Pick<NicConfig, Optional> & { telemetry: TelemetrySettings }
 
-type Optional = 'macOfPeer' | 'baseRttNs' | 'fixedSourcePort' | 'receiveBudgetBytes' | 'secret'
+type Optional = 'macOfPeer' | 'baseRttNs' | 'sourcePorts' | 'receiveBudgetBytes' | 'secret'
 
 /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
 export function nicSettings(config: NicConfig): NicSettings {
@@ -193,7 +193,9 @@ function check(settings: NicSettings): void {
   checkBaseRtt(settings.baseRttNs)
   if (settings.secret !== undefined) checkSecret(settings.secret)
   whole('receiveBudgetBytes', settings.receiveBudgetBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
-  whole('fixedSourcePort', settings.fixedSourcePort ?? 1, 1, 0xffff)
+  const ports = settings.sourcePorts ?? [1]
+  if (ports.length < 1 || ports.length > 64) throw bad('sourcePorts', 'a list of 1 to 64 ports', ports.length)
+  for (const port of ports) whole('sourcePorts', port, 1, 0xffff)
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */

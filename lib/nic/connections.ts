@@ -1,6 +1,6 @@
 import { ConnectionManager } from '../cm/connection-manager.js'
 import type { CmEvent, ConnectRequest, Established, PeerParameters } from '../cm/events.js'
-import { flowLabelFor, udpSourcePortOfQpns } from '../cm/flow-label.js'
+import { flowLabelFor } from '../cm/flow-label.js'
 import { MadDatagram } from '../cm/outbox.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
@@ -44,7 +44,7 @@ export class Connections {
   constructor(nic: Nic) {
     const { settings } = nic
     this.#nic = nic
-    this.#headers = new HostHeaders(settings)
+    this.#headers = new HostHeaders(settings, nic.sourcePorts)
     this.#reorderPool = new ReorderPool(settings.reorderPackets, settings.pool.slotBytes)
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
@@ -92,7 +92,7 @@ export class Connections {
   #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
     const { remote } = flow
     flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
-    flow.sourcePort = options.sourcePort ?? 0xc000 + (this.#nic.settings.random() & 0x3fff)
+    flow.sourcePort = this.#nic.sourcePorts.choose(options.sourcePort, this.#nic.settings.random)
     flow.priority = options.priority ?? this.#nic.settings.priority
     const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
     this.#headers.prepare(flow, dscp)
@@ -248,7 +248,7 @@ export class Connections {
     flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
     heed(this.#nic.settings, flow, words)
     flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
-    flow.sourcePort = request.udpSourcePort || udpSourcePortOfQpns(flow.qpn, request.qpn)
+    flow.sourcePort = this.#nic.sourcePorts.ofRequest(request, flow.qpn)
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     flow.priority = priorityOfDscp(this.#nic.settings, dscp)

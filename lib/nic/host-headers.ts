@@ -3,17 +3,20 @@ import * as mad from '../wire/mad.js'
 import type { NicSettings } from './config.js'
 import type { Flow } from './flow.js'
 import { prepareHeaders } from './headers.js'
+import type { SourcePorts } from './source-ports.js'
 
 const PEERS_MAX = 1024
 
 /** Prepared headers from this host to its peers. */
 export class HostHeaders {
   readonly #settings: NicSettings
+  readonly #sourcePorts: SourcePorts
   /** For management datagrams, by peer; starts over when there are too many. */
   readonly #management = new Map<string, Buffer>()
 
-  constructor(settings: NicSettings) {
+  constructor(settings: NicSettings, sourcePorts: SourcePorts) {
     this.#settings = settings
+    this.#sourcePorts = sourcePorts
   }
 
   /** Gives a flow its headers, and those by which it asks switches for direct answers. */
@@ -25,11 +28,12 @@ export class HostHeaders {
     }
   }
 
-  /** Of a flow, whose UDP source port is its entropy, unless the host's port can send from one alone. */
+  /** Of a flow, whose UDP source port is its entropy; where packets cannot leave from that, of the nearest. */
   forFlow(to: HostAddress, sourcePort: number, dscp: number): Buffer {
-    const { address: from, mac, peerMac, macOfPeer, fixedSourcePort } = this.#settings
+    const { address: from, mac, peerMac, macOfPeer } = this.#settings
     const toMac = macOfPeer?.(to) ?? peerMac
-    return prepareHeaders({ from, to, fromMac: mac, toMac }, fixedSourcePort ?? sourcePort, dscp)
+    const port = this.#sourcePorts.nearest(sourcePort)
+    return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp)
   }
 
   /** Of datagrams between the hosts' QPs 1: in the NIC's own priority. */

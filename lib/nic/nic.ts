@@ -20,6 +20,7 @@ import { PfcReceiver } from './pfc-receiver.js'
 import { RateRequest } from './rate-request.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
 import { Scheduler } from './scheduler.js'
+import { SourcePorts } from './source-ports.js'
 import { TelemetryProbe } from './telemetry-probe.js'
 import { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
@@ -41,6 +42,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly address: HostAddress
   readonly settings: NicSettings
   readonly table: FlowTable
+  readonly sourcePorts: SourcePorts
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   readonly #tx: TxPipeline
@@ -61,6 +63,7 @@ export class Nic implements Node, Verbs, RxEvents {
   constructor(config: NicConfig) {
     this.settings = nicSettings(config)
     this.address = config.address
+    this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
     this.table = new FlowTable(this.settings.connectionsMax, config.random)
     this.#scheduler = new Scheduler(this.table.flows, this.table.capacity)

@@ -10,7 +10,7 @@ const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
 /** A port that notes what is sent. */
 class NotingPort implements Port {
   readonly mtu = 1500
-  readonly fixedSourcePort = 7
+  readonly sourcePorts = [7]
   readonly receiveBudgetBytes = 9
   readonly counters = new PortCounters()
   readonly waiter = null
@@ -60,7 +60,7 @@ t.test('without faults it is the port itself', t => {
     Array.from({ length: 10 }, (_, i) => i),
   )
   t.equal(port.mtu, 1500)
-  t.equal(port.fixedSourcePort, 7)
+  t.same(port.sourcePorts, [7])
   t.equal(port.receiveBudgetBytes, 9)
   t.equal(pool.inUse, 0)
   t.end()

@@ -117,7 +117,8 @@ t.test('a NIC refuses settings out of their ranges', async t => {
     [{ slackNs: -1 }, /slackNs/],
     [{ baseRttNs: -1 }, /baseRttNs/],
     [{ receiveBudgetBytes: -1 }, /receiveBudgetBytes/],
-    [{ fixedSourcePort: 70_000 }, /fixedSourcePort/],
+    [{ sourcePorts: [70_000] }, /sourcePorts/],
+    [{ sourcePorts: [] }, /sourcePorts/],
     [{ icrc: 'half' }, /icrc/],
   ]
   for (const [settings, words] of cases) {

@@ -40,7 +40,7 @@ async function host(t: Test, folder: string, rocePort: number, seed: number) {
     random: systemRandom(),
     lineRateBps: 1e9,
     ackTimeoutNs: 100 * MILLISECOND,
-    fixedSourcePort: port.fixedSourcePort,
+    sourcePorts: port.sourcePorts ?? undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
     slackNs: MILLISECOND,
   })
