@@ -22,6 +22,7 @@ interface DaemonFlags {
   socket: string
   io: string
   interface?: string
+  sourcePorts?: string
   lineRate?: string
   cc: string
   ccOption: string[]
@@ -68,6 +69,11 @@ export function daemonCommand(): Command {
       new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto').env('WEIR_IO'),
     )
     .option('--interface <name>', 'network interface of --io packet (default: that which has the address)')
+    .option(
+      '--source-ports <count>',
+      'UDP source ports that connections are spread over, 1 to 64: networks choose paths by them ' +
+        '(default: 16 of --io batch, 4 of dgram; others send from any)',
+    )
     .option(
       '--line-rate <rate>',
       "rate of this host's link, as in 10Gbps (default: what its network card says)",
@@ -142,6 +148,8 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     socketPath: flags.socket,
     io: flags.io,
     interface: flags.interface,
+    sourcePorts:
+      flags.sourcePorts === undefined ? undefined : whole('--source-ports', flags.sourcePorts, 1, 64),
     lineRateBps: flags.lineRate === undefined ? undefined : parseRate(flags.lineRate),
     cc: { name: flags.cc, options: Object.fromEntries(flags.ccOption.map(ccOption)) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),

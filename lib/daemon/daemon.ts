@@ -71,6 +71,8 @@ export interface DaemonOptions {
   log: Logger
   /** A name of IO_NAMES, default 'auto'. */
   io?: string
+  /** UDP source ports that connections draw from, 1 to 64. Default: 16 of io 'batch', 4 of 'dgram'; others send from any. */
+  sourcePorts?: number
   /** Of io 'packet': the network interface. Default: that which has the address. */
   interface?: string
   /** Of this host's link. Default: what its network card says, else 40 Gbit/s. */

@@ -36,6 +36,8 @@ export interface OpenPortOptions {
   port: number
   /** Of `packet`: the network interface. Default: that which has the address. */
   interface?: string
+  /** UDP source ports of `batch` and `dgram`, 1 to 64; others send from any. Default: 16 and 4. */
+  sourcePorts?: number
   /** Frames travel in VXLAN to an emulated switch instead. */
   overlay?: OverlayLink
 }
@@ -64,7 +66,7 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
       `an interface is for io "packet"; "${io}" finds it by the address`,
     )
   }
-  const ports = { pool, address, rocePort: port, intPort: port + 1 }
+  const ports = { pool, address, rocePort: port, intPort: port + 1, sourcePorts: options.sourcePorts }
   if (io === 'batch' || (io === 'auto' && libcFault() === null)) {
     return { io: 'batch', port: new BatchPort(ports) }
   }

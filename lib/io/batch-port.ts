@@ -7,11 +7,11 @@ import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from '
 import { frameFault } from './frame-fault.js'
 import { interfaceMtu } from './interface.js'
 import { BatchReceiver, RECEIVER_ROOM_BYTES } from './linux/batch-receiver.js'
-import { BatchSender } from './linux/batch-sender.js'
 import { FdWaiter } from './linux/fd-waiter.js'
+import { SenderPool } from './linux/sender-pool.js'
 import { UdpSocket } from './linux/udp-socket.js'
 import { type DropReason, type Port, PortCounters } from './port.js'
-import { sourcePortFor } from './source-port.js'
+import { openEach, sourcePortsFor } from './source-port.js'
 import type { Waiter } from './waiter.js'
 
 export interface BatchPortOptions {
@@ -26,27 +26,29 @@ export interface BatchPortOptions {
   mtu?: number
   /** What to ask of SO_RCVBUF and SO_SNDBUF. Default 8 MiB. */
   socketBufferBytes?: number
+  /** Source ports to send from, each by a socket of its own, 1 to 64. Default 16. */
+  sourcePorts?: number
 }
 
 /** How long a full socket is left alone. */
 const RETRY_MS = 1
+const SOURCE_PORTS = 16
 
 /**
  * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots.
- * It sees and sets TOS, so ECN works. Needs koffi, no privileges. Everything leaves by a port of its own, as by DgramPort.
+ * It sees and sets TOS, so ECN works. Needs koffi, no privileges. What leaves, leaves by ports of its own, as by DgramPort.
  */
 export class BatchPort implements Port {
   readonly mtu: number
   readonly counters = new PortCounters()
   readonly waiter: Waiter
-  readonly sourcePorts: readonly number[]
   readonly receiveBudgetBytes: number
   readonly #pool: FramePool
   readonly #family: 4 | 6
   readonly #sockets: UdpSocket[] = []
   readonly #roce: Receiving
   readonly #int: Receiving
-  readonly #sender: BatchSender
+  readonly #senders: SenderPool
   readonly #headers4: HeaderWriter4
   readonly #headers6: HeaderWriter6
   readonly #gid = new Uint8Array(16)
@@ -60,6 +62,7 @@ export class BatchPort implements Port {
   /** Throws WEIR_UNSUPPORTED without koffi or Linux, WEIR_BAD_ARGUMENT when an address or port cannot be bound. */
   constructor(options: BatchPortOptions) {
     const { pool, address, rocePort = udp.PORT_ROCE, intPort = udp.PORT_INT } = options
+    const { sourcePorts = SOURCE_PORTS } = options
     const local = HostAddress.parse(address)
     this.#pool = pool
     this.#family = local.family
@@ -77,23 +80,23 @@ export class BatchPort implements Port {
       const int = open(intPort, false)
       roce.enableGro()
       int.enableGro()
-      const out = openFirst(
-        () => open(sourcePortFor(rocePort), true),
-        () => open(0, true),
-      )
       const room = pool.reserve(RECEIVER_ROOM_BYTES)
       this.#roce = new Receiving(new BatchReceiver(pool, roce.fd, this.#family, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int.fd, this.#family, room), udp.PORT_INT)
       this.#current = this.#int
-      this.sourcePorts = [out.port]
       this.receiveBudgetBytes = Math.floor(roce.receiveBufferBytes / KERNEL_OVERHEAD)
       const { counters } = this
-      this.#sender = new BatchSender({ pool, counters, fd: out.fd, family: this.#family, rocePort, intPort })
+      const sockets = openEach(sourcePortsFor(rocePort, sourcePorts), port => open(port, true))
+      this.#senders = new SenderPool({ pool, counters, rocePort, intPort, sockets })
       this.waiter = new FdWaiter([roce.fd, int.fd])
     } catch (error) {
       for (const socket of this.#sockets) socket.close()
       throw error
     }
+  }
+
+  get sourcePorts(): readonly number[] {
+    return this.#senders.ports
   }
 
   receive(): Frame | null {
@@ -122,12 +125,11 @@ export class BatchPort implements Port {
       this.#pool.give(frame)
       return
     }
-    this.#sender.add(frame)
-    if (!this.#sender.hasRoom) this.flush()
+    if (!this.#senders.add(frame)) this.flush()
   }
 
   flush(): void {
-    if (this.#closed || this.#sender.flush()) return
+    if (this.#closed || this.#senders.flush()) return
     this.#isFull = true
     this.#retry ??= setTimeout(this.#tryAgain, RETRY_MS)
   }
@@ -144,7 +146,7 @@ export class BatchPort implements Port {
     this.flush()
     this.#closed = true
     if (this.#retry !== null) clearTimeout(this.#retry)
-    this.#sender.close()
+    this.#senders.close()
     await this.waiter.close()
     for (const socket of this.#sockets) socket.close()
   }
@@ -204,13 +206,5 @@ class Receiving {
   constructor(receiver: BatchReceiver, port: number) {
     this.receiver = receiver
     this.port = port
-  }
-}
-
-function openFirst<T>(first: () => T, otherwise: () => T): T {
-  try {
-    return first()
-  } catch {
-    return otherwise()
   }
 }

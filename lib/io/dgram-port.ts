@@ -11,7 +11,7 @@ import { FrameRing } from './frame-ring.js'
 import { interfaceMtu } from './interface.js'
 import { PeerSockets } from './peer-sockets.js'
 import { type Port, PortCounters } from './port.js'
-import { sourcePortFor } from './source-port.js'
+import { SourcePortIndex, sourcePortsFor } from './source-port.js'
 
 export interface DgramPortOptions {
   pool: FramePool
@@ -26,14 +26,27 @@ export interface DgramPortOptions {
   ringFrames?: number
   maxInFlight?: number
   socketBufferBytes?: number
+  /** Source ports to send from, 1 to 64. Default 4: each has a socket of its own for each of its peers. */
+  sourcePorts?: number
+}
+
+const SOURCE_PORTS = 4
+/** Sockets for peers, of all source ports. */
+const PEER_SOCKETS_MAX = 128
+
+/** What leaves from one source port. */
+interface Sending {
+  /** Sends what has no connected socket; nothing is received by it. */
+  any: DatagramSocket
+  peers: PeerSockets
 }
 
 /**
  * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to
  * itself: they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends
- * every datagram from one source port (`sourcePorts`).
+ * every datagram from a few source ports (`sourcePorts`).
  *
- * That source port is none of those that it receives by, so that many sockets can share it, one connected to each
+ * They are none of those that it receives by, so that many sockets can share one, each connected to a
  * peer (see PeerSocket), while nobody else can bind those that receive. Packets with a shim, which are those of every flow that is
  * paced by telemetry, and their acknowledgements, leave by the connected sockets.
  */
@@ -52,9 +65,8 @@ export class DgramPort implements Port {
   readonly #headers6: HeaderWriter6
   #roce!: DatagramSocket
   #int!: DatagramSocket
-  /** Sends what has no connected socket; nothing is received by it. */
-  #any!: DatagramSocket
-  #peers!: PeerSockets
+  #sending: Sending[] = []
+  #sendingOf!: SourcePortIndex
   #closed = false
   #readable = () => {}
   #writable = () => {}
@@ -87,13 +99,23 @@ export class DgramPort implements Port {
       port.#roce = await receiver(port.#rocePort, udp.PORT_ROCE)
       port.#int = await receiver(port.#intPort, udp.PORT_INT)
       const ignore = () => {}
-      port.#any = await open(sourcePortFor(port.#rocePort), true, ignore).catch(() => open(0, true, ignore))
+      const senders: DatagramSocket[] = []
+      for (const from of sourcePortsFor(port.#rocePort, options.sourcePorts ?? SOURCE_PORTS)) {
+        await open(from, true, ignore).then(
+          socket => senders.push(socket),
+          // Somebody else's: the others will do.
+          () => {},
+        )
+      }
+      if (senders.length === 0) senders.push(await open(0, true, ignore))
+      const peersMax = Math.ceil(PEER_SOCKETS_MAX / senders.length)
+      const each = { ...common, localAddress: port.address, port: port.#intPort, peersMax }
+      port.#sending = senders.map(any => ({ any, peers: new PeerSockets({ ...each, localPort: any.port }) }))
+      port.#sendingOf = new SourcePortIndex(port.sourcePorts)
     } catch (error) {
       await Promise.all(opened.map(socket => socket.close()))
       throw error
     }
-    const from = { localAddress: port.address, localPort: port.#any.port }
-    port.#peers = new PeerSockets({ ...common, ...from, port: port.#intPort })
     return port
   }
 
@@ -111,7 +133,7 @@ export class DgramPort implements Port {
   }
 
   get sourcePorts(): readonly number[] {
-    return [this.#any.port]
+    return this.#sending.map(({ any }) => any.port)
   }
 
   get receiveBudgetBytes(): number {
@@ -123,7 +145,8 @@ export class DgramPort implements Port {
   }
 
   canTransmit(): boolean {
-    return this.#any.canSend() && this.#peers.canSend()
+    for (const { any, peers } of this.#sending) if (!any.canSend() || !peers.canSend()) return false
+    return true
   }
 
   transmit(frame: Frame): void {
@@ -139,13 +162,14 @@ export class DgramPort implements Port {
         ? this.#addresses.text4(ipv4.destination(view, l3))
         : this.#addresses.text6(view, l3 + 24)
     const start = l4 + udp.BYTES
+    const { any, peers } = this.#sending[this.#sendingOf.of(udp.sourcePort(view, l4))]!
     if (udp.destinationPort(view, l4) === udp.PORT_ROCE) {
-      this.#any.send(frame, start, null, this.#rocePort, address)
+      any.send(frame, start, null, this.#rocePort, address)
       return
     }
-    const peer = this.#closed ? null : this.#peers.find(address)
-    if (peer === null) this.#any.send(frame, start, null, this.#intPort, address)
-    else if (this.#peers.canSend()) peer.send(frame, start)
+    const peer = this.#closed ? null : peers.find(address)
+    if (peer === null) any.send(frame, start, null, this.#intPort, address)
+    else if (peers.canSend()) peer.send(frame, start)
     else {
       this.counters.drops.txFull++
       this.#pool.give(frame)
@@ -165,7 +189,8 @@ export class DgramPort implements Port {
 
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all([this.#roce.close(), this.#int.close(), this.#any.close(), this.#peers.close()])
+    const sending = this.#sending.flatMap(({ any, peers }) => [any.close(), peers.close()])
+    await Promise.all([this.#roce.close(), this.#int.close(), ...sending])
     for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
   }
 

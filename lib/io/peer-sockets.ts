@@ -1,13 +1,13 @@
 import { PeerSocket, type PeerSocketOptions } from './peer-socket.js'
 
-/** Peers with a socket of their own. */
-const PEERS_MAX = 64
 /** Packets to peers without one, after which those that are not used any more make room. */
 const SWEEP_PACKETS = 4096
 
 export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'onHeld'> {
   /** Frames, of all peers, that may wait for the kernel. */
   maxInFlight: number
+  /** Peers with a socket of their own. */
+  peersMax: number
   /** `canSend` has become true after it was false. */
   onWritable: () => void
 }
@@ -57,8 +57,8 @@ export class PeerSockets {
   }
 
   #miss(address: string): null {
-    if (this.#byAddress.size === PEERS_MAX && ++this.#missed >= SWEEP_PACKETS) this.#sweep()
-    if (this.#byAddress.size < PEERS_MAX) {
+    if (this.#byAddress.size === this.#options.peersMax && ++this.#missed >= SWEEP_PACKETS) this.#sweep()
+    if (this.#byAddress.size < this.#options.peersMax) {
       this.#byAddress.set(address, new PeerSocket({ ...this.#options, address, onHeld: this.#onHeld }))
     }
     return null

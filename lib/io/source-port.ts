@@ -1,7 +1,49 @@
 /**
- * The source port of a port on ordinary sockets. Those of RoCEv2 lie in 0xc000 to 0xffff. The same for all hosts with the same ports, so that both
- * directions of a connection have it, and a symmetric hash sends them by one path. Never one of the ports that receive.
+ * Source ports of a port on ordinary sockets, as the UDP source port is a flow's entropy for ECMP. Those of RoCEv2 lie in 0xc000 to 0xffff. The
+ * same for all hosts with the same ports, so that both directions of a connection have it, and a symmetric hash sends them by one path. Never
+ * one of the ports that receive.
  */
-export function sourcePortFor(rocePort: number): number {
-  return 0xc000 | ((rocePort + 0x1000) & 0x3fff)
+
+import { WeirError } from '../errors.js'
+
+const SOURCE_PORTS_MAX = 64
+
+/** Throws WEIR_BAD_ARGUMENT. @param rocePort the first that receives; @param count 1 to 64 */
+export function sourcePortsFor(rocePort: number, count: number): number[] {
+  if (!Number.isInteger(count) || count < 1 || count > SOURCE_PORTS_MAX) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `source ports: choose 1 to ${SOURCE_PORTS_MAX}, not ${count}`)
+  }
+  return Array.from({ length: count }, (_, i) => 0xc000 | ((rocePort + 0x1000 + i) & 0x3fff))
+}
+
+/**
+ * Opens a socket for each port; those that somebody else has are left out. When all are taken it is one with any port, and what that throws is thrown.
+ */
+export function openEach<Socket>(ports: readonly number[], open: (port: number) => Socket): Socket[] {
+  const sockets: Socket[] = []
+  for (const port of ports) {
+    try {
+      sockets.push(open(port))
+    } catch {
+      // The others will do.
+    }
+  }
+  return sockets.length > 0 ? sockets : [open(0)]
+}
+
+/** Which of a list of at most 64 source ports a frame leaves from: a table instead of a search for each packet. */
+export class SourcePortIndex {
+  readonly #ports: readonly number[]
+  readonly #indices = new Uint8Array(0x4000)
+
+  constructor(ports: readonly number[]) {
+    this.#ports = ports
+    for (const [i, port] of ports.entries()) this.#indices[port & 0x3fff] = i
+  }
+
+  /** Place in the list; 0 for a port that is not in it. */
+  of(sourcePort: number): number {
+    const index = this.#indices[sourcePort & 0x3fff]!
+    return this.#ports[index] === sourcePort ? index : 0
+  }
 }

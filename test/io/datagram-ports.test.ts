@@ -83,7 +83,7 @@ everyPort('a frame arrives as a whole frame with its own addresses, ports and by
   t.equal(poolB.inUse, 0)
 })
 
-everyPort('a frame to the INT port arrives by the INT port, from the one source port', async (t, open) => {
+everyPort('a frame to the INT port arrives by the INT port', async (t, open) => {
   const { a, b, poolA, poolB } = await pair(open)
   for (const port of a.sourcePorts ?? []) t.ok(port >= 0xc000, 'where source ports of RoCEv2 lie')
   t.same(a.sourcePorts, b.sourcePorts, 'hosts with equal ports have the same, for symmetric hashes')
@@ -97,6 +97,35 @@ everyPort('a frame to the INT port arrives by the INT port, from the one source 
   t.equal(frame.view.getUint16(36), 4792)
   poolB.give(frame)
   await Promise.all([a.close(), b.close()])
+})
+
+everyPort('a frame leaves from the source port that it says, whichever is listed', async (t, open) => {
+  const { a, b, poolA, poolB } = await pair(open, 64, {})
+  const listed = a.sourcePorts
+  if (listed !== null) {
+    t.equal(new Set(listed).size, listed.length)
+    t.ok(listed.length > 1, 'several by default')
+  }
+  const wanted = listed ?? [0xc000, 0xffff]
+  for (const destinationPort of [4791, 4792, 4792]) {
+    const seen: number[] = []
+    // All at once: what is kept back for one must not leave from another.
+    for (const sourcePort of [...wanted, ...wanted]) {
+      const payload = Uint8Array.of(sourcePort >> 8, sourcePort & 255, 0, 0)
+      a.transmit(udpFrame4(poolA, { source: A, destination: B, sourcePort, destinationPort, payload }))
+    }
+    a.flush()
+    for (let n = 0; n < 2 * wanted.length; n++) {
+      const frame = await nextFrame(b)
+      t.equal(frame.view.getUint16(34), frame.view.getUint16(42), 'as it says')
+      t.equal(frame.view.getUint16(36), destinationPort)
+      seen.push(frame.view.getUint16(34))
+      poolB.give(frame)
+    }
+    t.same(seen.sort(), [...wanted, ...wanted].sort(), 'every frame once')
+  }
+  await Promise.all([a.close(), b.close()])
+  t.equal(poolA.inUse, 0)
 })
 
 everyPort('what the kernel sees is the datagram alone: from BTH or shim on', async (t, open) => {

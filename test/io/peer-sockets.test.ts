@@ -65,18 +65,23 @@ t.test('two ports cannot have one address and port', async t => {
   await second.close()
 })
 
-t.test('the source port is another one where somebody has the usual one', async t => {
+t.test('a source port that somebody else has is left out; another one is taken where all are', async t => {
   const rocePort = randomPort()
-  const options = { pool: new FramePool(4), address: A, rocePort, intPort: rocePort + 1 }
+  const options = { pool: new FramePool(4), address: A, rocePort, intPort: rocePort + 1, sourcePorts: 2 }
   const before = await DgramPort.open(options)
-  const usual = before.sourcePorts[0]!
+  const [usual = 0, second = 0] = before.sourcePorts
+  t.equal(before.sourcePorts.length, 2)
   await before.close()
   const other = (await import('node:dgram')).createSocket('udp4')
   await new Promise<void>(resolve => other.bind(usual, A, resolve))
   const port = await DgramPort.open(options)
-  t.not(port.sourcePorts[0], usual)
-  t.ok(port.sourcePorts[0]! > 0)
+  t.same(port.sourcePorts, [second])
   await port.close()
+  const none = await DgramPort.open({ ...options, sourcePorts: 1 })
+  t.equal(none.sourcePorts.length, 1)
+  t.not(none.sourcePorts[0], usual)
+  t.ok(none.sourcePorts[0]! > 0)
+  await none.close()
   other.close()
 })
 
@@ -115,6 +120,7 @@ t.test('sockets are bounded: when all are taken, those not used any more make ro
     localPort,
     port: 9,
     maxInFlight: 4,
+    peersMax: 64,
     socketBufferBytes: 65_536,
     onWritable: () => {},
   })

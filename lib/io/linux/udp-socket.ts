@@ -46,7 +46,10 @@ export interface UdpSocketOptions {
   address: string
   /** Port; 0 = any free one. */
   port: number
-  /** Others of this user's sockets may bind the same, if they say so too. Default false. */
+  /**
+   * Of a socket that only sends: others of this user's sockets may bind the same, if they say so too, and what comes in is kept as little as
+   * the kernel allows. Default false.
+   */
   shared?: boolean
   /** SO_RCVBUF and SO_SNDBUF; the kernel gives less to a user without CAP_NET_ADMIN when its limit is lower. */
   bufferBytes: number
@@ -81,7 +84,7 @@ export class UdpSocket {
       throw failure(`bind ${options.address} port ${options.port} for`, errno)
     }
     this.port = this.#boundPort()
-    this.#grow(SO_RCVBUF, SO_RCVBUFFORCE, options.bufferBytes)
+    this.#grow(SO_RCVBUF, SO_RCVBUFFORCE, options.shared ? 0 : options.bufferBytes)
     this.#grow(SO_SNDBUF, SO_SNDBUFFORCE, options.bufferBytes)
     this.#set(SOL_SOCKET, SO_RXQ_OVFL, 1)
     if (this.family === 4) {
