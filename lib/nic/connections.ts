@@ -4,18 +4,18 @@ import { flowLabelFor } from '../cm/flow-label.js'
 import { MadDatagram } from '../cm/outbox.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
-import { CompletionQueue } from '../qp/completion-queue.js'
 import { Access } from '../qp/memory.js'
-import { QpState, QueuePair, TxKind } from '../qp/queue-pair.js'
+import { QpState, TxKind } from '../qp/queue-pair.js'
 import { ReorderPool } from '../qp/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
-import { checkConnectOptions, intFormat, priorityOfDscp, timeoutExponent } from './config.js'
-import { Flow, type FlowPhase } from './flow.js'
+import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
+import type { Flow, FlowPhase } from './flow.js'
 import { HostHeaders } from './host-headers.js'
+import { makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
 import { checkKey, heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
@@ -307,43 +307,7 @@ export class Connections {
     pathMtu: number | undefined,
     cc: ConnectOptions['cc'],
   ): Flow {
-    const { settings, table, memory } = this.#nic
-    const { index, qpn } = table.reserve()
-    const completions = new CompletionQueue(2 * settings.queueDepth)
-    const flow = new Flow({
-      index,
-      qpn,
-      remote,
-      handler,
-      completions,
-      phase,
-      pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
-      ccChoice: cc ?? settings.cc,
-      intFormat: intFormat(settings),
-      intSlots: settings.int.hops,
-      telemetry: settings.telemetry,
-      packetsInFlightMax: settings.packetsInFlightMax,
-      slackNs: settings.slackNs,
-      lineRateBps: settings.lineRateBps,
-      selectiveRepeat: settings.recovery === 'selective',
-    })
-    flow.qp = new QueuePair(
-      {
-        qpn,
-        sendCq: completions,
-        receiveCq: completions,
-        memory,
-        sendQueueDepth: settings.queueDepth,
-        receiveQueueDepth: settings.queueDepth,
-        ackEveryPackets: settings.ackEveryPackets,
-        maxPacketsInFlight: settings.packetsInFlightMax,
-        reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
-        reorderPool: this.#reorderPool,
-        reorderTolerance: settings.reorderTolerance,
-        pathMtu: flow.pathMtu,
-      },
-      flow,
-    )
+    const flow = makeFlow(this.#nic, this.#reorderPool, { remote, handler, phase, pathMtu, cc })
     flow.connection = new NicConnection(this, flow)
     this.#nic.addFlow(flow)
     return flow

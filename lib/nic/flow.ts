@@ -13,6 +13,7 @@ import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
 import { FlowPlausibility } from './flow-plausibility.js'
 import type { NicConnection } from './nic-connection.js'
+import { Pacer } from './pacer.js'
 import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
 import { TelemetryEcho } from './telemetry-echo.js'
@@ -108,12 +109,7 @@ export class Flow implements QpObserver {
   peerIsWeir = false
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
   receiveBudgetBytes = Number.POSITIVE_INFINITY
-  /**
-   * The pacing clock: the next packet may leave when the last one's bytes have passed at the current rate. Not a whole
-   * number of nanoseconds.
-   */
-  pacedFromNs = 0
-  pacedBytes = 0
+  readonly #pacer: Pacer
   /** Telemetry that arrived and waits to be sent back. */
   readonly echo: TelemetryEcho
   /** It goes back on acknowledgements. */
@@ -149,7 +145,6 @@ export class Flow implements QpObserver {
   readonly #packetsInFlightMax: number
   /** Packets with payload sent so far: what controllers count by. */
   #transmissions = 0
-  readonly #slackNs: Nanos
   readonly #lineRateBps: number
   #lossBytes = 0
   /** N of the last acknowledgement that told it: flows that send to the same host now. */
@@ -175,7 +170,7 @@ export class Flow implements QpObserver {
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#requests = new SendLog(options.packetsInFlightMax)
     this.#packetsInFlightMax = options.packetsInFlightMax
-    this.#slackNs = options.slackNs
+    this.#pacer = new Pacer(options.slackNs)
     this.#lineRateBps = options.lineRateBps
   }
 
@@ -222,22 +217,16 @@ export class Flow implements QpObserver {
   }
 
   nextSendNs(): Nanos {
-    return Math.ceil(this.#nextSendExact())
-  }
-
-  /** With the part of a nanosecond, so that what rounding adds to one packet's wait does not add up. */
-  #nextSendExact(): number {
-    const rateBps = this.cc === null ? this.#lineRateBps : this.cc.rateBps()
-    return this.pacedFromNs + (this.pacedBytes * 8e9) / rateBps
+    return this.#pacer.nextSendNs(this.#paceBps())
   }
 
   /** A packet of `wireBytes` has left for the pacing clock. */
   paced(now: Nanos, wireBytes: number): void {
-    const due = this.#nextSendExact()
-    // A loop that woke late may make good a little of it, so that its rate is kept. Less than a nanosecond is no
-    // lateness: it is the rounding of nextSendNs.
-    this.pacedFromNs = now - due < this.#slackNs + 1 ? due : now - this.#slackNs
-    this.pacedBytes = wireBytes
+    this.#pacer.onSent(now, this.#paceBps(), wireBytes)
+  }
+
+  #paceBps(): number {
+    return this.cc === null ? this.#lineRateBps : this.cc.rateBps()
   }
 
   /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */

@@ -1,4 +1,3 @@
-import { ccIsReceiverBased, ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
 import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
@@ -9,27 +8,23 @@ import { workStatusName } from '../qp/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
-import { BaseRttProbe } from './base-rtt-probe.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
-import { Control, ControlPackets } from './control-packets.js'
+import { ControlPackets } from './control-packets.js'
 import { Feedback } from './feedback.js'
 import type { Flow } from './flow.js'
+import { FlowStart } from './flow-start.js'
 import { FlowTable } from './flow-table.js'
 import { PfcReceiver } from './pfc-receiver.js'
-import { RateRequest } from './rate-request.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
 import { Scheduler } from './scheduler.js'
 import { SourcePorts } from './source-ports.js'
-import { TelemetryProbe } from './telemetry-probe.js'
 import { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
 
 const MEMORY_REGIONS_MAX = 1 << 16
 /** When no frame was free, it is tried again so much later. */
 const NO_FRAME_RETRY_NS = 1000
-/** T when every probe was lost. */
-const BASE_RTT_UNKNOWN_NS = 100_000
 
 /**
  * A host's NIC, as the draft draws it: rx pipeline, congestion-control module, scheduler, tx pipeline, here around
@@ -54,6 +49,7 @@ export class Nic implements Node, Verbs, RxEvents {
   #timerCount = 0
   readonly #control: ControlPackets
   readonly #feedback: Feedback
+  readonly #start: FlowStart
   readonly #dirty: Flow[] = []
   #dispatching = false
   readonly #completion = new Completion()
@@ -79,6 +75,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
     this.#feedback = new Feedback(this.#control, telemetry, ackEveryPackets, concurrentFlows, this)
+    this.#start = new FlowStart(this.settings, this.#control)
     this.checkController(this.settings.cc)
   }
 
@@ -218,7 +215,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void {
     flow.probe!.onAnswer(now, sequence)
-    this.#advanceProbe(now, flow)
+    if (this.#start.advance(flow)) this.flowChanged(now, flow)
   }
 
   onFlowChanged(now: Nanos, flow: Flow): void {
@@ -228,11 +225,9 @@ export class Nic implements Node, Verbs, RxEvents {
 
   // ---- For Connections
 
-  /** Throws WEIR_BAD_ARGUMENT now for a controller that could not be made once T is known. */
+  /** As FlowStart. */
   checkController(cc: ConnectOptions['cc']): void {
-    if (cc === undefined) return
-    const { lineRateBps, pathMtu } = this.settings
-    createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
+    this.#start.checkController(cc)
   }
 
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
@@ -243,35 +238,14 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.completions.pending > 0 || flow.failedStatus !== -1) this.#markDirty(flow)
   }
 
-  /** Begins to measure T, unless it is known or being measured. */
+  /** As FlowStart. */
   startProbe(flow: Flow): void {
-    if (flow.cc !== null || flow.probe !== null || flow.phase !== 'established') return
-    flow.probe = new BaseRttProbe()
-    this.#control.push(flow, Control.BASE_PROBE)
+    this.#start.measure(flow)
   }
 
   /** T is known: the flow gets its controller and may send. */
   setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void {
-    const cc = flow.ccChoice
-    const context = {
-      lineRateBps: this.settings.lineRateBps,
-      baseRttNs,
-      mtuBytes: flow.pathMtu,
-    }
-    flow.cc = createCongestionControl(cc.name, context, cc.options)
-    flow.probe = null
-    flow.stats.baseRttNs = baseRttNs
-    flow.stats.rateBps = flow.cc.rateBps()
-    flow.stats.windowBytes = flow.windowBytes()
-    flow.adjustAckRequests()
-    if (flow.peerIsWeir && ccWantsTelemetry(cc.name)) {
-      flow.telemetry.start()
-      flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes)
-      if (ccIsReceiverBased(cc.name)) {
-        flow.rateRequest = new RateRequest(context, cc.options)
-        this.#control.push(flow, Control.RATE_REQUEST)
-      }
-    }
+    this.#start.begin(flow, baseRttNs)
     this.flowChanged(now, flow)
   }
 
@@ -314,7 +288,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.cc !== null && flow.cc.nextTimeout() <= now) flow.cc.onTimeout(now)
     if (flow.probe !== null && flow.probe.nextTimeout() <= now) {
       flow.probe.onTimeout(now)
-      this.#advanceProbe(now, flow)
+      this.#start.advance(flow)
     }
     this.#feedback.onTimeout(now, flow)
     flow.settle(now, this.#rx.sample)
@@ -326,20 +300,6 @@ export class Nic implements Node, Verbs, RxEvents {
   #setTimer(now: Nanos, flow: Flow): void {
     const deadline = flow.nextTimeout(now)
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
-  }
-
-  #advanceProbe(now: Nanos, flow: Flow): void {
-    const probe = flow.probe!
-    if (probe.done) {
-      const guess = flow.connectRttNs > 0 ? flow.connectRttNs : BASE_RTT_UNKNOWN_NS
-      this.setBaseRtt(
-        now,
-        flow,
-        Math.max(probe.bestNs === NEVER ? guess : probe.bestNs, this.settings.baseRttLeastNs),
-      )
-    } else if (probe.wantsToSend) {
-      this.#control.push(flow, Control.BASE_PROBE)
-    }
   }
 
   #markDirty(flow: Flow): void {

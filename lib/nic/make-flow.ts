@@ -1,0 +1,71 @@
+import { CompletionQueue } from '../qp/completion-queue.js'
+import type { MemoryTable } from '../qp/memory.js'
+import { QueuePair } from '../qp/queue-pair.js'
+import type { ReorderPool } from '../qp/reorder-buffer.js'
+import type { HostAddress } from '../wire/address.js'
+import { intFormat, type NicSettings } from './config.js'
+import { Flow, type FlowPhase } from './flow.js'
+import type { FlowTable } from './flow-table.js'
+import type { ConnectionHandler, ConnectOptions } from './types.js'
+
+/** Of a NIC, what a flow is made with. */
+interface Host {
+  settings: NicSettings
+  table: FlowTable
+  memory: MemoryTable
+}
+
+/** What is known of a connection when its flow is made. */
+interface Beginning {
+  remote: HostAddress
+  handler: ConnectionHandler
+  phase: FlowPhase
+  /** Undefined: the NIC's. */
+  pathMtu: number | undefined
+  cc: ConnectOptions['cc']
+}
+
+/** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
+export function makeFlow(
+  { settings, table, memory }: Host,
+  reorderPool: ReorderPool,
+  { remote, handler, phase, pathMtu, cc }: Beginning,
+): Flow {
+  const { index, qpn } = table.reserve()
+  const completions = new CompletionQueue(2 * settings.queueDepth)
+  const flow = new Flow({
+    index,
+    qpn,
+    remote,
+    handler,
+    completions,
+    phase,
+    pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
+    ccChoice: cc ?? settings.cc,
+    intFormat: intFormat(settings),
+    intSlots: settings.int.hops,
+    telemetry: settings.telemetry,
+    packetsInFlightMax: settings.packetsInFlightMax,
+    slackNs: settings.slackNs,
+    lineRateBps: settings.lineRateBps,
+    selectiveRepeat: settings.recovery === 'selective',
+  })
+  flow.qp = new QueuePair(
+    {
+      qpn,
+      sendCq: completions,
+      receiveCq: completions,
+      memory,
+      sendQueueDepth: settings.queueDepth,
+      receiveQueueDepth: settings.queueDepth,
+      ackEveryPackets: settings.ackEveryPackets,
+      maxPacketsInFlight: settings.packetsInFlightMax,
+      reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
+      reorderPool,
+      reorderTolerance: settings.reorderTolerance,
+      pathMtu: flow.pathMtu,
+    },
+    flow,
+  )
+  return flow
+}
