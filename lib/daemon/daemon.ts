@@ -241,6 +241,7 @@ function createNic(
     ...link,
     sourcePorts: port.sourcePorts ?? undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
+    gathers: port.gathers,
     slackNs: SLACK_NS,
     cm: CM_PATIENCE,
   })

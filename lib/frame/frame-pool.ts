@@ -67,6 +67,8 @@ export class FramePool {
       throw new WeirError('WEIR_INTERNAL', `frame ${frame.slot} was given to a pool that it is not of`)
     }
     frame.taken = false
+    // Or a frame that waits for its next use would hold on to memory.
+    frame.outside = null
     this.#free[this.#freeCount++] = frame.slot
   }
 

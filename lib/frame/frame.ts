@@ -1,3 +1,5 @@
+import type { Backing } from './backing.js'
+
 /**
  * One Ethernet frame in one pooled slot.
  *
@@ -7,6 +9,9 @@
  * `length` counts the bytes that are really there, `wireLength` those that the frame takes on the wire
  * (without the 4 bytes of FCS). In virtual time the payload is not materialised: the slot holds the real
  * headers up to the payload, `length` stops there, and `wireLength` counts payload, pad and ICRC too.
+ *
+ * A payload need not be in the slot: with `outside` it lies in other memory, and the slot has a hole in its place. Everything
+ * else is there, at its usual offset: headers before, pad and ICRC behind.
  *
  * The offsets are filled in by `parseFrame` of lib/wire (receive) or by the tx pipeline (transmit); -1 = absent.
  */
@@ -40,18 +45,42 @@ export class Frame {
   payload = -1
   /** Bytes of transport payload, without pad and ICRC; counts bytes that are not materialised. */
   payloadLength = 0
+  /** Where the payload lies if not in the slot; byte n of the frame is its byte `outsideBase` + n. Null: all is in the slot. */
+  outside: Backing | null = null
+  outsideBase = 0
   /** Kept by FramePool: true while somebody owns the frame. */
   taken = false
+  /** The view of the slot that was asked for last. */
+  #view: Uint8Array
 
   constructor(slot: number, bytes: Buffer) {
     this.slot = slot
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#view = bytes
   }
 
   /** True if every byte of the frame is in the slot. */
   get materialised(): boolean {
     return this.length === this.wireLength
+  }
+
+  /** The payload, wherever it lies, as a view that is used again: keep it no longer than the frame. It must be materialised. */
+  payloadBytes(): Uint8Array {
+    const { payload, payloadLength } = this
+    if (this.outside !== null) return this.outside.view(this.outsideBase + payload, payloadLength)
+    const at = this.bytes.byteOffset + payload
+    if (this.#view.length !== payloadLength || this.#view.byteOffset !== at) {
+      this.#view = new Uint8Array(this.bytes.buffer, at, payloadLength)
+    }
+    return this.#view
+  }
+
+  /** Copies the payload into the slot, if it lies outside. */
+  bringIn(): void {
+    if (this.outside === null) return
+    this.bytes.set(this.payloadBytes(), this.payload)
+    this.outside = null
   }
 
   /** Forgets the contents; the bytes stay as they are. */
@@ -69,11 +98,14 @@ export class Frame {
     this.bth = -1
     this.payload = -1
     this.payloadLength = 0
+    this.outside = null
   }
 
-  /** Makes this frame a copy of `other`: bytes, lengths and offsets. */
+  /** Makes this frame a copy of `other`: bytes, lengths and offsets. All of the copy is in its slot. */
   copyFrom(other: Frame): void {
     this.bytes.set(other.bytes.subarray(0, other.length), 0)
+    if (other.outside !== null) this.bytes.set(other.payloadBytes(), other.payload)
+    this.outside = null
     this.length = other.length
     this.wireLength = other.wireLength
     this.port = other.port

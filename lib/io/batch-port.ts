@@ -40,6 +40,7 @@ const SOURCE_PORTS = 16
  */
 export class BatchPort implements Port {
   readonly mtu: number
+  readonly gathers = true
   readonly counters = new PortCounters()
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number

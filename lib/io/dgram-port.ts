@@ -52,6 +52,7 @@ interface Sending {
  */
 export class DgramPort implements Port {
   readonly mtu: number
+  readonly gathers = false
   readonly counters = new PortCounters()
   readonly address: string
   readonly waiter = null

@@ -13,6 +13,8 @@ export interface PortFaults {
 
 /** A port that loses, doubles and swaps the frames sent by another one: by the random source, for tests. */
 export class FaultPort implements Port {
+  /** A frame that is held back, or doubled, has its payload. */
+  readonly gathers = false
   readonly #inner: Port
   readonly #pool: FramePool
   readonly #random: () => number

@@ -66,6 +66,7 @@ export class PacketPort implements Port {
   readonly #ringBytes: number
   readonly #ringAddress: Pointer
   readonly #arenaAddress: Pointer
+  readonly gathers = false
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
   /** The frames of `#tx`, in its order. */

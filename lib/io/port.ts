@@ -17,6 +17,11 @@ export interface Port {
   readonly sourcePorts: readonly number[] | null
   /** Payload bytes in 4 KiB datagrams that can wait unread before the kernel drops: a bound on bytes in flight. */
   readonly receiveBudgetBytes: number
+  /**
+   * True: frames whose payload lies outside of their slot are sent from there. Otherwise the port must not be given any; the NIC
+   * copies payloads into the slots then.
+   */
+  readonly gathers: boolean
   readonly counters: PortCounters
   /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
   readonly waiter: Waiter | null

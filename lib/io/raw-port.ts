@@ -66,6 +66,7 @@ export class RawPort implements Port {
   readonly mtu: number
   readonly sourcePorts = null
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
+  readonly gathers = false
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly #pool: FramePool

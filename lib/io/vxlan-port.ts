@@ -22,6 +22,7 @@ export interface VxlanPortOptions {
 export class VxlanPort implements Port {
   readonly sourcePorts = null
   readonly #ring: FrameRing
+  readonly gathers = false
   readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket

@@ -65,6 +65,8 @@ export interface NicConfig {
   icrc?: IcrcMode
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
   sourcePorts?: readonly number[]
+  /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
+  gathers?: boolean
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
   receiveBudgetBytes?: number
   /** Priority, 0 to 7, of connections that name none, and of the connection manager's datagrams. Default 0. */
@@ -117,6 +119,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     reorderPackets: 16_384,
     reorderTolerance: 3,
     icrc: 'whole',
+    gathers: false,
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,

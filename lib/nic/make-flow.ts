@@ -64,6 +64,7 @@ export function makeFlow(
       reorderPool,
       reorderTolerance: settings.reorderTolerance,
       pathMtu: flow.pathMtu,
+      gathers: settings.gathers,
     },
     flow,
   )

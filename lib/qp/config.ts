@@ -42,6 +42,8 @@ export interface QpConfig {
   minRnrTimer?: number
   /** Sends and obeys end-to-end credits (IBA 9.7.7.2). Default false. */
   endToEndCredits?: boolean
+  /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
+  gathers?: boolean
   /** Keeps what came out of order, sends SACKs, and sends again only what is missing: if the peer does so too. Default false. */
   selectiveRepeat?: boolean
   /** Of selective repeat: packets out of order that each half keeps, 1 to 65,536. Default 2048. */
@@ -94,6 +96,7 @@ const DEFAULTS = {
   ackTimeoutExponent: 14,
   minRnrTimer: 12,
   endToEndCredits: false,
+  gathers: false,
   selectiveRepeat: false,
   reorderPackets: 2048,
   reorderTolerance: 3,

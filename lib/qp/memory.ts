@@ -1,4 +1,5 @@
 import { WeirError } from '../errors.js'
+import { Backing } from '../frame/backing.js'
 
 /** Rights on a memory region or a queue pair: the verbs' access flags (IBA 10.6.3). */
 export const Access = {
@@ -33,8 +34,10 @@ export class MemoryRegion {
   readonly length: number
   /** The storage, or null: then lengths and bounds are real, contents are not (virtual time). */
   readonly bytes: Uint8Array | null
-  /** The same storage as a Buffer, whose `copy` makes no view object. */
+  /** The same storage as a Buffer. */
   readonly buffer: Buffer | null
+  /** The same storage, as packets use it. */
+  readonly backing: Backing | null
   /** Rights, a sum of `Access`. */
   access: number
   /** False once deregistered or invalidated: nothing is read or written from then on. */
@@ -46,6 +49,7 @@ export class MemoryRegion {
     this.length = length
     this.bytes = bytes
     this.buffer = bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, length)
+    this.backing = this.buffer === null ? null : new Backing(this.buffer)
     this.access = access
   }
 
@@ -85,7 +89,9 @@ export class MemoryTable {
   }
 
   /**
-   * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null.
+   * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Packets leave straight from
+   * there where the port can: who changes memory that is being sent sends packets whose ICRC is wrong, and which the receiver
+   * drops. An ArrayBuffer must not be transferred or resized while it is registered.
    * Throws WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
    */
   register(bytes: Uint8Array | null, length: number, access: number): MemoryRegion {

@@ -2,10 +2,17 @@ import { assert } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { MemoryRegion } from './memory.js'
 
+/** Shorter payloads are copied also for a port that gathers: two more pieces of a packet cost it more than the copy. */
+export const GATHER_FROM_BYTES = 512
+
 /**
- * Puts `length` bytes of a region and the zero pad to 4 bytes (IBA 9.2.3) at `at`, and sets the
- * frame's payload and lengths, without ICRC. Of a region without storage nothing is written: `length` ends
- * with the headers, `wireLength` counts all. Returns the pad count, 0 to 3.
+ * Gives the frame `length` bytes of a region as its payload from `at` on, with the zero pad to 4 bytes (IBA 9.2.3), and sets
+ * its lengths, without ICRC. Copied into the slot; or, if the port `gathers`, left where they are. The ICRC is that of
+ * the bytes as they are now: when the application changes them before the port has sent them, the receiver drops the packet, as with
+ * any RDMA hardware.
+ *
+ * Of a region without storage nothing is written: `length` ends with the headers, `wireLength` counts all. Returns the
+ * pad count, 0 to 3.
  */
 export function writePayload(
   frame: Frame,
@@ -13,16 +20,21 @@ export function writePayload(
   region: MemoryRegion,
   offset: number,
   length: number,
+  gathers: boolean,
 ): number {
   const pad = -length & 3
   const end = at + length + pad
+  const { backing } = region
   frame.payload = at
   frame.payloadLength = length
   frame.wireLength = end
-  frame.length = region.buffer === null ? at : end
-  if (region.buffer !== null) {
+  frame.length = backing === null ? at : end
+  if (backing !== null) {
     assert(end <= frame.bytes.length, 'payload: the frame slot is too small for headers, payload and pad')
-    region.buffer.copy(frame.bytes, at, offset, offset + length)
+    if (gathers && length >= GATHER_FROM_BYTES) {
+      frame.outside = backing
+      frame.outsideBase = offset - at
+    } else if (length > 0) frame.bytes.set(backing.view(offset, length), at)
     for (let i = end - pad; i < end; i++) frame.bytes[i] = 0
   }
   return pad
@@ -30,6 +42,6 @@ export function writePayload(
 
 /** Copies a received payload into a region, if both have bytes. The caller has checked bounds and rights. */
 export function readPayload(frame: Frame, region: MemoryRegion, offset: number): void {
-  if (region.buffer === null || frame.payloadLength === 0 || !frame.materialised) return
-  frame.bytes.copy(region.buffer, offset, frame.payload, frame.payload + frame.payloadLength)
+  if (region.backing === null || frame.payloadLength === 0 || !frame.materialised) return
+  region.backing.bytes.set(frame.payloadBytes(), offset)
 }

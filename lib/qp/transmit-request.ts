@@ -82,7 +82,8 @@ function writeMessage(
     ieth.write(view, next, slot.invalidateKey)
     next += ieth.BYTES
   }
-  const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes)
+  const { gathers } = requester.context.settings
+  const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes, gathers)
   // What a repaired gap was worth is to be told at once.
   const asks = repairs || wantsAck(requester, slot)
   if (!repairs) requester.unaskedPackets = asks ? 0 : requester.unaskedPackets + 1

@@ -98,9 +98,10 @@ export function transmitReadResponse(
   let pad = 0
   if (region === null) endFrame(frame, at, next)
   else {
-    const skipped = (record.nextSeq - record.firstSeq) * responder.context.settings.pathMtu
+    const { pathMtu, gathers } = responder.context.settings
+    const skipped = (record.nextSeq - record.firstSeq) * pathMtu
     frame.bth = at
-    pad = writePayload(frame, next, region, record.offset + skipped, length)
+    pad = writePayload(frame, next, region, record.offset + skipped, length, gathers)
   }
   writeBth(responder, frame, at, opcode, pad, record.nextSeq)
   responder.context.counters.responsePacketsSent++

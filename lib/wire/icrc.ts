@@ -121,8 +121,23 @@ function packetEnd(frame: Frame): number {
 /** @param masked bytes of headers in the scratch */
 function computeWith(frame: Frame, masked: number): number {
   const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
-  const rest = frame.bth + bth.BYTES
-  return crc32.finish(crc32.update(state, frame.bytes, frame.view, rest, packetEnd(frame) - BYTES))
+  return crc32.finish(takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES))
+}
+
+/** What follows the BTH: extended headers, payload, which may lie outside of the slot, and pad. */
+function takeRest(state: number, frame: Frame, at: number, end: number): number {
+  const { view, payload, payloadLength } = frame
+  if (payload < at || payloadLength < crc32.NATIVE_FROM_BYTES) {
+    frame.bringIn()
+    return crc32.update(state, frame.bytes, view, at, end)
+  }
+  const headers = crc32.updateByTable(state, view, at, payload)
+  return crc32.updateByTable(
+    crc32.updateByNative(headers, frame.payloadBytes()),
+    view,
+    payload + payloadLength,
+    end,
+  )
 }
 
 /** True if the packet carries something that is not there for the ICRC. */

@@ -12,6 +12,7 @@ class NotingPort implements Port {
   readonly mtu = 1500
   readonly sourcePorts = [7]
   readonly receiveBudgetBytes = 9
+  readonly gathers = true
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly sent: number[] = []

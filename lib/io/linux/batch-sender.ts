@@ -1,3 +1,4 @@
+import type { Backing } from '../../frame/backing.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 import * as ipv4 from '../../wire/ipv4.js'
@@ -21,6 +22,8 @@ import {
 const MESSAGES = 64
 /** Packets that are kept back to leave together. */
 const FRAMES = 256
+/** Of a frame whose payload lies outside of its slot: headers, payload, pad and ICRC. */
+const PIECES_PER_FRAME = 3
 /** What the kernel takes as one run: UDP_MAX_SEGMENTS, and the length of one IP packet. */
 const SEGMENTS_MAX = 64
 const RUN_BYTES_MAX = 65_535 - 40 - 8
@@ -41,7 +44,8 @@ export interface BatchSenderOptions {
 }
 
 /**
- * Sends pooled frames by sendmmsg, straight from their slots. Packets of equal size that follow each other to the same
+ * Sends pooled frames by sendmmsg, straight from their slots, and payloads from where they lie: if the socket is full, those are
+ * copied, so that nothing refers to an application's memory any longer than `flush` takes. Packets of equal size that follow each other to the same
  * place leave as one run that the kernel, or the network card, cuts (UDP_SEGMENT): that spares most of its work. It
  * numbers such packets 0, 1, 2… where it cuts them, in the IP identification, which the ICRC covers; two weirs count it as zero, so
  * only packets with a shim, which none but a weir understands, are joined.
@@ -55,10 +59,13 @@ export class BatchSender {
   readonly #rocePort: number
   readonly #intPort: number
   readonly #arena: Pointer
-  readonly #batch = new MessageBatch(this.#libc, MESSAGES, FRAMES)
+  readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES_PER_FRAME * FRAMES)
   readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
   #frameCount = 0
   #messageCount = 0
+  #pieceCount = 0
+  /** The first piece of each frame. */
+  readonly #pieceOf = new Int32Array(FRAMES)
   /** Frames up to the end of each message. */
   readonly #endOf = new Int32Array(MESSAGES)
   /** Messages that a full socket buffer has left over begin here. */
@@ -100,7 +107,9 @@ export class BatchSender {
     if (!this.#joins(frame, bytes, tos)) this.#begin(frame, bytes, tos)
     const message = this.#messageCount - 1
     const index = this.#frameCount++
-    this.#batch.setPiece(index, this.#arena + frame.slot * this.#pool.slotBytes + at, bytes)
+    this.#pieceOf[index] = this.#pieceCount
+    if (frame.outside === null) this.#addPiece(this.#slot(frame) + at, bytes)
+    else this.#addPieces(frame, frame.outside, at)
     this.#frames[index] = frame
     this.#endOf[message] = this.#frameCount
     this.#runSegments++
@@ -121,26 +130,64 @@ export class BatchSender {
         continue
       }
       const errno = this.#libc.errno()
-      if (errno === EAGAIN || errno === ENOBUFS) return false
+      if (errno === EAGAIN || errno === ENOBUFS) {
+        this.#bringIn()
+        return false
+      }
       // A device that cannot cut, or an old kernel: from now on packets leave one by one.
       if (errno === EIO || errno === EINVAL) this.#segmentsMax = 1
       this.#settle(this.#firstUnsent + 1, false)
     }
-    this.#messageCount = 0
-    this.#frameCount = 0
-    this.#firstUnsent = 0
+    this.#clear()
     return true
   }
 
   /** Gives back what has not been sent. */
   close(): void {
-    const before = this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
-    for (let i = before; i < this.#frameCount; i++) {
+    for (let i = this.#firstFrame; i < this.#frameCount; i++) {
       this.#counters.drops.closed++
       this.#pool.give(this.#frames[i]!)
     }
-    this.#messageCount = this.#frameCount = this.#firstUnsent = 0
+    this.#clear()
     this.#runHead = null
+  }
+
+  #clear(): void {
+    this.#messageCount = this.#frameCount = this.#pieceCount = this.#firstUnsent = 0
+  }
+
+  #slot(frame: Frame): Pointer {
+    return this.#arena + frame.slot * this.#pool.slotBytes
+  }
+
+  #addPiece(pointer: Pointer, bytes: number): void {
+    this.#batch.setPiece(this.#pieceCount++, pointer, bytes)
+  }
+
+  /** What lies in the slot before the payload, the payload, and what lies in the slot behind it. */
+  #addPieces(frame: Frame, outside: Backing, at: number): void {
+    const { payload, payloadLength } = frame
+    const slot = this.#slot(frame)
+    const end = payload + payloadLength
+    if (outside.pointer === 0) outside.pointer = this.#libc.address(outside.bytes)
+    this.#addPiece(slot + at, payload - at)
+    this.#addPiece(outside.pointer + frame.outsideBase + payload, payloadLength)
+    this.#addPiece(slot + end, frame.length - end)
+  }
+
+  /** Copies the payloads of what has to wait into the slots. */
+  #bringIn(): void {
+    for (let i = this.#firstFrame; i < this.#frameCount; i++) {
+      const frame = this.#frames[i]!
+      if (frame.outside === null) continue
+      frame.bringIn()
+      this.#batch.setPiece(this.#pieceOf[i]! + 1, this.#slot(frame) + frame.payload, frame.payloadLength)
+    }
+  }
+
+  /** The first frame that has not been sent. */
+  get #firstFrame(): number {
+    return this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
   }
 
   #joins(frame: Frame, bytes: number, tos: number): boolean {
@@ -195,14 +242,15 @@ export class BatchSender {
     }
     if (this.#runSegments > 1) end = writeControl(view, end, SOL_UDP, UDP_SEGMENT, this.#runSegmentBytes, 2)
     this.#batch.setLengths(message, this.#family === 4 ? 16 : 28, end - control)
-    this.#batch.setPieces(message, first, this.#frameCount - first)
+    const piece = this.#pieceOf[first]!
+    this.#batch.setPieces(message, piece, this.#pieceCount - piece)
     this.#runHead = null
   }
 
   /** The kernel is done with the messages before `end`. */
   #settle(end: number, sent: boolean): void {
-    const { counters } = { counters: this.#counters }
-    const from = this.#firstUnsent === 0 ? 0 : this.#endOf[this.#firstUnsent - 1]!
+    const counters = this.#counters
+    const from = this.#firstFrame
     const to = this.#endOf[end - 1]!
     for (let i = from; i < to; i++) {
       const frame = this.#frames[i]!

@@ -1,0 +1,175 @@
+/**
+ * NICs whose port gathers: payloads stay in the application's memory until the port sends them. The tap in the middle is the
+ * port here: what it hands on is whole.
+ */
+import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { NicConfig } from '../../lib/nic/config.js'
+import { Access } from '../../lib/qp/memory.js'
+import { GATHER_FROM_BYTES } from '../../lib/qp/payload.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { Random } from '../../lib/sim/random.js'
+import * as icrc from '../../lib/wire/icrc.js'
+import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
+
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
+t.comment(`SEED=${seed}`)
+
+const GATHERS: Partial<NicConfig> = { gathers: true, baseRttNs: 10_000 }
+
+/** Counts payloads outside and inside of slots, and brings them in, as a port's sendmsg does. `lose` tells what is lost. */
+function gathering(pair: Pair, lose: (frame: Frame) => boolean = () => false) {
+  const seen = { outside: 0, inside: 0, shortestOutside: Number.POSITIVE_INFINITY, longestInside: 0 }
+  const before = pair.tap.watch
+  pair.tap.watch = (frame, now, fromA) => {
+    const bytes = frame.payloadLength
+    if (frame.outside !== null) {
+      seen.outside++
+      seen.shortestOutside = Math.min(seen.shortestOutside, bytes)
+      // The slot has a hole there: what was in it before must not matter.
+      frame.bytes.fill(0xdd, frame.payload, frame.payload + bytes)
+      if (!icrc.verify(frame)) throw new Error('the ICRC is not that of the payload outside')
+      frame.bringIn()
+    } else if (bytes > 0) {
+      seen.inside++
+      seen.longestInside = Math.max(seen.longestInside, bytes)
+    }
+    before(frame, now, fromA)
+    return !lose(frame)
+  }
+  return seen
+}
+
+for (const shared of [false, true]) {
+  const kind = shared ? 'a SharedArrayBuffer' : 'an ArrayBuffer'
+  t.test(`WRITEs, SENDs and READs of any length from ${kind}, 2 % of the packets lost`, async t => {
+    const random = new Random(seed)
+    const pair = makePair({ a: GATHERS, b: GATHERS, seed })
+    const seen = gathering(pair, () => random.next() < 0.02)
+    const { left, right } = connected(pair)
+    const bytes = pattern(seed, 65_536)
+    const memory = shared ? new SharedArrayBuffer(65_536) : new ArrayBuffer(65_536)
+    const here = memoryOf(pair.a, Buffer.from(memory))
+    here.buffer!.set(bytes)
+    const there = memoryOf(pair.b, Buffer.alloc(65_536))
+    const back = memoryOf(pair.a, Buffer.alloc(65_536))
+    for (let id = 0; id < 40; id++) {
+      const opcode = [WorkOpcode.RDMA_WRITE, WorkOpcode.SEND, WorkOpcode.RDMA_READ][id % 3]!
+      const length = Math.floor(random.next() * (opcode === WorkOpcode.SEND ? 8192 : 30_000))
+      const offset = Math.floor(random.next() * (65_536 - length))
+      const remote = Math.floor(random.next() * (65_536 - length))
+      const reads = opcode === WorkOpcode.RDMA_READ
+      const before = Buffer.from(there.buffer!)
+      left.connection!.postSend(pair.network.now, {
+        id,
+        opcode,
+        region: reads ? back : here,
+        offset,
+        length,
+        remoteAddress: there.address + remote,
+        rkey: there.key,
+      })
+      t.ok(pair.until(() => left.log.includes(`completion ${id} SUCCESS`)))
+      const sent = bytes.subarray(offset, offset + length)
+      if (reads) {
+        const read = back.buffer!.subarray(offset, offset + length)
+        t.ok(read.equals(before.subarray(remote, remote + length)), `READ ${id} of ${length} bytes`)
+      } else if (opcode === WorkOpcode.RDMA_WRITE) {
+        sent.copy(before, remote)
+        t.ok(there.buffer!.equals(before), `WRITE ${id} of ${length} bytes`)
+      } else {
+        t.ok(right.log.includes(`received ${sent.toString('latin1')}`), `SEND ${id} of ${length} bytes`)
+      }
+    }
+    pair.settle()
+    t.equal(pair.pool.inUse, 0)
+    t.ok(seen.outside > 100, `${seen.outside} payloads were gathered`)
+    t.ok(seen.shortestOutside >= GATHER_FROM_BYTES, 'short ones are copied')
+    t.ok(seen.longestInside < GATHER_FROM_BYTES)
+    t.equal(pair.a.counters.rx.badIcrc + pair.b.counters.rx.badIcrc, 0)
+  })
+}
+
+t.test('without a port that gathers, all payloads are in their slots', async t => {
+  const pair = makePair({ a: { baseRttNs: 10_000 } })
+  const seen = gathering(pair)
+  const { left } = connected(pair)
+  const here = memoryOf(pair.a, pattern(seed, 20_000))
+  const there = memoryOf(pair.b, Buffer.alloc(20_000))
+  const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: here, offset: 0, length: 20_000 }
+  left.connection!.postSend(pair.network.now, { ...work, remoteAddress: there.address, rkey: there.key })
+  t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.equal(seen.outside, 0)
+  t.ok(there.buffer!.equals(here.buffer!))
+})
+
+t.test(
+  'memory that changes while it is sent: the receiver drops the packet, and its repetition arrives',
+  async t => {
+    const pair = makePair({ a: GATHERS })
+    const { left } = connected(pair)
+    const here = memoryOf(pair.a, pattern(seed, 8192))
+    const there = memoryOf(pair.b, Buffer.alloc(8192))
+    let changed = 0
+    const before = pair.tap.watch
+    pair.tap.watch = (frame, now, fromA) => {
+      if (frame.outside !== null && changed < 3) {
+        here.buffer![frame.outsideBase + frame.payload + 7]! ^= 1
+        changed++
+      }
+      frame.bringIn()
+      return before(frame, now, fromA)
+    }
+    const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: here, offset: 0, length: 8192 }
+    left.connection!.postSend(pair.network.now, { ...work, remoteAddress: there.address, rkey: there.key })
+    t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+    t.equal(changed, 3)
+    t.equal(pair.b.counters.rx.badIcrc, 3)
+    t.ok(there.buffer!.equals(here.buffer!), 'as it is in the end')
+  },
+)
+
+t.test('a region that ends, a connection that ends: no frame goes on holding memory', async t => {
+  for (const how of ['deregister', 'disconnect'] as const) {
+    const pair = makePair({ a: GATHERS })
+    gathering(pair)
+    const { left, right } = connected(pair)
+    const here = memoryOf(pair.a, pattern(seed, 1_000_000))
+    const there = memoryOf(pair.b, Buffer.alloc(1_000_000))
+    const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: here, offset: 0, length: 1_000_000 }
+    left.connection!.postSend(pair.network.now, { ...work, remoteAddress: there.address, rkey: there.key })
+    pair.until(() => there.buffer![30_000] === here.buffer![30_000])
+    if (how === 'deregister') pair.a.memory.deregister(here)
+    else left.connection!.disconnect(pair.network.now)
+    t.ok(pair.until(() => left.closed + right.closed === 2))
+    const status = how === 'deregister' ? 'LOC_PROT_ERR' : 'WR_FLUSH_ERR'
+    t.ok(left.log.includes(`completion 1 ${status}`), left.log.join())
+    pair.settle()
+    t.equal(pair.pool.inUse, 0)
+    for (let i = 0; i < pair.pool.capacity; i++) {
+      const frame = pair.pool.take()!
+      if (frame.outside !== null) return t.fail('a frame that is given back refers to memory')
+    }
+  }
+})
+
+t.test('what comes out of order is kept with its payload', async t => {
+  const pair = makePair({ a: GATHERS })
+  const { left } = connected(pair)
+  const bytes = pattern(seed, 50_000)
+  const here = memoryOf(pair.a, Buffer.from(bytes))
+  const there = pair.b.memory.register(Buffer.alloc(50_000), 50_000, Access.REMOTE_WRITE)
+  // The receiver gets payloads outside of slots. The second packet is lost; when it comes again, the memory of the third one,
+  // which waits for it, has become another's.
+  let seconds = 0
+  pair.tap.watch = frame => {
+    if (frame.outside === null || frame.outsideBase + frame.payload !== 1024) return true
+    if (++seconds === 2) here.buffer!.fill(0xee, 2048, 3072)
+    return seconds === 2
+  }
+  const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: here, offset: 0, length: 50_000 }
+  left.connection!.postSend(pair.network.now, { ...work, remoteAddress: there.address, rkey: there.key })
+  t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.equal(seconds, 2)
+  t.ok(there.buffer!.equals(bytes))
+})
