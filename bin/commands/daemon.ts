@@ -39,6 +39,8 @@ interface DaemonFlags {
   keyFile?: string
   chunk: string
   perf: boolean
+  worker: boolean
+  busyPoll?: boolean
   logLevel: string
   overlay?: string
   untilStdinEnds?: boolean
@@ -129,6 +131,11 @@ export function daemonCommand(): Command {
     )
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .option('--no-perf', 'let no other host measure against this one (weir perf)')
+    .option('--busy-poll', 'look for packets without ever sleeping: lowest latency, a whole core')
+    .option(
+      '--no-worker',
+      'send and receive on the thread that serves the control socket, not on one of its own',
+    )
     .addOption(
       new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'),
     )
@@ -165,6 +172,8 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
+    busyPoll: flags.busyPoll,
+    worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })
@@ -174,9 +183,8 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop(signal))
   if (flags.untilStdinEnds) process.stdin.resume().once('close', () => stop('standard input ended'))
-  const { address, udpPort, io, inbox, share } = daemon.parts
-  const folders = { inbox: inbox.folder, ...(share ? { share: share.folder } : {}) }
-  log.info({ address: String(address), port: udpPort, io, ...folders, socket: flags.socket }, 'ready')
+  const { share, ...about } = daemon.about
+  log.info({ ...about, ...(share && { share }), socket: flags.socket }, 'ready')
   await daemon.closed
   process.stdin.pause()
   // Everything is closed. Should something still wait for an event that can no longer come, it waits in vain.

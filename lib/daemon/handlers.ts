@@ -1,54 +1,55 @@
-/** What the daemon answers on its control socket. */
+/** What the daemon answers on its control socket about itself and its transfers. */
 
 import type { Loose, Progress, StatusReply, TransferReply } from '../control/messages.js'
 import type { RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
+import type { HostLoop } from '../io/host-loop.js'
 import { SECOND } from '../time/nanos.js'
 import type { TransferOutcome } from '../transfer/active-session.js'
 import { Meter } from '../transfer/meter.js'
 import type { Transfer } from '../transfer/service.js'
-import type { Daemon } from './daemon.js'
+import type { HostParts } from './host-parts.js'
+import type { HostHandlers } from './host-service.js'
+import { packageVersion } from './package-version.js'
 
 /** How often a client hears how its transfer stands. */
 const PROGRESS_EVERY_MS = 200
 
-/** Registers status, send, get, cancel, stop and listTransfers. */
-export function registerTransferHandlers(daemon: Daemon): void {
-  const { control, transfers } = daemon.parts
-  control.registerHandler('status', async () => ({ status: statusOf(daemon) }))
-  control.registerHandler('send', async (request, context) => {
-    checkAbsolute(request.path)
-    checkHost(request.host)
-    return {
-      transfer: await run(daemon, context, onStarted => transfers.send(request, context.signal, onStarted)),
-    }
-  })
-  control.registerHandler('get', async (request, context) => {
-    checkAbsolute(request.directory)
-    checkHost(request.host)
-    return {
-      transfer: await run(daemon, context, onStarted => transfers.get(request, context.signal, onStarted)),
-    }
-  })
-  control.registerHandler('cancel', async request => ({
-    cancel: { found: transfers.cancel(request.transferId) },
-  }))
-  control.registerHandler('listTransfers', async () => ({
-    listTransfers: {
-      transfers: [...transfers.transfers].map(transfer => ({
-        transferId: transfer.id,
-        direction: transfer.direction,
-        name: transfer.session.name,
-        peer: transfer.peer,
-        progress: progressOf(transfer, 0) as Progress,
-      })),
+const VERSION = packageVersion()
+
+type OnStarted = (transfer: Transfer) => void
+
+/** What answers questions about the host and its transfers, and begins and ends them. */
+export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' | 'perf'> {
+  const { transfers, loop } = host
+  const startedMs = Date.now()
+  return {
+    status: async () => ({ status: statusOf(host, startedMs) }),
+    send: async (request, context) => {
+      checkAbsolute(request.path)
+      checkHost(request.host)
+      const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
+      return { transfer: await run(loop, context, send) }
     },
-  }))
-  control.registerHandler('stop', async () => {
-    // The answer goes out first.
-    setImmediate(() => void daemon.close())
-    return { stop: {} }
-  })
+    get: async (request, context) => {
+      checkAbsolute(request.directory)
+      checkHost(request.host)
+      const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
+      return { transfer: await run(loop, context, get) }
+    },
+    cancel: async request => ({ cancel: { found: transfers.cancel(request.transferId) } }),
+    listTransfers: async () => ({
+      listTransfers: {
+        transfers: [...transfers.transfers].map(transfer => ({
+          transferId: transfer.id,
+          direction: transfer.direction,
+          name: transfer.session.name,
+          peer: transfer.peer,
+          progress: progressOf(transfer, 0) as Progress,
+        })),
+      },
+    }),
+  }
 }
 
 function checkAbsolute(path: string): void {
@@ -62,11 +63,10 @@ function checkHost(host: string): void {
 
 /** Runs a transfer that a client asked for, and tells the client how it stands. */
 async function run(
-  daemon: Daemon,
+  loop: HostLoop,
   context: RequestContext,
-  start: (onStarted: (transfer: Transfer) => void) => Promise<TransferOutcome>,
+  start: (onStarted: OnStarted) => Promise<TransferOutcome>,
 ): Promise<Loose<TransferReply>> {
-  const { loop } = daemon.parts
   let id = ''
   let timer: NodeJS.Timeout | undefined
   try {
@@ -121,11 +121,11 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
   }
 }
 
-function statusOf(daemon: Daemon): StatusReply {
-  const { address, udpPort, io, inbox, share, nic, transfers } = daemon.parts
+function statusOf(host: HostParts, startedMs: number): StatusReply {
+  const { address, udpPort, io, inbox, share, nic, transfers } = host
   const { rx, feedback } = nic.counters
   return {
-    version: daemon.version,
+    version: VERSION,
     pid: process.pid,
     address: address.toString(),
     port: udpPort,
@@ -134,7 +134,7 @@ function statusOf(daemon: Daemon): StatusReply {
     congestionControl: nic.settings.cc.name,
     lineRateBps: nic.settings.lineRateBps,
     pathMtu: nic.settings.pathMtu,
-    uptimeSeconds: (Date.now() - daemon.startedMs) / 1000,
+    uptimeSeconds: (Date.now() - startedMs) / 1000,
     residentBytes: process.memoryUsage.rss(),
     transfers: transfers.count,
     receivedBytes: transfers.receivedBytes,

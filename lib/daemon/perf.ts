@@ -1,7 +1,7 @@
 /** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
 import { once } from 'node:events'
 import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
-import type { RequestContext } from '../control/server.js'
+import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/host-loop.js'
 import { PerfRun } from '../perf/perf-run.js'
@@ -9,7 +9,7 @@ import { PerfServer } from '../perf/server.js'
 import { isMode, isOp, type PerfSettings } from '../perf/settings.js'
 import { Meter } from '../transfer/meter.js'
 import { resolveHost } from '../transfer/resolve.js'
-import type { Daemon } from './daemon.js'
+import type { OpenedNic } from './open-nic.js'
 import { systemRandom } from './random.js'
 
 /** Runs of one daemon at a time. */
@@ -19,10 +19,15 @@ const SERVER_TICK_MS = 1000
 /** How often the client hears how its run stands. */
 const PROGRESS_EVERY_MS = 1000
 
-/** Begins to serve runs, unless `serves` is false, and registers what makes them. */
-export function registerPerfHandler(daemon: Daemon, serves: boolean): PerfServer {
-  const { nic, loop, control } = daemon.parts
-  const polling = new Polling(loop)
+/** The serving of other hosts' runs. */
+export interface ServedPerf {
+  /** Ends those that run, and takes no more. */
+  endSessions(): void
+  close(): void
+}
+
+/** Begins to serve runs of other hosts, unless `serves` is false. Close what it returns. */
+export function servePerf({ nic, loop, polling }: OpenedNic, serves: boolean): ServedPerf {
   const limits = {
     queueDepth: nic.settings.queueDepth,
     receiveBudgetBytes: nic.settings.receiveBudgetBytes,
@@ -42,29 +47,37 @@ export function registerPerfHandler(daemon: Daemon, serves: boolean): PerfServer
     loop.wake()
   }, SERVER_TICK_MS)
   timer.unref()
-  void daemon.closed.then(() => clearInterval(timer))
+  return {
+    endSessions() {
+      server.close(loop.now())
+      loop.wake()
+    },
+    close: () => clearInterval(timer),
+  }
+}
 
+/** What answers requests to measure. */
+export function perfHandler(host: OpenedNic): Handler<'perf'> {
   let runs = 0
-  control.registerHandler('perf', async (request, context) => {
+  return async (request, context) => {
     if (runs === RUNS_MAX) throw new WeirError('WEIR_FULL', `${RUNS_MAX} measurements run here already`)
     runs++
-    if (request.busyPoll) polling.begin()
+    if (request.busyPoll) host.polling.begin()
     try {
-      return { perf: await measure(daemon, request, context) }
+      return { perf: await measure(host, request, context) }
     } finally {
-      if (request.busyPoll) polling.end()
+      if (request.busyPoll) host.polling.end()
       runs--
     }
-  })
-  return server
+  }
 }
 
 async function measure(
-  daemon: Daemon,
+  host: OpenedNic,
   request: PerfRequest,
   context: RequestContext,
 ): Promise<Loose<PerfReply>> {
-  const { nic, loop, io } = daemon.parts
+  const { nic, loop, io } = host
   const settings = settingsOf(request)
   if (request.host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: the request names no host')
   const remote = await resolveHost(request.host, nic.address)
@@ -89,7 +102,7 @@ async function measure(
     run.onTick(loop.now())
     loop.wake()
   }, TICK_MS)
-  const progress = setInterval(reporter(daemon, run, context), PROGRESS_EVERY_MS)
+  const progress = setInterval(reporter(loop, run, context), PROGRESS_EVERY_MS)
   try {
     if (context.signal.aborted) cancel()
     if (!over.signal.aborted) await once(over.signal, 'abort')
@@ -135,8 +148,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
   }
 }
 
-function reporter(daemon: Daemon, run: PerfRun, context: RequestContext): () => void {
-  const { loop } = daemon.parts
+function reporter(loop: HostLoop, run: PerfRun, context: RequestContext): () => void {
   const meter = new Meter(loop.now())
   return () => {
     const { tally, retransmittedBytes } = run.outcome
@@ -149,30 +161,6 @@ function reporter(daemon: Daemon, run: PerfRun, context: RequestContext): () => 
       retransmittedBytes,
       state: run.state,
     })
-  }
-}
-
-/** While anybody wants it, the loop runs a round in every turn of the event loop: it looks, and never sleeps. */
-class Polling {
-  readonly #loop: HostLoop
-  #wanted = 0
-
-  constructor(loop: HostLoop) {
-    this.#loop = loop
-  }
-
-  begin(): void {
-    if (this.#wanted++ === 0) setImmediate(this.#turn)
-  }
-
-  end(): void {
-    this.#wanted--
-  }
-
-  readonly #turn = (): void => {
-    if (this.#wanted === 0) return
-    this.#loop.wake()
-    setImmediate(this.#turn)
   }
 }
 

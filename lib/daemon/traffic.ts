@@ -5,8 +5,9 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Loose, TrafficReply, TrafficRequest } from '../control/messages.js'
-import type { RequestContext } from '../control/server.js'
+import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
+import type { HostLoop } from '../io/host-loop.js'
 import type { NicSettings } from '../nic/config.js'
 import type { ConnectOptions } from '../nic/types.js'
 import { SECOND } from '../time/nanos.js'
@@ -15,7 +16,7 @@ import { TrafficSink } from '../traffic/traffic-sink.js'
 import { Meter } from '../transfer/meter.js'
 import { resolveHost } from '../transfer/resolve.js'
 import { checkController } from './check-controller.js'
-import type { Daemon } from './daemon.js'
+import type { OpenedNic } from './open-nic.js'
 
 /** Flows of one daemon at a time. */
 const FLOWS_MAX = 256
@@ -28,28 +29,30 @@ const LOOK_EVERY_MS = 2
 /** The longest wait that setTimeout can be given. */
 const WAIT_MS_MAX = 2 ** 31 - 1
 
-/** Begins to take flows, and registers what sends them. */
-export function registerTrafficHandler(daemon: Daemon): void {
-  const { nic, control } = daemon.parts
+/** Begins to take flows of other hosts. */
+export function takeTraffic({ nic }: OpenedNic): void {
   new TrafficSink(nic, SINK_BYTES, true)
+}
+
+/** What answers requests to send them. */
+export function trafficHandler(host: OpenedNic): Handler<'traffic'> {
   let flows = 0
-  control.registerHandler('traffic', async (request, context) => {
+  return async (request, context) => {
     if (flows === FLOWS_MAX) throw new WeirError('WEIR_FULL', `${FLOWS_MAX} flows run here already`)
     flows++
     try {
-      return { traffic: await runFlow(daemon, request, context) }
+      return { traffic: await runFlow(host, request, context) }
     } finally {
       flows--
     }
-  })
+  }
 }
 
 async function runFlow(
-  daemon: Daemon,
+  { nic, loop }: OpenedNic,
   request: TrafficRequest,
   context: RequestContext,
 ): Promise<Loose<TrafficReply>> {
-  const { nic, loop } = daemon.parts
   const waitMs = request.startUnixMs > 0 ? request.startUnixMs - Date.now() : 0
   if (!(waitMs <= WAIT_MS_MAX)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `flow ${request.name}: its start lies more than 24 days ahead`)
@@ -78,7 +81,7 @@ async function runFlow(
     const startUnixMs = Date.now()
     flow.start(loop.now())
     loop.wake()
-    await reportUntil(over.signal, daemon, flow, context)
+    await reportUntil(over.signal, loop, flow, context)
     check(flow, context.signal)
     return replyOf(flow, startUnixMs)
   } finally {
@@ -117,11 +120,10 @@ function check(flow: TrafficFlow, signal: AbortSignal): void {
 
 async function reportUntil(
   over: AbortSignal,
-  daemon: Daemon,
+  loop: HostLoop,
   flow: TrafficFlow,
   context: RequestContext,
 ): Promise<void> {
-  const { loop } = daemon.parts
   const meter = new Meter(loop.now())
   const report = () => {
     const { stats } = flow.connection

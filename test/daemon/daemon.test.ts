@@ -82,7 +82,7 @@ t.test('what cannot start leaves nothing open', async t => {
 t.test('a handler that others register is answered', async t => {
   const given = await options(t)
   const daemon = await start(t, given)
-  daemon.parts.control.registerHandler('traffic', async ({ name, bytes }) => ({
+  daemon.control.registerHandler('traffic', async ({ name, bytes }) => ({
     traffic: { name, bytes, fctNs: 5 },
   }))
   const client = await connectDaemon(given.socketPath)

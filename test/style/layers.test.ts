@@ -7,7 +7,7 @@ import { repositoryRoot } from '../support/fixtures.js'
 /** From the bottom up. A folder imports from those above it in this list, and from none on its own line. */
 const LAYERS: readonly (readonly string[])[] = [
   ['lib/errors'],
-  ['lib/log', 'lib/time', 'lib/units', 'lib/proto'],
+  ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
   ['lib/frame'],
   ['lib/wire'],
   ['lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core'],

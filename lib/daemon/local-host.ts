@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RequestBodies, ResponseContent } from '../control/messages.js'
+import type { Handler, RequestContext } from '../control/server.js'
+import { WeirError } from '../errors.js'
+import type { Logger } from '../log.js'
+import { Arrivals } from '../transfer/arrivals.js'
+import { Inbox } from '../transfer/inbox.js'
+import { TransferService } from '../transfer/service.js'
+import { Share } from '../transfer/share.js'
+import { sweepPartials } from '../transfer/sweep.js'
+import { transferHandlers } from './handlers.js'
+import type { HostParts } from './host-parts.js'
+import type { HostAbout, HostHandlers, HostRequest, HostService } from './host-service.js'
+import { closeNic, type NicOptions, openNic } from './open-nic.js'
+import { perfHandler, type ServedPerf, servePerf } from './perf.js'
+import { takeTraffic, trafficHandler } from './traffic.js'
+
+/** What is left of a transfer that nobody has gone on with for 7 days is removed when a host starts. */
+const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
+/** How long what runs gets to end when the host is closed: transfers first, then measurements and flows. */
+export const GRACE_MS = 2000
+/** For so long the NIC then goes on, to tell the peers of connections that were just closed. */
+const LAST_WORDS_MS = 50
+
+export interface HostOptions extends NicOptions {
+  /** Folder that receives files. */
+  inbox: string
+  /** Folder whose files other hosts may get. Default: they may get none. */
+  share?: string
+  /** Bytes of a chunk of a transfer. Default 1 MiB. */
+  chunkBytes?: number
+  /** False: other hosts may not measure against this one. Default true. */
+  perf?: boolean
+}
+
+/** The data side of a daemon on this thread: it runs on its event loop. */
+export class LocalHost implements HostService {
+  readonly parts: HostParts
+  readonly about: HostAbout
+  readonly #handlers: HostHandlers
+  readonly #perf: ServedPerf
+  readonly #running = new Set<RunningRequest>()
+  #closing = false
+
+  /**
+   * Throws WEIR_BAD_ARGUMENT, WEIR_UNSUPPORTED or WEIR_NO_FILE; what was open by then is closed again.
+   * @param onDefect called once if the NIC throws: it has stopped, and the host should be closed
+   */
+  static async open(
+    options: HostOptions,
+    log: Logger,
+    onDefect: (error: unknown) => void,
+  ): Promise<LocalHost> {
+    const arrivals = new Arrivals()
+    const inbox = await Inbox.at(options.inbox, arrivals)
+    const share = options.share === undefined ? null : await Share.at(options.share)
+    const removed = await sweepPartials(inbox.folder, Date.now() - PARTIALS_KEPT_MS)
+    if (removed > 0) log.info({ removed, inbox: inbox.folder }, 'old unfinished files were removed')
+    const opened = await openNic(options, onDefect)
+    try {
+      const transfers = new TransferService({
+        verbs: opened.nic,
+        time: opened.loop,
+        store: inbox,
+        arrivals,
+        log,
+        ...(share ? { share } : {}),
+        ...(options.chunkBytes === undefined ? {} : { chunkBytes: options.chunkBytes }),
+      })
+      return new LocalHost({ ...opened, inbox, share, transfers, log }, options.perf ?? true)
+    } catch (error) {
+      await closeNic(opened)
+      throw error
+    }
+  }
+
+  private constructor(parts: HostParts, servesOtherPerf: boolean) {
+    const { address, udpPort, io, inbox, share, transfers } = parts
+    this.parts = parts
+    this.about = {
+      address: address.toString(),
+      port: udpPort,
+      io,
+      inbox: inbox.folder,
+      share: share?.folder ?? '',
+    }
+    this.#handlers = {
+      ...transferHandlers(parts),
+      traffic: trafficHandler(parts),
+      perf: perfHandler(parts),
+    }
+    takeTraffic(parts)
+    this.#perf = servePerf(parts, servesOtherPerf)
+    transfers.start()
+  }
+
+  async answer<K extends HostRequest>(
+    kind: K,
+    request: RequestBodies[K],
+    context: RequestContext,
+  ): Promise<ResponseContent> {
+    if (this.#closing) throw new WeirError('WEIR_BAD_STATE', 'the daemon is shutting down')
+    const handler = this.#handlers[kind] as unknown as Handler<K>
+    const running = new RunningRequest(context.signal)
+    this.#running.add(running)
+    try {
+      const { signal } = running
+      return await handler(request, { signal, progress: progress => context.progress(progress) })
+    } finally {
+      this.#running.delete(running)
+      running.end()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    const { transfers, loop } = this.parts
+    this.#perf.endSessions()
+    await transfers.close(GRACE_MS)
+    await this.#endRequests()
+    this.#perf.close()
+    loop.wake()
+    await closeNic(this.parts)
+  }
+
+  /** Transfers have ended by now: what still runs measures, or sends flows from memory. */
+  async #endRequests(): Promise<void> {
+    if (this.#running.size === 0) return
+    const ended = [...this.#running].map(running => running.cancel())
+    const late = new AbortController()
+    await Promise.race([Promise.all(ended), sleep(GRACE_MS, undefined, late)])
+    late.abort()
+    await sleep(LAST_WORDS_MS)
+  }
+}
+
+/** A request that is being answered: who asked may cancel it, and so may the host. */
+class RunningRequest {
+  readonly #abort = new AbortController()
+  readonly #asked: AbortSignal
+  readonly #ended: Promise<void>
+  #resolveEnded = () => {}
+
+  constructor(asked: AbortSignal) {
+    this.#asked = asked
+    this.#ended = new Promise(resolve => {
+      this.#resolveEnded = resolve
+    })
+    if (asked.aborted) this.#abort.abort()
+    else asked.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Resolves when it has ended. */
+  cancel(): Promise<void> {
+    this.#abort.abort()
+    return this.#ended
+  }
+
+  end(): void {
+    this.#asked.removeEventListener('abort', this.#onAbort)
+    this.#resolveEnded()
+  }
+
+  readonly #onAbort = (): void => this.#abort.abort()
+}

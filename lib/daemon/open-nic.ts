@@ -1,0 +1,166 @@
+/** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
+import type { OptionValues } from '../cc/options.js'
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
+import { FramePool } from '../frame/frame-pool.js'
+import { HostLoop } from '../io/host-loop.js'
+import { interfaceRateBps } from '../io/interface.js'
+import type { Port } from '../io/port.js'
+import type { Recovery } from '../nic/config.js'
+import { Nic } from '../nic/nic.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
+import { HostAddress } from '../wire/address.js'
+import type { IntFormat } from '../wire/telemetry.js'
+import { checkController } from './check-controller.js'
+import { checkTelemetry } from './check-telemetry.js'
+import { type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES, pathMtuFor } from './open-port.js'
+import { Polling } from './polling.js'
+import { systemRandom } from './random.js'
+
+/** Frames that may be on their way in and out at a time: 19 MB when all have been used. */
+const FRAMES = 4096
+/** Lateness of the event loop that pacing makes good. */
+const SLACK_NS: Nanos = 1 * MILLISECOND
+/**
+ * 4.096 us * 2^16. A process on a busy machine may not run for a second, and its peers must not take it for
+ * dead: with 8 attempts they wait for two. Losses in the middle of a stream are found by NAKs, long before.
+ */
+const ACK_TIMEOUT_NS: Nanos = 268_435_456
+/**
+ * The connection manager's patience: 8 datagrams, one each 0.7 s (4.096 us * 2^17 + 2 * 4.096 us * 2^14).
+ * Linux's own values would have a user wait for more than a minute for a host that is not there.
+ */
+const CM_PATIENCE = { responseTimeoutExponent: 17, packetLifeTimeExponent: 14, maxCmRetries: 7 }
+/** An acknowledgement costs both ends about as much as a data packet. */
+const ACK_EVERY_PACKETS = 16
+/** For so long after a packet the loop stays awake for the next one; a lab's many processes have no core to spend. */
+const SPIN_NS: Nanos = 200_000
+/** Of a direct path: what two busy hosts were seen to take for a batch of packets and its acknowledgement. */
+const BASE_RTT_LEAST_NS: Nanos = 100_000
+
+export interface NicOptions {
+  /** An address of this machine; nobody else can reach 127.0.0.1. */
+  address: string
+  /** UDP port of RoCEv2, default 4791; INT goes to the next one. */
+  port?: number
+  /** A name of IO_NAMES, default 'auto'. */
+  io?: string
+  /** UDP source ports that connections draw from, 1 to 64. Default: 16 of io 'batch', 4 of 'dgram'; others send from any. */
+  sourcePorts?: number
+  /** Of io 'packet': the network interface. Default: that which has the address. */
+  interface?: string
+  /** Of this host's link. Default: what its network card says, else 40 Gbit/s. */
+  lineRateBps?: number
+  /** Default hpcc with the drafts' constants. */
+  cc?: { name: string; options: OptionValues }
+  /** Payload bytes of a packet. Default: the greatest that fits the interface. */
+  pathMtu?: number
+  /** T of every path; default: measured at connect. */
+  baseRttNs?: Nanos
+  /**
+   * Silence after which packets are sent again, rounded up to 4.096 us * 2^n; 8 of them end a connection.
+   * Default 268 ms.
+   */
+  ackTimeoutNs?: Nanos
+  /**
+   * One ACK per so many packets. Default 16; the sender asks for more of them when its window is small. With
+   * telemetry of switches on the path, 1 tells the sender of every packet's.
+   */
+  ackEveryPackets?: number
+  /** Tries without progress before a connection fails, 0 to 7. Default 7. */
+  retryCount?: number
+  /** What is sent again after a loss. Default selective, with peers that do so too. */
+  recovery?: Recovery
+  /** Priority of this host's packets, 0 to 7. Default 0. */
+  priority?: number
+  /** DSCP of each priority; it is seen on the wire of io 'packet' and in labs. Default: 8 x the priority. */
+  dscpOfPriority?: readonly number[]
+  /** Telemetry of data packets, and for how many hops. Default wide, 5. */
+  int?: { format: IntFormat; hops: number }
+  /** How telemetry is collected and brought back. */
+  telemetry?: Partial<TelemetrySettings>
+  /** Shared with all peers, 16 to 1024 bytes: others are refused, and feedback is authenticated. Default: none. */
+  secret?: Uint8Array
+  /** Looks for packets without ever sleeping: lowest latency, one whole core. Default false. */
+  busyPoll?: boolean
+  /** For labs: this host's link is emulated. */
+  overlay?: OverlayLink
+}
+
+/** A NIC that runs, and what it is made of. */
+export interface OpenedNic {
+  readonly address: HostAddress
+  readonly udpPort: number
+  readonly io: string
+  readonly port: Port
+  readonly pool: FramePool
+  readonly nic: Nic
+  readonly loop: HostLoop
+  readonly polling: Polling
+}
+
+/**
+ * Opens the port and starts the loop. Throws WEIR_BAD_ARGUMENT or WEIR_UNSUPPORTED; what was open by then is closed again.
+ * @param onDefect called once if the NIC throws: it has stopped
+ */
+export async function openNic(options: NicOptions, onDefect: (error: unknown) => void): Promise<OpenedNic> {
+  const address = HostAddress.parse(options.address)
+  const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
+  const udpPort = options.port ?? 4791
+  const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
+  try {
+    if (options.int) checkTelemetry(options.int.format, io, address)
+    const nic = createNic(options, address, pool, port, link)
+    const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
+    const loop = new HostLoop({ node: nic, port, spinNs, onError: onDefect })
+    const polling = new Polling(loop)
+    loop.start()
+    if (options.busyPoll) polling.begin()
+    return { address, udpPort, io, port, pool, nic, loop, polling }
+  } catch (error) {
+    await port.close()
+    throw error
+  }
+}
+
+/** Stops the loop and closes the port: the connections' peers hear nothing of it. */
+export async function closeNic({ loop, polling, port }: OpenedNic): Promise<void> {
+  polling.close()
+  loop.close()
+  await port.close()
+}
+
+function createNic(
+  options: NicOptions,
+  address: HostAddress,
+  pool: FramePool,
+  port: Port,
+  link: OpenedPort['link'],
+): Nic {
+  const { cc, lineRateBps = interfaceRateBps(options.address), pathMtu = pathMtuFor(port.mtu) } = options
+  if (cc) checkController(cc, lineRateBps, pathMtu)
+  return new Nic({
+    address,
+    pool,
+    random: systemRandom(),
+    lineRateBps,
+    pathMtu,
+    cc,
+    baseRttNs: options.baseRttNs,
+    baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
+    ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
+    ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
+    retryCount: options.retryCount,
+    recovery: options.recovery,
+    priority: options.priority,
+    dscpOfPriority: options.dscpOfPriority,
+    int: options.int,
+    telemetry: options.telemetry,
+    secret: options.secret,
+    ...link,
+    sourcePorts: port.sourcePorts ?? undefined,
+    receiveBudgetBytes: port.receiveBudgetBytes,
+    gathers: port.gathers,
+    slackNs: SLACK_NS,
+    cm: CM_PATIENCE,
+  })
+}
