@@ -173,7 +173,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
     busyPoll: flags.busyPoll,
-    worker: flags.worker,
+    worker: flags.worker && flags.overlay === undefined,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })

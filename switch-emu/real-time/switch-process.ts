@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { WeirError } from '../../lib/errors.js'
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 import type { SwitchQuestion, SwitchReply } from './switch-messages.js'
@@ -84,6 +85,6 @@ function asReply(error: unknown): SwitchReply {
 
 /** A round threw: a defect. The lab sees the process end and says so. */
 function fail(error: unknown): void {
-  process.stderr.write(`weir switch: ${error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  process.stderr.write(`weir switch: ${inspect(error)}\n`)
   process.exit(1)
 }

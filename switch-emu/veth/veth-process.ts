@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads'
-import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import { WeirError } from '../../lib/errors.js'
+import { errorOf } from '../../lib/thread/error-record.js'
+import { Thread } from '../../lib/thread/thread.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { type RunningSwitch, runSwitchProcess } from '../real-time/switch-process.js'
 import type { VethStart } from './veth-messages.js'
@@ -18,9 +19,8 @@ export function runVethSwitchProcess(folder: string): Promise<void> {
 
 /** The main thread's end of the channel to the data path's thread. */
 export class VethWorker implements RunningSwitch {
-  readonly #worker: Worker
+  readonly #thread: Thread
   readonly #flag: WakeFlag
-  readonly #exited: Promise<void>
   /** Who waits for the next replies, in order. */
   readonly #waiting: ((reply: WorkerReply) => void)[] = []
 
@@ -30,18 +30,20 @@ export class VethWorker implements RunningSwitch {
     const made = new VethWorker(start, flag, fail)
     const up = await new Promise<WorkerReply>(resolve => made.#waiting.push(resolve))
     if (up.type === 'done') return made
-    await made.#exited
+    await made.#thread.ended
     flag.close()
-    throw errorOf(up)
+    throw refusal(up)
   }
 
   private constructor(start: VethStart, flag: WakeFlag, fail: (error: unknown) => void) {
     this.#flag = flag
     const workerData: WorkerStart = { start, wake: flag.shared }
-    this.#worker = new Worker(new URL('./veth-worker.js', import.meta.url), { workerData })
-    this.#worker.on('message', (reply: WorkerReply) => this.#waiting.shift()?.(reply))
-    this.#worker.on('error', fail)
-    this.#exited = new Promise(resolve => this.#worker.once('exit', () => resolve()))
+    this.#thread = new Thread(new URL('./veth-worker.js', import.meta.url), {
+      what: 'the switches',
+      data: workerData,
+      onMessage: (reply: WorkerReply) => this.#onReply(reply),
+      onLost: fail,
+    })
   }
 
   async begin(atUnixMs?: number): Promise<void> {
@@ -57,23 +59,28 @@ export class VethWorker implements RunningSwitch {
   }
 
   async close(): Promise<void> {
-    await this.#ask({ type: 'stop' }, 'done')
-    await this.#exited
+    await this.#ask({ type: 'stop' }, 'stopped')
+    await this.#thread.ended
     this.#flag.close()
   }
 
   async #ask<K extends WorkerReply['type']>(request: WorkerRequest, answer: K): Promise<ReplyOf<K>> {
     const reply = await new Promise<WorkerReply>(resolve => {
       this.#waiting.push(resolve)
-      this.#worker.postMessage(request)
+      this.#thread.post(request)
       this.#flag.raise()
     })
     if (reply.type === answer) return reply as ReplyOf<K>
-    throw errorOf(reply)
+    throw refusal(reply)
+  }
+
+  #onReply(reply: WorkerReply): void {
+    if (reply.type === 'error' || reply.type === 'stopped') this.#thread.mayEnd()
+    this.#waiting.shift()?.(reply)
   }
 }
 
-function errorOf(reply: WorkerReply): WeirError {
-  if (reply.type === 'error') return new WeirError(reply.code as ErrorCode, reply.message)
+function refusal(reply: WorkerReply): Error {
+  if (reply.type === 'error') return errorOf(reply.error)
   return new WeirError('WEIR_PROTOCOL', `the switch's thread answered ${reply.type}`)
 }

@@ -1,6 +1,6 @@
 /** The data path's thread: forwards frames, and between two rounds answers what the main thread asks. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { WeirError } from '../../lib/errors.js'
+import { type ErrorRecord, recordOf } from '../../lib/thread/error-record.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import type { SwitchQuestion } from '../real-time/switch-messages.js'
 import type { VethStart } from './veth-messages.js'
@@ -19,7 +19,9 @@ export type WorkerReply =
   | { type: 'done' }
   | { type: 'ports'; ports: Ports }
   | { type: 'report'; report: SwitchReport }
-  | { type: 'error'; code: string; message: string }
+  /** It could not start. */
+  | { type: 'error'; error: ErrorRecord }
+  | { type: 'stopped' }
 
 const port = parentPort
 // A worker has a parent port; a test that imports this file has none.
@@ -31,8 +33,7 @@ async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply)
   try {
     sw = new VethSwitch({ ...start, wakeFd: flag.fd })
   } catch (error) {
-    const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
-    reply({ type: 'error', code, message: error instanceof Error ? error.message : String(error) })
+    reply({ type: 'error', error: recordOf(error) })
     return
   }
   reply({ type: 'done' })
@@ -46,7 +47,7 @@ async function serve({ start, wake }: WorkerStart, reply: (message: WorkerReply)
     }
   }
   await sw.close()
-  reply({ type: 'done' })
+  reply({ type: 'stopped' })
 }
 
 function next(): WorkerRequest | null {

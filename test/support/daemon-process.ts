@@ -40,9 +40,19 @@ export class Run {
   stderr = ''
 
   /** @param within a command line that runs another one: to be somewhere else */
-  constructor(t: Test, args: readonly string[], cwd?: string, within: readonly string[] = []) {
+  constructor(
+    t: Test,
+    args: readonly string[],
+    cwd?: string,
+    within: readonly string[] = [],
+    env: NodeJS.ProcessEnv = {},
+  ) {
     const [program, ...words] = [...within, process.execPath, MAIN, ...args]
-    this.child = spawn(program!, words, { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = spawn(program!, words, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     this.child.stdout!.on('data', piece => {
       this.stdout += piece
     })
@@ -85,11 +95,17 @@ export class DaemonProcess extends Run {
   readonly share: string
   readonly socket: string
 
-  private constructor(t: Test, place: Place, folder: string, more: readonly string[]) {
+  private constructor(
+    t: Test,
+    place: Place,
+    folder: string,
+    more: readonly string[],
+    env?: NodeJS.ProcessEnv,
+  ) {
     const inbox = join(folder, 'inbox')
     const socket = join(folder, 's')
     const where = ['--address', place.address, '--inbox', inbox, '--socket', socket]
-    super(t, ['daemon', ...where, ...more], undefined, place.within)
+    super(t, ['daemon', ...where, ...more], undefined, place.within, env)
     this.place = place
     this.address = place.address
     this.inbox = inbox
@@ -101,6 +117,11 @@ export class DaemonProcess extends Run {
   static async start(t: Test, more: readonly string[] = [], like?: DaemonProcess): Promise<DaemonProcess> {
     const folder = like ? join(like.socket, '..') : await scratch(t)
     return await DaemonProcess.#startIn(t, folder, like?.place ?? { address: loopbackAddress() }, more)
+  }
+
+  /** Starts one with more environment variables. */
+  static async startWith(t: Test, env: NodeJS.ProcessEnv): Promise<DaemonProcess> {
+    return await DaemonProcess.#startIn(t, await scratch(t), { address: loopbackAddress() }, [], env)
   }
 
   /** Starts one that shares its folder `share`. */
@@ -116,8 +137,9 @@ export class DaemonProcess extends Run {
     folder: string,
     place: Place,
     more: readonly string[],
+    env?: NodeJS.ProcessEnv,
   ): Promise<DaemonProcess> {
-    const daemon = new DaemonProcess(t, place, folder, more)
+    const daemon = new DaemonProcess(t, place, folder, more, env)
     await daemon.until(() => daemon.stderr.includes('"ready"'), 'it was ready')
     return daemon
   }

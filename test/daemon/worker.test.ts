@@ -1,0 +1,207 @@
+/** A daemon's data side, on the daemon's own thread and on another one: nobody who asks can tell. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connectDaemon, type DaemonClient, type Progress } from '../../lib/client/daemon-client.js'
+import { Daemon, type DaemonOptions } from '../../lib/daemon/daemon.js'
+import { WeirError } from '../../lib/errors.js'
+import { createLog } from '../../lib/log.js'
+import { loopbackAddress, scratch } from '../support/daemon-process.js'
+
+interface Host {
+  daemon: Daemon
+  client: DaemonClient
+  options: DaemonOptions
+}
+
+async function start(t: Test, worker: boolean, more: Partial<DaemonOptions> = {}): Promise<Host> {
+  const folder = await scratch(t)
+  const options = {
+    address: loopbackAddress(),
+    inbox: join(folder, 'in'),
+    socketPath: join(folder, 's'),
+    log: createLog('silent', 'test'),
+    worker,
+    ...(process.env.WEIR_IO && { io: process.env.WEIR_IO }),
+    ...more,
+  }
+  const daemon = await Daemon.start(options)
+  t.teardown(() => daemon.close())
+  const client = await connectDaemon(options.socketPath)
+  t.teardown(() => client.close())
+  return { daemon, client, options }
+}
+
+async function pair(t: Test, worker: boolean): Promise<[Host, Host]> {
+  return await Promise.all([start(t, worker), start(t, worker)])
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<WeirError> {
+  return await promise.then(
+    () => Promise.reject(new Error('it worked')),
+    error => error,
+  )
+}
+
+const MB = 1e6
+/** Raw sockets are never on a thread of their own. */
+const noThread = process.env.WEIR_IO === 'raw'
+
+for (const worker of [false, true]) {
+  const where = worker ? 'a thread of its own' : 'the same thread'
+
+  t.test(`files, flows and figures, on ${where}`, async t => {
+    const [from, to] = await pair(t, worker)
+    const file = join(from.options.inbox, 'made-here')
+    const bytes = Buffer.alloc(20 * MB, 'a file of twenty megabytes ')
+    writeFileSync(file, bytes)
+    const progress: Progress[] = []
+    const sent = await from.client.send(file, to.options.address, {
+      name: 'arrived',
+      onProgress: each => progress.push(each),
+    })
+    t.match(sent, { bytes: bytes.length, path: 'arrived', digestKind: 'xxh64' })
+    t.equal(sent.digest.length, 8, 'bytes cross, too')
+    t.ok(readFileSync(join(to.options.inbox, 'arrived')).equals(bytes))
+    t.ok(progress.length > 0 && progress.every(({ transferId }) => transferId === sent.transferId))
+    t.match(await from.client.status(), { sentBytes: bytes.length, receivedBytes: 0, pid: process.pid })
+    const status = await to.client.status()
+    t.match(status, { sentBytes: 0, receivedBytes: bytes.length, address: to.options.address, transfers: 0 })
+    t.ok(status.residentBytes > 20 * MB && status.residentBytes < 4000 * MB, 'of the whole process')
+    const flow = await from.client.traffic({ name: 'f', host: to.options.address, bytes: 3 * MB })
+    t.match(flow, { name: 'f', bytes: 3 * MB })
+    t.ok(flow.fctNs > 0)
+  })
+
+  t.test(`measuring, on ${where}`, async t => {
+    const [from, to] = await pair(t, worker)
+    const run = { host: to.options.address, test: 'bw', size: 65_536, qps: 2, depth: 8, iterations: 50 }
+    for (const op of ['write', 'send', 'read']) {
+      const reply = await from.client.perf({ ...run, op })
+      t.match(reply, { messages: 100, bytes: 100 * 65_536 }, op)
+      t.ok(reply.goodputBps > 0 && reply.latency!.count === 100)
+    }
+    const lat = { ...run, test: 'lat', op: 'send', size: 64, qps: 1, depth: 1, busyPoll: true }
+    t.match(await from.client.perf(lat), { messages: 50 })
+  })
+
+  t.test(`errors keep code, words and nature, on ${where}`, async t => {
+    const { client, options } = await start(t, worker)
+    const { address } = options
+    const missing = join(options.inbox, 'missing')
+    const cases: [() => Promise<unknown>, string, RegExp][] = [
+      [() => client.send(missing, address), 'WEIR_NO_FILE', /missing: no such file/],
+      [() => client.send(options.inbox, address), 'WEIR_NO_FILE', /directory/],
+      [() => client.send(missing, '::1'), 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
+      [
+        () => client.get(address, 'a', { directory: options.inbox }),
+        'WEIR_REJECTED',
+        /no files are shared there/,
+      ],
+      [() => client.traffic({ host: address, congestionControl: 'none' }), 'WEIR_BAD_ARGUMENT', /none/],
+      [
+        () => client.perf({ host: address, test: 'none', op: 'send' }),
+        'WEIR_BAD_ARGUMENT',
+        /is not bw or lat/,
+      ],
+    ]
+    for (const [ask, code, words] of cases) {
+      const error = await errorOf(ask())
+      t.match(error, { code }, String(error.message))
+      t.match(error.message, words)
+    }
+    t.match(await client.status(), { transfers: 0 })
+  })
+
+  t.test(`what is cancelled ends at both ends, on ${where}`, async t => {
+    const [from, to] = await pair(t, worker)
+    const file = join(from.options.inbox, 'big')
+    writeFileSync(file, Buffer.alloc(300 * MB))
+    const { address } = to.options
+    const abort = new AbortController()
+    const bySignal = from.client.send(file, address, {
+      signal: abort.signal,
+      onProgress: () => abort.abort(),
+    })
+    t.match(await errorOf(bySignal), { code: 'WEIR_CANCELLED' })
+    const byId = from.client.send(file, address, {
+      onProgress: ({ transferId }) => void from.client.cancel(transferId),
+    })
+    t.match(await errorOf(byId), { code: 'WEIR_CANCELLED' })
+    t.equal(await from.client.cancel('send-99'), false)
+    const flow = new AbortController()
+    const flows = from.client.traffic({ name: 'f', host: address, bytes: 1e12 }, { signal: flow.signal })
+    setTimeout(() => flow.abort(), 100)
+    t.match(await errorOf(flows), { code: 'WEIR_CANCELLED' })
+    const measuring = new AbortController()
+    const run = { host: address, test: 'bw', op: 'write', size: 4096, qps: 1, depth: 8, durationNs: 60e9 }
+    const measured = from.client.perf(run, { signal: measuring.signal })
+    setTimeout(() => measuring.abort(), 100)
+    t.match(await errorOf(measured), { code: 'WEIR_CANCELLED' })
+    for (const { client } of [from, to]) {
+      while ((await client.transfers()).length > 0) await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    t.notOk(existsSync(join(to.options.inbox, 'big')))
+  })
+
+  t.test(`stopped while it sends, measures and streams, on ${where}`, async t => {
+    const [from, to] = await pair(t, worker)
+    const file = join(from.options.inbox, 'big')
+    writeFileSync(file, Buffer.alloc(600 * MB))
+    const { address } = to.options
+    const run = { host: address, test: 'bw', op: 'write', size: 4096, qps: 1, depth: 8, durationNs: 60e9 }
+    let begun = () => {}
+    const underWay = new Promise<void>(resolve => {
+      begun = resolve
+    })
+    const ends = [
+      errorOf(from.client.send(file, address, { onProgress: begun })),
+      errorOf(from.client.traffic({ name: 'f', host: address, bytes: 1e12 })),
+      errorOf(from.client.perf(run)),
+    ]
+    await underWay
+    const stopper = await connectDaemon(from.options.socketPath)
+    await stopper.stop()
+    stopper.close()
+    await from.daemon.closed
+    for (const error of await Promise.all(ends)) t.ok(error instanceof WeirError, error.message)
+    t.notOk(existsSync(from.options.socketPath))
+    t.equal(from.daemon.failure, null)
+    // The other end has heard of it: nothing of all that is left there.
+    while ((await to.client.transfers()).length > 0) await new Promise(resolve => setTimeout(resolve, 10))
+    t.match(await to.client.status(), { transfers: 0 })
+    // The address and the socket are free again.
+    const again = await Daemon.start(from.options)
+    await again.close()
+  })
+
+  t.test(`what cannot start says why, and leaves nothing open, on ${where}`, async t => {
+    const { options } = await start(t, worker)
+    const own = { ...options, address: loopbackAddress(), socketPath: `${options.socketPath}2` }
+    const wrong: [Partial<DaemonOptions>, string][] = [
+      [{ address: options.address }, 'WEIR_BAD_ARGUMENT'],
+      [{ inbox: '/dev/null/x' }, 'WEIR_NO_FILE'],
+      [{ share: join(options.inbox, 'missing') }, 'WEIR_NO_FILE'],
+      [{ cc: { name: 'hpcc', options: { nonsense: 1 } } }, 'WEIR_BAD_ARGUMENT'],
+      [{ io: 'telegraph' }, 'WEIR_BAD_ARGUMENT'],
+      [{ chunkBytes: 1 }, 'WEIR_BAD_ARGUMENT'],
+      [{ socketPath: options.socketPath }, 'WEIR_BAD_STATE'],
+    ]
+    for (const [change, code] of wrong) {
+      await t.rejects(Daemon.start({ ...own, ...change }), { code }, JSON.stringify(change))
+    }
+    const daemon = await Daemon.start(own)
+    await daemon.close()
+  })
+}
+
+t.test('the NIC of another thread is out of reach', { skip: noThread && 'raw sockets' }, async t => {
+  const { daemon } = await start(t, true)
+  t.throws(() => daemon.parts, { code: 'WEIR_BAD_STATE' })
+  t.match(daemon.about, { port: 4791, share: '' })
+})
+
+t.test('one that polls without end answers as any other', async t => {
+  const [from, to] = await Promise.all([start(t, true, { busyPoll: true }), start(t, true)])
+  t.match(await from.client.traffic({ name: 'f', host: to.options.address, bytes: MB }), { bytes: MB })
+})
