@@ -26,6 +26,7 @@ const DURATION_MAX_NS = 5_000_000
 interface Mode {
   cc?: string
   literal?: boolean
+  options?: Record<string, number>
   format?: 'wide' | 'compact'
   ackEvery?: number
   telemetry?: Partial<TelemetrySettings>
@@ -45,10 +46,12 @@ const MODES: Readonly<Record<string, Mode>> = {
   'every 8th, notified': { ackEvery: 64, telemetry: { everyPackets: 8, answer: 'notify' } },
   'busiest hop only': { telemetry: { hops: 'busiest' } },
   probes: { telemetry: { collect: 'probe' } },
+  'probes, each round trip': { telemetry: { collect: 'probe', probeShare: 1 } },
   'probes, ACKs 1 in 16': { ackEvery: 16, telemetry: { collect: 'probe' } },
   'probes, data plain': { format: 'compact', telemetry: { collect: 'probe', plain: true } },
   'probes, busiest hop only': { telemetry: { collect: 'probe', hops: 'busiest' } },
   'receiver-based': { cc: 'rx-hpcc', ackEvery: 16 },
+  'receiver-based, each T': { cc: 'rx-hpcc', ackEvery: 16, options: { rateChange: 0, ackPackets: 0 } },
   'receiver-based, literal': { cc: 'rx-hpcc', ackEvery: 16, literal: true },
   'direct responses': { direct: DIRECT },
   'probes, direct by flag': {
@@ -80,14 +83,15 @@ export interface ModeFigures {
   directResponses: number
 }
 
-/** Runs the modes whose names contain the first argument, on all networks. */
+/** Runs the mode of that name, or those whose names contain the first argument, on all networks or that of the second. */
 export function run(args: string[]): ModeFigures[] {
-  const wanted = args.find(arg => !arg.startsWith('--')) ?? ''
+  const [wanted = '', network = ''] = args.filter(arg => !arg.startsWith('--'))
   const figures: ModeFigures[] = []
-  for (const name of SCENARIOS) {
+  for (const name of SCENARIOS.filter(scenario => scenario.includes(network))) {
     const scenario = loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`))
     for (const [mode, settings] of Object.entries(MODES)) {
-      if (mode.includes(wanted)) figures.push(measure(mode, applied(scenario, settings)))
+      if (wanted in MODES ? mode === wanted : mode.includes(wanted))
+        figures.push(measure(mode, applied(scenario, settings)))
     }
   }
   if (!args.includes('--json')) process.stdout.write(printed(figures))
@@ -95,11 +99,19 @@ export function run(args: string[]): ModeFigures[] {
 }
 
 function applied(scenario: Scenario, mode: Mode): Scenario {
-  const { cc = scenario.cc.name, literal, ackEvery = 1, format = 'wide', telemetry, direct } = mode
+  const {
+    cc = scenario.cc.name,
+    literal,
+    options = {},
+    ackEvery = 1,
+    format = 'wide',
+    telemetry,
+    direct,
+  } = mode
   const { durationNs } = scenario
   return {
     ...scenario,
-    cc: { name: cc, options: { ...scenario.cc.options, ...(literal && { literal }) } },
+    cc: { name: cc, options: { ...scenario.cc.options, ...(literal && { literal }), ...options } },
     int: { ...scenario.int, format },
     transport: { ...scenario.transport, ackEvery },
     telemetry: { ...scenario.telemetry, ...telemetry },

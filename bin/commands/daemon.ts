@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
+import { describeTelemetry } from '../../lib/cc/telemetry-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
@@ -117,10 +118,7 @@ export function daemonCommand(): Command {
     )
     .option(
       '--telemetry <name=value>',
-      'how telemetry is collected and brought back (repeatable): collect=data|probe everyPackets=1 everyBytes=0 plain=false ' +
-        '(HPCC++ draft-02, congestion notification), answer=ack|notify (reverse direction) hops=all|busiest (RoCEv2 ' +
-        'reference), subscribe=off|flag|dscp subscribeEvery=1 subscribeDscp=25 (draft-01, section 6.3), loadMax=1 (load above a link that is ' +
-        'believed; more where switches tell a share as the rate)',
+      `how telemetry is collected and brought back (repeatable). ${describeTelemetry()}`,
       collect,
       [],
     )

@@ -68,8 +68,11 @@ export interface CongestionControl {
 
 /** The receiver's end of a controller whose window is worked out there. */
 export interface ReceiverControl {
-  /** Telemetry arrived. True if the window is to be sent now. @param concurrentFlows that send to this host, 0 = unknown */
-  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number): boolean
+  /**
+   * Telemetry arrived. True if the window is to be sent now. @param concurrentFlows that send to this host, 0 = unknown;
+   * @param acknowledging an acknowledgement is about to leave, and the window would take its place
+   */
+  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean
   /** A congested switch has told the receiver. True if the window is to be sent now. */
   onDirectResponse(now: Nanos, hops: HopRecords): boolean
   windowBytes(): number

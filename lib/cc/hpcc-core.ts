@@ -60,6 +60,11 @@ export class HpccCore {
     return this.#u
   }
 
+  /** W_ai as it is now, bytes. */
+  get additiveIncrease(): number {
+    return this.#wAi
+  }
+
   get incStage(): number {
     return this.#incStage
   }

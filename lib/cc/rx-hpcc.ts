@@ -12,7 +12,7 @@ import type {
 } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
-import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
+import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
 export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
   ...hpccOptions(true),
@@ -22,9 +22,30 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 1,
     default: 0,
-    doc: 'line 30 to the letter: Wc is the W sent last, of which no packet has arrived yet; windows swing then',
+    doc: 'line 30 to the letter: Wc is the W sent last, of which no packet has arrived yet; windows swing then (lines 28-34)',
+  },
+  {
+    name: 'rateChange',
+    unit: 'number',
+    min: 0,
+    max: 0.5,
+    default: 0.05,
+    doc: 'W is sent when it differs by more than this share from what the sender has, and after 16 T anyway; 0: once per T (line 31)',
+  },
+  {
+    name: 'ackPackets',
+    unit: 'count',
+    min: 0,
+    max: 64,
+    default: 8,
+    doc: 'packets in flight beyond W, W_init at most, that arrive before they are acknowledged; 0: W alone (section on Rx-HPCC, delayed ACKs)',
   },
 ]
+
+/** So many T after the last W it is sent again, unchanged as it may be: the last one may be lost. */
+const REFRESH_ROUND_TRIPS = 16
+/** A W that differs by more than this share from what the sender has waits for no acknowledgement. */
+const URGENT = 0.5
 
 /** The sender's end. */
 export class RxHpcc implements CongestionControl {
@@ -32,10 +53,17 @@ export class RxHpcc implements CongestionControl {
   readonly observed = ['windowBytes', 'rateBps'] as const
   /** Of T, W_init and the bounds only. */
   readonly #core: HpccCore
+  /** Bytes that may be in flight beyond W: they have arrived, and wait to be acknowledged. */
+  readonly #unacknowledged: number
   #w: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
+    // The receiver's, but what is wrong with them is to be heard here.
+    optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
+    const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
+    const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
+    this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
     this.#w = this.#core.wInit
   }
 
@@ -43,8 +71,12 @@ export class RxHpcc implements CongestionControl {
     this.#w = this.#core.bounded(windowBytes)
   }
 
+  /**
+   * W, and what the receiver may have without having acknowledged it: a window of three packets would need an acknowledgement
+   * for each. R = W / T holds the flow to its rate all the same. Never more than W_init, by which flows begin.
+   */
   windowBytes(): number {
-    return this.#w
+    return Math.max(this.#w, Math.min(this.#core.wInit, this.#w + this.#unacknowledged))
   }
 
   rateBps(): number {
@@ -81,45 +113,81 @@ export class RxHpcc implements CongestionControl {
 export class RxHpccReceiver implements ReceiverControl {
   readonly #core: HpccCore
   readonly #literal: boolean
+  readonly #rateChange: number
   /** W as sent last: packets that arrive until the next one were sent with the W before. */
   #sentW: number
+  #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
   #lastUpdateTime: Nanos = Number.NEGATIVE_INFINITY
+  /** W_ai of the updates since a W was sent, bytes. */
+  #increases = 0
+  /** W of the last update, and updates in a row that were news and have not been sent. */
+  #w: number
+  #newsSince = 0
 
   /** @param context the sender's; @param options as the sender gave them */
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
     this.#sentW = this.#core.wInit
+    this.#w = this.#sentW
     this.#literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
+    this.#rateChange = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
   }
 
   /** NewINT, lines 28-34: a packet with telemetry has arrived. */
-  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number): boolean {
+  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean {
     const core = this.#core
     if (!core.measureInflight(now, hops)) return false
     core.onFlows(concurrentFlows)
-    return this.#newInt(now, hops)
+    return this.#newInt(now, hops, acknowledging)
   }
 
   onDirectResponse(now: Nanos, hops: HopRecords): boolean {
-    return this.#core.measureCongestion(hops) && this.#newInt(now, hops)
+    return this.#core.measureCongestion(hops) && this.#newInt(now, hops, false)
   }
 
-  #newInt(now: Nanos, hops: HopRecords): boolean {
+  #newInt(now: Nanos, hops: HopRecords, acknowledging: boolean): boolean {
     const core = this.#core
     const roundTripNs = this.#literal ? core.t : core.t + queueingNs(hops)
     const due = now > this.#lastUpdateTime + roundTripNs
     core.computeWindow(due)
-    if (!due) return false
-    this.#lastUpdateTime = now
-    if (!this.#literal) {
-      core.setReferenceWindow(this.#sentW)
+    if (due) this.#lastUpdateTime = now
+    if (this.#literal) {
       this.#sentW = core.windowBytes
+      return due
     }
+    if (due) this.#update(now)
+    return this.#newsSince > 0 && (acknowledging || this.#isUrgent()) && this.#send(now)
+  }
+
+  /** A round trip with the W that the sender has is over: is the next one news? */
+  #update(now: Nanos): void {
+    const core = this.#core
+    this.#w = core.windowBytes
+    this.#increases += core.additiveIncrease
+    core.setReferenceWindow(this.#sentW + this.#increases)
+    const isLate = now - this.#lastSentNs > REFRESH_ROUND_TRIPS * core.t
+    const isNews = Math.abs(this.#w - this.#sentW) > this.#rateChange * this.#sentW
+    this.#newsSince = isNews || isLate ? this.#newsSince + 1 : 0
+  }
+
+  /** News that is not to wait for an acknowledgement. */
+  #isUrgent(): boolean {
+    const isGreat = Math.abs(this.#w - this.#sentW) > URGENT * this.#sentW
+    return isGreat || this.#newsSince > 1 || this.#rateChange === 0
+  }
+
+  #send(now: Nanos): true {
+    this.#core.setReferenceWindow(this.#sentW)
+    this.#sentW = this.#w
+    this.#lastSentNs = now
+    this.#lastUpdateTime = now
+    this.#newsSince = 0
+    this.#increases = 0
     return true
   }
 
   windowBytes(): number {
-    return this.#core.windowBytes
+    return this.#sentW
   }
 }
 

@@ -108,7 +108,7 @@ export class ControlPackets {
         const probe = flow.telemetryProbe
         if (probe === null || !probe.isDue(now) || !flow.wantsProbe(now)) return null
         const frame = tx.telemetryProbe(flow, probe.sequence)
-        if (frame !== null) probe.onSent(now, flow.transmissions)
+        if (frame !== null) probe.onSent(now, flow.transmissions, frame.wireLength)
         return frame
       }
       case Control.ANSWER:

@@ -3,6 +3,7 @@ import type { AckSample } from '../cc/congestion-control.js'
 import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import { TxKind } from '../qp/queue-pair.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/bth.js'
 import * as delayedAck from '../wire/delayed-ack.js'
@@ -74,7 +75,8 @@ export class Feedback {
   #newInt(now: Nanos, flow: Flow, frame: Frame): void {
     telemetry.read(frame, this.#hops)
     if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
-    if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows()))
+    const acknowledging = flow.qp.peekTransmit(false) === TxKind.ACK
+    if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))
       this.#control.push(flow, Control.RATE)
   }
 
@@ -136,12 +138,12 @@ export class Feedback {
     if (kind !== delayedAck.KIND_PROBE)
       flow.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
     else if (flow.probe !== null) this.#events.onBaseRttAnswer(now, flow, sequence)
-    else this.#onProbeAnswer(now, flow, sequence, sample)
+    else this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
     this.#events.flowChanged(now, flow)
   }
 
-  #onProbeAnswer(now: Nanos, flow: Flow, sequence: number, sample: AckSample): void {
-    const sndNxt = flow.telemetryProbe?.onAnswer(now, sequence) ?? -1
+  #onProbeAnswer(now: Nanos, flow: Flow, sequence: number, wireBytes: number, sample: AckSample): void {
+    const sndNxt = flow.telemetryProbe?.onAnswer(now, sequence, wireBytes) ?? -1
     if (sndNxt < 0) return
     flow.onProbed(now, sndNxt, sample)
     this.considerProbe(now, flow)

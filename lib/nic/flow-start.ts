@@ -64,7 +64,7 @@ export class FlowStart {
     flow.adjustAckRequests()
     if (!flow.peerIsWeir || !ccWantsTelemetry(cc.name)) return
     flow.telemetry.start()
-    flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes)
+    flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes, flow.telemetry.probeShare)
     if (ccIsReceiverBased(cc.name)) {
       flow.rateRequest = new RateRequest(context, cc.options)
       this.#control.push(flow, Control.RATE_REQUEST)

@@ -223,6 +223,7 @@ export class Flow implements QpObserver {
   /** A packet of `wireBytes` has left for the pacing clock. */
   paced(now: Nanos, wireBytes: number): void {
     this.#pacer.onSent(now, this.#paceBps(), wireBytes)
+    this.telemetryProbe?.onData(now, wireBytes)
   }
 
   #paceBps(): number {
@@ -231,14 +232,15 @@ export class Flow implements QpObserver {
 
   /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */
   adjustAckRequests(): void {
-    const packets = Math.floor(this.windowBytes() / this.pathMtu / 2)
+    // Windows of the receiver acknowledge as well, so fewer are asked for.
+    const share = this.rateRequest === null ? 1 / 2 : 3 / 4
+    const packets = Math.floor((this.windowBytes() / this.pathMtu) * share)
     this.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
   }
 
   /** A request packet leaves. Returns its number among the flow's transmissions. */
   requestSent(psn: number, now: Nanos, again: boolean): number {
     this.#requests.record(psn, now, this.#transmissions, again)
-    this.telemetryProbe?.onProgress(now, 0)
     return this.#transmissions++
   }
 

@@ -32,6 +32,11 @@ export class TelemetrySource {
     return this.#on && this.#settings.collect === 'probe'
   }
 
+  /** Bytes that probes and their answers may take, as a share of the data's. */
+  get probeShare(): number {
+    return this.#settings.probeShare
+  }
+
   /** The next data packet collects. */
   get collects(): boolean {
     const { collect, everyPackets, everyBytes } = this.#settings

@@ -58,6 +58,16 @@ export const positiveFraction = field(value => {
   return share
 })
 
+/** A share of something, `0.01` or `1%`. */
+export function share(min: number, max: number) {
+  return field(value => {
+    const n = quantity(parseFraction)(value)
+    if (!(n >= min && n <= max))
+      throw new Error(`a share from ${min} to ${max} is needed, not ${show(value)}`)
+    return n
+  })
+}
+
 export function bytesUpTo(max: number) {
   return field(value => {
     const n = quantity(parseBytes)(value)

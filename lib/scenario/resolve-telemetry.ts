@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import {
   DEFAULT_TELEMETRY,
-  TELEMETRY_CHOICES,
-  TELEMETRY_RANGES,
+  TELEMETRY_OPTIONS,
+  type TelemetryOption,
   type TelemetrySettings,
-} from '../cc/telemetry-settings.js'
+} from '../cc/telemetry-options.js'
 import * as f from './fields.js'
 import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
@@ -13,19 +13,27 @@ import type { DirectSettings, Flow, IntSettings, Switch, SwitchTelemetry, Worklo
 import { checkShape } from './schema.js'
 
 const DEFAULT_INTERVAL_NS = 10_000
+/** Load that is believed where switches tell a priority's guaranteed share as the rate. */
+const LOAD_OF_SHARES_MAX = 1000
 
-const telemetrySchema = z.object({
-  collect: f.oneOf(TELEMETRY_CHOICES.collect).optional(),
-  everyPackets: f.whole(...TELEMETRY_RANGES.everyPackets).optional(),
-  everyBytes: f.bytesUpTo(TELEMETRY_RANGES.everyBytes[1]).optional(),
-  plain: f.yesNo.optional(),
-  answer: f.oneOf(TELEMETRY_CHOICES.answer).optional(),
-  hops: f.oneOf(TELEMETRY_CHOICES.hops).optional(),
-  subscribe: f.oneOf(TELEMETRY_CHOICES.subscribe).optional(),
-  subscribeEvery: f.whole(...TELEMETRY_RANGES.subscribeEvery).optional(),
-  subscribeDscp: f.whole(...TELEMETRY_RANGES.subscribeDscp).optional(),
-  loadMax: f.whole(...TELEMETRY_RANGES.loadMax).optional(),
-})
+const telemetrySchema = z.object(
+  Object.fromEntries(TELEMETRY_OPTIONS.map(option => [option.name, fieldOf(option).optional()])),
+)
+
+function fieldOf(option: TelemetryOption) {
+  switch (option.kind) {
+    case 'choice':
+      return f.oneOf(option.choices)
+    case 'flag':
+      return f.yesNo
+    case 'bytes':
+      return f.bytesUpTo(option.max)
+    case 'share':
+      return f.share(option.min, option.max)
+    default:
+      return f.whole(option.min, option.max)
+  }
+}
 
 const switchTelemetrySchema = z.object({
   queue: f.oneOf(['port', 'own', 'sojourn']).optional(),
@@ -58,7 +66,7 @@ export function resolveTelemetry(
   const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
   // A priority may send more than its guaranteed share while others send nothing.
   const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
-  const loadMax = shares ? TELEMETRY_RANGES.loadMax[1] : DEFAULT_TELEMETRY.loadMax
+  const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
   const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, loadMax, ...shape }
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')

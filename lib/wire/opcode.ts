@@ -107,7 +107,7 @@ const HEADER_BYTES = new Map<number, number>([
   [SACK, 36],
   [DELAYED_ACK, 4],
   [RATE, 8],
-  [RATE_REQUEST, 88],
+  [RATE_REQUEST, 120],
 ])
 
 defineMessages(0x00, 'RC_')

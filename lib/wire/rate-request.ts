@@ -1,14 +1,14 @@
 /**
- * Asks the receiver to work out the window (opcode RATE_REQUEST), with what its algorithm has to know of the sender: 88
+ * Asks the receiver to work out the window (opcode RATE_REQUEST), with what its algorithm has to know of the sender: 120
  * bytes behind the BTH, IEEE 754 doubles, big-endian. The receiver answers with RATE.
  *
  *      0   T, ns
  *      8   rate of the sender's link, bit/s
  *     16   payload bytes of a full packet
- *     24   eight options of the algorithm, in the order of its list; NaN = not given
+ *     24   twelve options of the algorithm, in the order of its list; NaN = not given
  */
-export const BYTES = 88
-export const OPTIONS_MAX = 8
+export const BYTES = 120
+export const OPTIONS_MAX = 12
 
 export function baseRttNs(view: DataView, at: number): number {
   return view.getFloat64(at)
@@ -22,7 +22,7 @@ export function mtuBytes(view: DataView, at: number): number {
   return view.getFloat64(at + 16)
 }
 
-/** @param index 0 to 7; NaN: not given */
+/** @param index 0 to 11; NaN: not given */
 export function option(view: DataView, at: number, index: number): number {
   return view.getFloat64(at + 24 + 8 * index)
 }

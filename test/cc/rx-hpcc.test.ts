@@ -38,16 +38,19 @@ t.test('lines 28-34: W is due when T has passed, and only then; U runs on betwee
   const hops = link()
   const int = (dt: number, load: number) =>
     sampleOf([(dt === 0 ? hops.next() : hops.next({ dt, load })).value]).hops
-  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1), 'the first telemetry is only stored')
+  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1, false), 'the first telemetry is only stored')
   // U = (1 - 1/8) x 1 + 1/8 x 2 = 1.125; line 29 holds at once, for lastUpdateTime is long ago.
-  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1))
+  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1, false))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'Wc = W')
   // Half a T later: U = 0.5 x 1.125 + 0.5 x 0.5 = 0.8125 < eta, so W = Wc + W_ai = Wc; not due.
-  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1))
+  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1, false))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'additive, W_ai 0')
-  t.notOk(receiver.onTelemetry(10_000, int(4000, 0.5), 1), 'T is not over before it is exceeded (line 29: >)')
+  t.notOk(
+    receiver.onTelemetry(10_000, int(4000, 0.5), 1, false),
+    'T is not over before it is exceeded (line 29: >)',
+  )
   // U = 0.5 x 0.65625 + 0.5 x 2 = 1.328125: W = Wc / (U / eta), due.
-  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1))
+  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1, false))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95) / (1.328125 / 0.95), 'from Wc')
 })
 
@@ -56,9 +59,9 @@ t.test('Wc is the window that the measured packets were sent with, unless it is 
   const run = (literal: boolean) => {
     const receiver = new RxHpccReceiver(CONTEXT, { literal, wAi: 0, minRate: 1, countFlows: false })
     const hops = link()
-    receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0)
+    receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, true)
     return [1, 2, 3].map(n => {
-      receiver.onTelemetry(n * 9000, sampleOf([hops.next({ dt: 9000, load: 2 }).value]).hops, 0)
+      receiver.onTelemetry(n * 9000, sampleOf([hops.next({ dt: 9000, load: 2 }).value]).hops, 0, true)
       return receiver.windowBytes()
     })
   }
@@ -68,15 +71,70 @@ t.test('Wc is the window that the measured packets were sent with, unless it is 
   for (const [n, w] of run(false).entries()) near(t, w, 100_000 * damped[n]!, `by the window in force ${n}`)
 })
 
+t.test('W is sent when it is news: at once when it is great, else with the next acknowledgement', async t => {
+  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 1000, countFlows: false })
+  const hops = link()
+  let now = 0
+  const roundTrip = (load: number, acknowledging: boolean) => {
+    now += 9000
+    const { hops: int } = sampleOf([hops.next({ dt: 9000, load }).value])
+    return receiver.onTelemetry(now, int, 0, acknowledging)
+  }
+  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, false)
+  // tau = T, so U is each time what the link carried.
+  t.ok(roundTrip(2, false), 'more than half less')
+  near(t, receiver.windowBytes(), 48_500, '100,000 x 0.95 / 2 + W_ai')
+  t.notOk(roundTrip(2, true), 'measured with the window of before: 48,500 again')
+  t.notOk(roundTrip(0.95, true), 'Wc = 48,500 + 1,000: W = 50,500, 4.1 % more')
+  near(t, receiver.windowBytes(), 48_500, 'what the sender has')
+  t.notOk(roundTrip(0.95, false), 'Wc = 48,500 + 2,000: W = 51,500, 6.2 % more, waits')
+  now += 100
+  const { hops: int } = sampleOf([hops.next({ dt: 100, load: 0.95 }).value])
+  t.ok(receiver.onTelemetry(now, int, 0, true), 'takes the place of an acknowledgement')
+  near(t, receiver.windowBytes(), 51_500, 'as it was when it became due')
+})
+
+t.test('news that no acknowledgement takes along go with the next update; no news, after 16 T', async t => {
+  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 0, countFlows: false })
+  const hops = link()
+  let now = 0
+  const roundTrip = (load: number) => {
+    now += 9000
+    return receiver.onTelemetry(now, sampleOf([hops.next({ dt: 9000, load }).value]).hops, 0, false)
+  }
+  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, false)
+  t.same([roundTrip(1.2), roundTrip(1.2)], [false, true])
+  near(t, receiver.windowBytes(), 100_000 * (0.95 / 1.2), 'both tell of the first window')
+  const sent: number[] = []
+  // The window before this one is what the first of them measures.
+  roundTrip(1.2)
+  for (let i = 2; i < 40; i++) if (roundTrip(0.95)) sent.push(i)
+  // 16 T are 128,000 ns: over at the 15th round trip of 9,000 ns, and sent one later.
+  t.same(sent, [16, 32])
+})
+
+t.test('packets that arrive before they are acknowledged are in flight beyond W, up to W_init', async t => {
+  const cc = new RxHpcc(CONTEXT, { ackPackets: 8 })
+  t.equal(cc.windowBytes(), 100_000)
+  cc.onReceiverWindow(0, 3000)
+  t.equal(cc.windowBytes(), 11_000)
+  t.equal(cc.rateBps(), 3e9, 'R = W / T all the same')
+  cc.onReceiverWindow(0, 97_000)
+  t.equal(cc.windowBytes(), 100_000)
+  const literal = new RxHpcc(CONTEXT, { literal: true })
+  literal.onReceiverWindow(0, 3000)
+  t.equal(literal.windowBytes(), 3000)
+})
+
 t.test('a path with queues takes longer than T, and so does the next update', async t => {
   const receiver = new RxHpccReceiver(CONTEXT, { wAi: 0, countFlows: false })
   const hops = link()
   const int = (dt: number) => sampleOf([hops.next({ dt, load: 1, queue: 50_000 }).value]).hops
-  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0)
-  t.ok(receiver.onTelemetry(1000, int(1000), 0))
+  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, true)
+  t.ok(receiver.onTelemetry(1000, int(1000), 0, true))
   // 50,000 B take 4,000 ns: 8,000 + 4,000 after 1,000.
-  t.notOk(receiver.onTelemetry(12_900, int(11_900), 0))
-  t.ok(receiver.onTelemetry(13_100, int(200), 0))
+  t.notOk(receiver.onTelemetry(12_900, int(11_900), 0, true))
+  t.ok(receiver.onTelemetry(13_100, int(200), 0, true))
 })
 
 t.test('W_ai follows the flows that the receiver counts while the last hop is the busiest', async t => {
@@ -84,7 +142,7 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
     const receiver = new RxHpccReceiver(CONTEXT, { literal: true })
     const first = link()
     const last = link()
-    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told)
+    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told, false)
     const int = (high: number, low: number) => {
       const loads = busiest === 'first' ? [high, low] : [low, high]
       return sampleOf([
@@ -92,9 +150,9 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
         last.next({ dt: 9000, load: loads[1]! }).value,
       ]).hops
     }
-    receiver.onTelemetry(9000, int(2, 0.1), told)
+    receiver.onTelemetry(9000, int(2, 0.1), told, false)
     const before = receiver.windowBytes()
-    receiver.onTelemetry(18_100, int(0.5, 0.1), told)
+    receiver.onTelemetry(18_100, int(0.5, 0.1), told, false)
     return receiver.windowBytes() - before
   }
   near(t, increase('last', 10), 500, 'W_init (1 - eta) / 10')
@@ -103,7 +161,7 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
 })
 
 t.test('the sender does as it is told, within its bounds', async t => {
-  const cc = new RxHpcc(CONTEXT)
+  const cc = new RxHpcc(CONTEXT, { ackPackets: 0 })
   t.equal(cc.windowBytes(), 100_000)
   cc.onReceiverWindow(0, 25_000)
   t.equal(cc.windowBytes(), 25_000)

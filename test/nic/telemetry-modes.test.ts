@@ -54,40 +54,75 @@ t.test('a flow whose controller wants nothing, or whose peer is no weir', async 
 })
 
 t.test('probes: one in T, the next when the answer has come or is given up', async t => {
-  const probe = new TelemetryProbe(1000, true)
+  const probe = new TelemetryProbe(1000, true, 1)
   t.ok(probe.isDue(50))
-  probe.onSent(50, 7)
-  t.notOk(probe.isDue(5000), 'one at a time')
-  t.equal(probe.onAnswer(900, 3), -1, 'another sequence')
-  t.equal(probe.onAnswer(900, 0), 7, 'sent before transmission 7')
-  t.equal(probe.onAnswer(901, 0), -1, 'twice')
+  probe.onSent(50, 7, 0)
+  t.notOk(probe.isDue(3000), 'one at a time')
+  t.equal(probe.onAnswer(900, 3, 0), -1, 'another sequence')
+  t.equal(probe.onAnswer(900, 0, 0), 7, 'sent before transmission 7')
+  t.equal(probe.onAnswer(901, 0, 0), -1, 'twice')
   t.notOk(probe.isDue(1049))
   t.equal(probe.nextTimeout(), 1050)
   t.ok(probe.isDue(1050), 'T after the last')
-  probe.onSent(1050, 20)
+  probe.onSent(1050, 20, 0)
   t.equal(probe.nextTimeout(), 1050 + 4000, 'four round trips')
   probe.onTimeout(5049)
   t.notOk(probe.isDue(5049))
   probe.onTimeout(5050)
   t.ok(probe.isDue(5050))
-  t.equal(probe.onAnswer(5051, 1), -1, 'given up')
+})
+
+t.test('answers later than ever: waited for twice as long each time, and taken when they come', async t => {
+  const probe = new TelemetryProbe(1000, true, 1)
+  probe.onSent(0, 10, 0)
+  probe.onTimeout(4000)
+  probe.onSent(4000, 11, 0)
+  t.equal(probe.nextTimeout(), 4000 + 8000)
+  t.equal(probe.onAnswer(9000, 0, 0), 10, 'of the one that was given up')
+  t.notOk(probe.isDue(11_000), 'the other is still waited for')
+  t.equal(probe.nextTimeout(), 4000 + 4 * 9000, 'by what the round trip has become')
+  t.equal(probe.onAnswer(12_000, 1, 0), 11)
+  t.equal(probe.onAnswer(12_001, 0, 0), -1, 'older than what is known')
+  t.ok(probe.isDue(12_001))
+})
+
+t.test('probes and their answers take no more than their share of the data', async t => {
+  const share = 0.01
+  const bytes = 190
+  const probe = new TelemetryProbe(1000, true, share)
+  let data = 0
+  let probed = 0
+  for (let now = 0; now < 1_000_000; now += 500) {
+    probe.onData(now, 1000)
+    data += 1000
+    if (!probe.isDue(now)) continue
+    probe.onSent(now, 1, bytes)
+    probed += bytes
+    t.equal(probe.onAnswer(now + 900, probe.sequence, bytes), 1)
+    probed += bytes
+  }
+  t.ok(probed <= share * data + 800 + 2 * bytes, `${probed} of ${data}, and what a flow begins with`)
+  t.ok(probed >= share * data - 2 * bytes, 'and no less: T would let ten times as many go')
+  t.notOk(probe.isDue(1_000_500), 'nothing left')
+  t.ok(probe.isDue(1_010_000), 'but a flow that has heard nothing for two round trips asks all the same')
 })
 
 t.test('a flow whose packets collect probes only when it has heard nothing for two round trips', async t => {
-  const probe = new TelemetryProbe(1000, false)
+  const probe = new TelemetryProbe(1000, false, 1)
   probe.onProgress(10_000, 3000)
   t.notOk(probe.isDue(15_999))
   t.ok(probe.isDue(16_000), 'of 3,000 ns each')
 })
 
 t.test('settings by text, and what they refuse', async t => {
-  t.same(parseTelemetrySettings([]), DEFAULT_TELEMETRY)
-  t.same(parseTelemetrySettings(['collect=probe', 'everyBytes=64KB', 'plain=true', 'subscribeDscp=26']), {
-    ...DEFAULT_TELEMETRY,
+  t.same(telemetrySettings(parseTelemetrySettings([])), DEFAULT_TELEMETRY)
+  const texts = ['collect=probe', 'everyBytes=64KB', 'plain=true', 'subscribeDscp=26', 'probeShare=1.5%']
+  t.same(parseTelemetrySettings(texts), {
     collect: 'probe',
     everyBytes: 64_000,
     plain: true,
     subscribeDscp: 26,
+    probeShare: 0.015,
   })
   for (const text of [
     'collect=all',
@@ -97,6 +132,7 @@ t.test('settings by text, and what they refuse', async t => {
     'hops',
     'nothing=1',
     'subscribeDscp=64',
+    'probeShare=0',
   ])
     t.match(
       refusal(() => parseTelemetrySettings([text]), 'WEIR_BAD_ARGUMENT'),

@@ -42,7 +42,7 @@ t.test('window', async t => {
 t.test('request for a window', async t => {
   const { view, hex } = blank(rateRequest.BYTES + 2)
   rateRequest.write(view, 1, 8320, 100e9, 1024)
-  rateRequest.setOption(view, 1, 7, 0.5)
+  rateRequest.setOption(view, 1, 11, 0.5)
   // IEEE 754: 8320 = 2^13 x 1.015625, 1e11 = 0x4237...; 0.5 = 2^-1.
   t.equal(hex().slice(0, 18), 'ee40c0400000000000')
   t.equal(hex().slice(-18), '3fe0000000000000ee')
@@ -50,5 +50,5 @@ t.test('request for a window', async t => {
   t.equal(rateRequest.lineRateBps(view, 1), 100e9)
   t.equal(rateRequest.mtuBytes(view, 1), 1024)
   t.ok(Number.isNaN(rateRequest.option(view, 1, 0)))
-  t.equal(rateRequest.option(view, 1, 7), 0.5)
+  t.equal(rateRequest.option(view, 1, 11), 0.5)
 })

@@ -1,0 +1,156 @@
+/**
+ * How telemetry is collected and brought back, setting by setting: the one table that checks, scenario files, command lines,
+ * their help and the README follow. Sources are the drafts draft-miao-rtgwg-hpccplus (draft-02) and
+ * draft-pan-tsvwg-hpccplus-01 (draft-01).
+ */
+
+export interface TelemetrySettings {
+  collect: 'data' | 'probe'
+  everyPackets: number
+  everyBytes: number
+  probeShare: number
+  plain: boolean
+  answer: 'ack' | 'notify'
+  hops: 'all' | 'busiest'
+  subscribe: 'off' | 'flag' | 'dscp'
+  subscribeEvery: number
+  subscribeDscp: number
+  loadMax: number
+}
+
+interface Described {
+  name: keyof TelemetrySettings
+  doc: string
+  /** Draft and section. */
+  source: string
+}
+
+export type TelemetryOption = Described &
+  (
+    | { kind: 'choice'; choices: readonly string[]; default: string }
+    | { kind: 'flag'; default: boolean }
+    /** Whole numbers; bytes and shares may be given with units: 64KB, 1.5%. */
+    | { kind: 'count' | 'bytes' | 'share'; min: number; max: number; default: number }
+  )
+
+const EVERY_MAX = 65_536
+
+export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
+  {
+    name: 'collect',
+    kind: 'choice',
+    choices: ['data', 'probe'],
+    default: 'data',
+    doc: 'what this end collects telemetry with: data packets, or probes, one in a round trip at most while data is in flight',
+    source: 'draft-02, congestion notification, forward direction',
+  },
+  {
+    name: 'everyPackets',
+    kind: 'count',
+    min: 1,
+    max: EVERY_MAX,
+    default: 1,
+    doc: 'of collect=data: every so-manieth packet',
+    source: 'draft-02, forward direction, 1',
+  },
+  {
+    name: 'everyBytes',
+    kind: 'bytes',
+    min: 0,
+    max: 2 ** 31,
+    default: 0,
+    doc: 'of collect=data: instead, a packet each time so many payload bytes have been sent; 0: by packets',
+    source: 'draft-02, forward direction, 1',
+  },
+  {
+    name: 'probeShare',
+    kind: 'share',
+    min: 0.0001,
+    max: 1,
+    default: 0.01,
+    doc: 'of collect=probe: bytes of probes and their answers, as a share of the bytes of data, at most; 1: one in every round trip',
+    source: 'draft-02, forward direction, 2: "less frequently"',
+  },
+  {
+    name: 'plain',
+    kind: 'flag',
+    default: false,
+    doc: 'packets that collect nothing are plain RoCEv2 to UDP port 4791; else they have an empty shim, and so the same ports',
+    source: 'draft-02, forward direction, 2: same routing path',
+  },
+  {
+    name: 'answer',
+    kind: 'choice',
+    choices: ['ack', 'notify'],
+    default: 'ack',
+    doc: 'what this end brings telemetry back with: acknowledgements, or a notification for each packet that collected',
+    source: 'draft-02, reverse direction',
+  },
+  {
+    name: 'hops',
+    kind: 'choice',
+    choices: ['all', 'busiest'],
+    default: 'all',
+    doc: 'what this end brings back: all hops, or that with the highest inflight bytes (not of compact records)',
+    source: 'draft-02, RoCEv2 reference',
+  },
+  {
+    name: 'subscribe',
+    kind: 'choice',
+    choices: ['off', 'flag', 'dscp'],
+    default: 'off',
+    doc: "data packets ask congested switches to answer directly, by the shim's flag 0x20 or by a DSCP",
+    source: 'draft-01, section 6.3',
+  },
+  {
+    name: 'subscribeEvery',
+    kind: 'count',
+    min: 1,
+    max: EVERY_MAX,
+    default: 1,
+    doc: 'of subscribe: every so-manieth packet asks',
+    source: 'draft-01, section 6.3',
+  },
+  {
+    name: 'subscribeDscp',
+    kind: 'count',
+    min: 0,
+    max: 63,
+    default: 25,
+    doc: "of subscribe=dscp: that DSCP; switches must give it the flows' priority",
+    source: 'draft-01, section 6.3',
+  },
+  {
+    name: 'loadMax',
+    kind: 'count',
+    min: 1,
+    max: 1000,
+    default: 1,
+    doc: "telemetry of a load above so many times the link's rate is ignored; more where switches tell a share as the rate",
+    source: 'draft-02, security considerations',
+  },
+]
+
+/** The option of that name. */
+export function telemetryOption(name: string): TelemetryOption | undefined {
+  return TELEMETRY_OPTIONS.find(option => option.name === name)
+}
+
+export const DEFAULT_TELEMETRY = Object.freeze(
+  Object.fromEntries(TELEMETRY_OPTIONS.map(option => [option.name, option.default])),
+) as unknown as Readonly<TelemetrySettings>
+
+/** What a value may be, for messages and help: `data|probe`, `1 to 65536`. */
+export function rangeOf(option: TelemetryOption): string {
+  if (option.kind === 'choice') return option.choices.join('|')
+  if (option.kind === 'flag') return 'true|false'
+  return `${option.min} to ${option.max}`
+}
+
+/** For `--help`: every setting with its range, default, meaning and section. */
+export function describeTelemetry(): string {
+  return TELEMETRY_OPTIONS.map(
+    option =>
+      `${option.name}=${rangeOf(option)} (default ${option.default}): ${option.doc} (${option.source})`,
+  ).join('; ')
+}
