@@ -50,7 +50,7 @@ const TABLE: [string, number, number, string][] = [
   ['NOTIFY', 0xc1, 8, 'rfl'],
   ['RATE', 0xc2, 16, 'rfl'],
   ['SACK', 0xc3, 40, 'rfl'],
-  ['RATE_REQUEST', 0xc4, 88, 'qfl'],
+  ['RATE_REQUEST', 0xc4, 120, 'qfl'],
   ['DIRECT_NOTIFY', 0xc5, 4, 'rfl'],
 ]
 
