@@ -31,6 +31,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--seconds N] [--pairs N]: packets per second through a switch on veth, beside a Linux bridge; needs root',
     load: () => import('./forwarding.js'),
   },
+  heap: {
+    what: '[--packets N] [PART OF A NAME]: what a packet allocates: the heap at 1 million and at 10 million packets, collections',
+    load: () => import('./heap.js'),
+  },
   micro: {
     what: '[PART OF A NAME]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => import('./micro.js'),

@@ -3,10 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
+import { type HeapCase, run as runHeap } from '../../bench/heap.js'
 import { run as runMicro } from '../../bench/micro.js'
 import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
+import { libcFault } from '../../lib/io/linux/libc.js'
 import { noNamespaces } from '../support/netns.js'
 
 t.test('rounds: candidates alternate; medians, and ratios round by round', async t => {
@@ -61,4 +63,18 @@ t.test('micro and cc measure something', t => {
   )
   t.throws(() => runCc(['nobody']), { code: 'WEIR_BAD_ARGUMENT' })
   t.end()
+})
+
+t.test('heap reads both ends twice', { skip: libcFault() ?? false }, async t => {
+  const { cases } = await runHeap(['--packets', '20000', '--json', 'SEND'])
+  t.equal(cases.length, 1)
+  const [{ packets, seconds, active, passive }] = cases as [HeapCase]
+  t.ok(packets[0] >= 2000 && packets[1] >= 20_000 && packets[1] > packets[0], `${packets}`)
+  t.ok(seconds > 0)
+  for (const end of [active, passive]) {
+    t.equal(end.growthBytes, end.heapUsedBytes[1] - end.heapUsedBytes[0])
+    t.ok(end.heapUsedBytes.every(bytes => bytes > 1e6))
+    t.ok(end.allocatedBytesPerPacket > 0 && end.cpuNsPerPacket > 0)
+  }
+  await t.rejects(runHeap(['--packets', 'some']), { code: 'WEIR_BAD_ARGUMENT' })
 })
