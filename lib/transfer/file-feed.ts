@@ -1,10 +1,8 @@
 /** Reads a file into a ring, chunk by chunk, and makes its digest: what both ends that have the file do. */
+import { ChunksUnderWay } from './chunks-under-way.js'
 import { type Digest, digestBeginning } from './digest.js'
 import type { FileSource } from './file.js'
 import type { SourceMachine } from './source-machine.js'
-
-/** Chunks that are read at a time. */
-const READS_MAX = 3
 
 export interface FileFeedConfig {
   machine: SourceMachine<string>
@@ -19,6 +17,7 @@ export interface FileFeedConfig {
 
 export class FileFeed {
   readonly #config: FileFeedConfig
+  readonly #reads = new ChunksUnderWay()
   #resumeDigested = false
 
   constructor(config: FileFeedConfig) {
@@ -28,9 +27,10 @@ export class FileFeed {
   /** What is to be done next, or null. */
   nextStep(): (() => Promise<void>) | null {
     const { machine } = this.#config
-    if (machine.state !== 'streaming') return null
+    // The ring may be given to others when no step is left.
+    if (machine.state !== 'streaming') return this.#reads.empty ? null : () => this.#reads.drain()
     if (!this.#resumeDigested) return () => this.#digestResumed()
-    if (machine.loadableChunks > 0) return () => this.#load()
+    if (machine.chunkToLoad >= 0 || !this.#reads.empty) return () => this.#load()
     if (machine.readyToCommit) return () => this.#finish()
     return null
   }
@@ -43,33 +43,20 @@ export class FileFeed {
     this.#resumeDigested = true
   }
 
-  /** Several at a time: while one is taken into the digest, the next is read. */
+  /** While one is taken into the digest, the next are read. */
   async #load(): Promise<void> {
     const { machine, source, digest, ring, onLoaded } = this.#config
     const plan = machine.plan!
-    const first = machine.loadedChunks
-    const count = Math.min(machine.loadableChunks, READS_MAX)
-    const pieces: Buffer[] = []
-    const reads: Promise<void>[] = []
-    for (let chunk = first; chunk < first + count; chunk++) {
+    while (machine.chunkToLoad >= 0 && !this.#reads.full) {
+      const chunk = machine.chunkToLoad
       const at = machine.localSlotOf(chunk) * plan.chunkBytes
       const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
       machine.onLoading()
-      pieces.push(bytes)
-      reads.push(source.read(bytes, plan.positionOf(chunk)))
+      this.#reads.add(bytes, source.read(bytes, plan.positionOf(chunk)))
     }
-    const settled = Promise.allSettled(reads)
-    try {
-      for (let i = 0; i < count; i++) {
-        await reads[i]
-        digest.update(pieces[i]!)
-        machine.onLoaded()
-        onLoaded()
-      }
-    } finally {
-      // The ring may be given to others when this step is over.
-      await settled
-    }
+    digest.update(await this.#reads.takeOldest())
+    machine.onLoaded()
+    onLoaded()
   }
 
   async #finish(): Promise<void> {

@@ -1,5 +1,6 @@
 /** Writes a file from a ring, chunk by chunk, and checks its digest: what both ends that write a file do. */
 import type { WeirError } from '../errors.js'
+import { ChunksUnderWay } from './chunks-under-way.js'
 import { createDigest, type Digest, digestBeginning, sameDigest } from './digest.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
@@ -17,6 +18,7 @@ export interface FileIntakeConfig {
 
 export class FileIntake {
   readonly #config: FileIntakeConfig
+  readonly #writes = new ChunksUnderWay()
   #sink: FileSink | null = null
   #digest: Digest | null = null
   #digestBytes: Uint8Array | null = null
@@ -66,7 +68,9 @@ export class FileIntake {
   /** What is to be done next, or null. */
   nextStep(): (() => Promise<void>) | null {
     const { machine } = this.#config
-    if (machine.chunkToWrite >= 0) return () => this.#write(machine.chunkToWrite)
+    // The ring may be given to others when no step is left.
+    if (!machine.receives) return this.#writes.empty ? null : () => this.#writes.drain()
+    if (machine.chunkToWrite >= 0 || !this.#writes.empty) return () => this.#write()
     if (machine.readyToFinish) return () => this.#finish()
     return null
   }
@@ -80,16 +84,19 @@ export class FileIntake {
     else await this.#sink?.discard()
   }
 
-  async #write(chunk: number): Promise<void> {
+  /** While the disk works, so does the digest. */
+  async #write(): Promise<void> {
     const { machine, onWritten } = this.#config
     const plan = machine.plan!
-    const at = machine.slotOf(chunk) * plan.chunkBytes
-    const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
-    machine.onWriting()
-    const written = this.#sink!.write(bytes, plan.positionOf(chunk))
-    // While the disk works, so does the digest.
-    this.#digest!.update(bytes)
-    await written
+    while (machine.chunkToWrite >= 0 && !this.#writes.full) {
+      const chunk = machine.chunkToWrite
+      const at = machine.slotOf(chunk) * plan.chunkBytes
+      const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
+      machine.onWriting()
+      this.#writes.add(bytes, this.#sink!.write(bytes, plan.positionOf(chunk)))
+      this.#digest!.update(bytes)
+    }
+    await this.#writes.takeOldest()
     machine.onWritten()
     onWritten()
   }

@@ -56,10 +56,9 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
     return this.state === 'receiving' || this.state === 'committing'
   }
 
-  /** The chunk to write to the file next, or -1: none has arrived, or one is being written. */
+  /** The chunk to write to the file next, or -1: all that have arrived are written or being written. */
   get chunkToWrite(): number {
-    if (!this.receives) return -1
-    return this.#writing === this.#written && this.#writing < this.#arrived ? this.#writing : -1
+    return this.receives && this.#writing < this.#arrived ? this.#writing : -1
   }
 
   /** True when the other end does not know yet about slots that are free. */

@@ -29,11 +29,6 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     return this.#path
   }
 
-  /** Chunks in the local ring. */
-  get loadedChunks(): number {
-    return this.#loaded
-  }
-
   /** Chunks handed over: to the queue pair, or to the getter. */
   get postedChunks(): number {
     return this.#posted
@@ -49,10 +44,10 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     return chunk % this.#slots
   }
 
-  /** Chunks that may be read from the file now, from `loadedChunks` on: 0 while some are being read. */
-  get loadableChunks(): number {
-    if (this.state !== 'streaming' || this.#loading !== this.#loaded) return 0
-    return Math.min(this.#plan!.chunks - this.#loading, this.#slots - (this.#loading - this.freedChunks))
+  /** The chunk to read from the file next, or -1: all are read or being read, or no slot is free. */
+  get chunkToLoad(): number {
+    if (this.state !== 'streaming' || this.#loading === this.#plan!.chunks) return -1
+    return this.#loading - this.freedChunks < this.#slots ? this.#loading : -1
   }
 
   /** The chunk to hand over next, or -1. */

@@ -1,4 +1,5 @@
 /** Whole transfers over fake Verbs, with real files: what holds for a file that is sent and for one that is fetched. */
+import { truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -79,7 +80,7 @@ bothWays('a file that appears meanwhile is not replaced', async (t, way) => {
   const bench = await new TransferBench(t).start()
   await bench.file('a', CHUNK * 8)
   onData(bench, n => {
-    if (n === 6) void writeFile(join(bench.inboxPath, 'a'), 'mine')
+    if (n === 6) writeFileSync(join(bench.inboxPath, 'a'), 'mine')
     return undefined
   })
   await t.rejects(bench.run(way, 'a'), { code: 'WEIR_FILE_EXISTS' })
@@ -198,14 +199,14 @@ bothWays('cancelled before there is a connection', async (t, way) => {
 
 bothWays('a file that changes meanwhile is not delivered', async (t, way) => {
   const changes = {
-    'becomes shorter': (path: string) => truncate(path, CHUNK),
-    'is touched': (path: string) => utimes(path, 1, 1),
+    'becomes shorter': (path: string) => truncateSync(path, CHUNK),
+    'is touched': (path: string) => utimesSync(path, 1, 1),
   }
   for (const [how, change] of Object.entries(changes)) {
     const bench = await new TransferBench(t).start()
     await bench.file('a', CHUNK * 50)
     onData(bench, n => {
-      if (n === 6) void change(join(bench.outbox, 'a'))
+      if (n === 6) change(join(bench.outbox, 'a'))
       return undefined
     })
     const expected = { code: 'WEIR_TRANSFER_FAILED', message: /while it was sent/ }
@@ -237,8 +238,14 @@ bothWays('a file greater than the disk is refused before a byte is sent', async 
 bothWays('one name is received once at a time, and rings are bounded at both ends', async (t, way) => {
   const bench = await new TransferBench(t).start()
   for (const name of ['a', 'b', 'c']) await bench.file(name, CHUNK * 3)
-  onData(bench, () => 'hold')
+  const holds = new Promise<void>(resolve => {
+    onData(bench, () => {
+      resolve()
+      return 'hold'
+    })
+  })
   const first = await bench.begin(way, 'a')
+  await holds
   const second = await bench.begin(way, 'b', { as: 'a' })
   await t.rejects(second.outcome, { code: 'WEIR_FULL', message: /being received already/ })
   const third = await bench.begin(way, 'c')

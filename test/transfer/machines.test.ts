@@ -86,22 +86,21 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
     const inLocal = new Map<number, number>()
     const inRemote = new Map<number, number>()
     const written: number[] = []
-    let reading = -1
-    let writing = -1
+    const reading: number[] = []
+    const writing: number[] = []
     const moves: (() => boolean)[] = [
       () => {
-        if (sender.loadableChunks === 0) return false
-        const chunk = sender.loadedChunks
+        const chunk = sender.chunkToLoad
+        if (chunk < 0) return false
         const slot = sender.localSlotOf(chunk)
         if (inLocal.has(slot)) throw new Error(`local slot ${slot} is overrun`)
         inLocal.set(slot, chunk)
         sender.onLoading()
-        reading = chunk
+        reading.push(chunk)
         return true
       },
       () => {
-        if (reading < 0) return false
-        reading = -1
+        if (reading.shift() === undefined) return false
         sender.onLoaded()
         return true
       },
@@ -124,16 +123,16 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
         return true
       },
       () => {
-        if (writing >= 0 || receiver.chunkToWrite < 0) return false
-        writing = receiver.chunkToWrite
+        if (receiver.chunkToWrite < 0) return false
+        writing.push(receiver.chunkToWrite)
         receiver.onWriting()
         return true
       },
       () => {
-        if (writing < 0) return false
-        written.push(writing)
-        inRemote.delete(receiver.slotOf(writing))
-        writing = -1
+        const chunk = writing.shift()
+        if (chunk === undefined) return false
+        written.push(chunk)
+        inRemote.delete(receiver.slotOf(chunk))
         receiver.onWritten()
         return true
       },
@@ -182,7 +181,7 @@ t.test('a sender does not believe everything', async t => {
     act(sender)
     t.equal(sender.state, 'failed', what)
     t.equal(sender.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(sender.loadableChunks, 0)
+    t.equal(sender.chunkToLoad, -1)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },
@@ -274,22 +273,24 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
     /** Local slots whose chunk is not in the file yet. */
     const ours = new Set<number>()
     let next = resume
-    let [loading, writing, inFlight, windowNow] = [-1, -1, 0, 64 * 1024]
+    let [inFlight, windowNow] = [0, 64 * 1024]
+    const loading: number[] = []
+    const writing: number[] = []
     const moves: (() => boolean)[] = [
       () => {
-        if (server.loadableChunks === 0) return false
-        const chunk = server.loadedChunks
+        const chunk = server.chunkToLoad
+        if (chunk < 0) return false
         const slot = server.localSlotOf(chunk)
         if (reads.some(read => read.slot === slot)) throw new Error(`slot ${slot} is filled while it is read`)
         theirs[slot] = Number.NaN
         server.onLoading()
-        loading = chunk
+        loading.push(chunk)
         return true
       },
       () => {
-        if (loading < 0) return false
-        theirs[server.localSlotOf(loading)] = server.plan!.positionOf(loading)
-        loading = -1
+        const chunk = loading.shift()
+        if (chunk === undefined) return false
+        theirs[server.localSlotOf(chunk)] = server.plan!.positionOf(chunk)
         server.onLoaded()
         return true
       },
@@ -330,16 +331,16 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
         return true
       },
       () => {
-        if (writing >= 0 || getter.chunkToWrite < 0) return false
-        writing = getter.chunkToWrite
+        if (getter.chunkToWrite < 0) return false
+        writing.push(getter.chunkToWrite)
         getter.onWriting()
         return true
       },
       () => {
-        if (writing < 0) return false
-        written.push(writing)
-        ours.delete(getter.slotOf(writing))
-        writing = -1
+        const chunk = writing.shift()
+        if (chunk === undefined) return false
+        written.push(chunk)
+        ours.delete(getter.slotOf(chunk))
         getter.onWritten()
         return true
       },
@@ -442,7 +443,7 @@ t.test('a server does not believe everything', async t => {
     const server = serving(CHUNK * 9)
     act(server)
     t.equal(server.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(server.loadableChunks, 0)
+    t.equal(server.chunkToLoad, -1)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },
