@@ -64,7 +64,7 @@ t.test('a thread that hears nothing any more is ended as it is', { skip: noThrea
   daemon.child.kill('SIGTERM')
   const { code, stderr } = await daemon.ended
   t.equal(code, 0)
-  t.match(stderr, /the data path does not end/)
+  t.match(stderr, /the data path did not end/)
   t.notOk(existsSync(daemon.socket))
 })
 

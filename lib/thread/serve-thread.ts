@@ -1,0 +1,100 @@
+/** The service's end: what the module does that a ServiceThread runs. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { recordOf } from './error-record.js'
+import type { CallContext, FromService, ToService } from './messages.js'
+
+/** What runs on the thread. */
+export interface Service {
+  /** Plain data that says what the service is. */
+  readonly about: unknown
+  /** Answers a call, with plain data or shared memory; throws what went wrong. */
+  answer(kind: string, body: never, context: CallContext): Promise<unknown>
+  /** Hears what is not to be answered. */
+  onEvent?(event: never): void
+  close(): Promise<void>
+}
+
+/** How a service speaks without having been asked. */
+export interface ServiceEvents {
+  tell(event: unknown): void
+  /** It has stopped by a defect. */
+  defect(error: unknown): void
+}
+
+/**
+ * Opens the service, answers calls until it is told to close, and lets the thread end. Does nothing on the main thread, where a test
+ * may import the module.
+ */
+export async function serveThread<Start>(
+  open: (start: Start, events: ServiceEvents) => Promise<Service>,
+): Promise<void> {
+  if (parentPort === null) return
+  const port = parentPort
+  const post = (message: FromService) => port.postMessage(message)
+  const events: ServiceEvents = {
+    tell: event => post({ type: 'event', event }),
+    defect: error => post({ type: 'defect', error: recordOf(error) }),
+  }
+  try {
+    const service = await open(workerData as Start, events)
+    const calls = new Calls(port, service)
+    port.on('message', (message: ToService) => calls.onMessage(message))
+    post({ type: 'up', about: service.about })
+  } catch (error) {
+    post({ type: 'down', error: recordOf(error) })
+  }
+}
+
+/** The calls that a service is busy with. */
+class Calls {
+  readonly #port: MessagePort
+  readonly #service: Service
+  readonly #running = new Map<number, AbortController>()
+
+  constructor(port: MessagePort, service: Service) {
+    this.#port = port
+    this.#service = service
+  }
+
+  onMessage(message: ToService): void {
+    switch (message.type) {
+      case 'call':
+        void this.#answer(message.id, message.kind, message.body)
+        break
+      case 'abort':
+        this.#running.get(message.id)?.abort()
+        break
+      case 'event':
+        this.#service.onEvent?.(message.event as never)
+        break
+      case 'close':
+        void this.#close()
+    }
+  }
+
+  async #answer(id: number, kind: string, body: unknown): Promise<void> {
+    const abort = new AbortController()
+    this.#running.set(id, abort)
+    try {
+      const result = await this.#service.answer(kind, body as never, {
+        signal: abort.signal,
+        progress: progress => this.#post({ type: 'progress', id, progress }),
+      })
+      this.#post({ type: 'result', id, result })
+    } catch (error) {
+      this.#post({ type: 'error', id, error: recordOf(error) })
+    } finally {
+      this.#running.delete(id)
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#service.close()
+    this.#post({ type: 'down', error: null })
+    this.#port.close()
+  }
+
+  #post(message: FromService): void {
+    this.#port.postMessage(message)
+  }
+}

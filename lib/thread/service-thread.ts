@@ -1,0 +1,168 @@
+import { WeirError } from '../errors.js'
+import { errorOf } from './error-record.js'
+import type { CallContext, FromService, ToService } from './messages.js'
+import { Thread } from './thread.js'
+
+/** How long a thread whose service is closed may take to end by itself. */
+const LINGER_MS = 1000
+
+export interface ServiceThreadOptions {
+  /** What the thread does, for messages: "the data path". */
+  what: string
+  /** What the service is opened with. */
+  start: unknown
+  /** Hears what the service tells unasked. */
+  onEvent?: (event: never) => void
+  /** Called once if the service stops by a defect, or its thread ends by itself. */
+  onDefect: (error: unknown) => void
+}
+
+/** A call that has not been answered. */
+interface Call {
+  resolve(result: unknown): void
+  reject(error: Error): void
+  progress(progress: unknown): void
+}
+
+/** The user's end of a service that runs on a thread of its own, by `serveThread`. Errors cross with code and cause. */
+export class ServiceThread<About> {
+  readonly #thread: Thread
+  readonly #onEvent: (event: never) => void
+  readonly #onDefect: (error: unknown) => void
+  readonly #calls = new Map<number, Call>()
+  #lastId = 0
+  #about: About | undefined
+  /** Why there is no service any more, or null. */
+  #lost: Error | null = null
+  /** Resolves when the service is up, rejects when it cannot be. */
+  readonly #opened: Promise<void>
+  #settleOpened: (error: Error | null) => void = () => {}
+  /** Resolves when the service is closed, or its thread lost. */
+  readonly #down: Promise<void>
+  #resolveDown: () => void = () => {}
+
+  /** Throws what the service throws as it opens. @param module the compiled file that calls `serveThread` */
+  static async open<About>(module: URL, options: ServiceThreadOptions): Promise<ServiceThread<About>> {
+    const made = new ServiceThread<About>(module, options)
+    await made.#opened
+    return made
+  }
+
+  private constructor(module: URL, options: ServiceThreadOptions) {
+    this.#onEvent = options.onEvent ?? (() => {})
+    this.#onDefect = options.onDefect
+    this.#opened = new Promise((resolve, reject) => {
+      this.#settleOpened = error => (error === null ? resolve() : reject(error))
+    })
+    this.#down = new Promise(resolve => {
+      this.#resolveDown = resolve
+    })
+    this.#thread = new Thread(module, {
+      what: options.what,
+      data: options.start,
+      onMessage: (message: FromService) => this.#onMessage(message),
+      onLost: error => this.#onLost(error),
+    })
+  }
+
+  /** What the service says of itself. */
+  get about(): About {
+    return this.#about!
+  }
+
+  /** Asks, and resolves with the answer. Throws what the service throws, WEIR_INTERNAL once its thread is lost. */
+  async call(kind: string, body: unknown, context?: CallContext<never>): Promise<unknown> {
+    if (this.#lost !== null) throw this.#lost
+    const id = ++this.#lastId
+    const signal = context?.signal
+    const abort = () => this.#post({ type: 'abort', id })
+    this.#post({ type: 'call', id, kind, body })
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+    try {
+      return await new Promise((resolve, reject) => {
+        const progress = (each: unknown) => context?.progress(each as never)
+        this.#calls.set(id, { resolve, reject, progress })
+      })
+    } finally {
+      this.#calls.delete(id)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Tells the service something that it does not answer. */
+  tell(event: unknown): void {
+    this.#post({ type: 'event', event })
+  }
+
+  /**
+   * Closes the service and waits until its thread is gone; calls that it leaves unanswered fail with WEIR_BAD_STATE. False if it was
+   * not closed within `withinMs` and was ended as it was.
+   */
+  async close(withinMs: number): Promise<boolean> {
+    this.#post({ type: 'close' })
+    const isDown = await within(withinMs, this.#down)
+    if (isDown) await within(LINGER_MS, this.#thread.ended)
+    await this.#thread.terminate()
+    this.#lost ??= new WeirError('WEIR_BAD_STATE', 'it is closed')
+    this.#failCalls(this.#lost)
+    return isDown
+  }
+
+  #post(message: ToService): void {
+    this.#thread.post(message)
+  }
+
+  #onMessage(message: FromService): void {
+    switch (message.type) {
+      case 'progress':
+        this.#calls.get(message.id)?.progress(message.progress)
+        break
+      case 'result':
+        this.#calls.get(message.id)?.resolve(message.result)
+        break
+      case 'error':
+        this.#calls.get(message.id)?.reject(errorOf(message.error))
+        break
+      case 'event':
+        this.#onEvent(message.event as never)
+        break
+      case 'defect':
+        this.#onDefect(errorOf(message.error))
+        break
+      case 'up':
+        this.#about = message.about as About
+        this.#settleOpened(null)
+        break
+      case 'down':
+        this.#thread.mayEnd()
+        if (message.error !== null) this.#settleOpened(errorOf(message.error))
+        this.#resolveDown()
+    }
+  }
+
+  #onLost(error: WeirError): void {
+    this.#lost = error
+    this.#resolveDown()
+    this.#failCalls(error)
+    if (this.#about === undefined) this.#settleOpened(error)
+    else this.#onDefect(error)
+  }
+
+  #failCalls(error: Error): void {
+    for (const call of this.#calls.values()) call.reject(error)
+  }
+}
+
+/** True if the promise resolves within so many milliseconds. */
+async function within(ms: number, promise: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
