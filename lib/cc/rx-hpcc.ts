@@ -29,7 +29,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     unit: 'number',
     min: 0,
     max: 0.5,
-    default: 0.05,
+    default: 0.01,
     doc: 'W is sent when it differs by more than this share from what the sender has, and after 16 T anyway; 0: once per T (line 31)',
   },
   {

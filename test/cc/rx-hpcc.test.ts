@@ -72,7 +72,7 @@ t.test('Wc is the window that the measured packets were sent with, unless it is 
 })
 
 t.test('W is sent when it is news: at once when it is great, else with the next acknowledgement', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 1000, countFlows: false })
+  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 1000, rateChange: 0.05, countFlows: false })
   const hops = link()
   let now = 0
   const roundTrip = (load: number, acknowledging: boolean) => {
