@@ -2,6 +2,7 @@ import { ccIsReceiverBased } from '../lib/cc/catalogue.js'
 import { headroomByPort, longestFrameBytes } from '../lib/scenario/headroom.js'
 import { dscpMap } from '../lib/scenario/priorities.js'
 import type { EcnSettings, Scenario, Switch } from '../lib/scenario/scenario.js'
+import { directKey } from '../lib/wire/direct-tag.js'
 import type { ClassifierOptions } from './core/classifier.js'
 import type { SwitchOptions } from './core/switch.js'
 import type { EcnOptions } from './core/wred.js'
@@ -51,7 +52,11 @@ export function switchOptions(
 
 /** What a switch tells of load, and by itself. */
 function telemetryOptions(
-  { telemetry: { subscribe, subscribeDscp }, cc }: Pick<Scenario, 'telemetry' | 'cc'>,
+  {
+    telemetry: { subscribe, subscribeDscp },
+    cc,
+    transport,
+  }: Pick<Scenario, 'telemetry' | 'cc' | 'transport'>,
   { telemetry }: Pick<Switch, 'telemetry'>,
 ): Pick<SwitchOptions, 'loadView' | 'directResponses'> {
   if (telemetry === undefined) return {}
@@ -60,7 +65,8 @@ function telemetryOptions(
   if (direct === undefined) return { loadView }
   const to = direct.to ?? (ccIsReceiverBased(cc.name) ? 'receiver' : 'sender')
   const subscribedDscp = subscribe === 'dscp' ? subscribeDscp : undefined
-  return { loadView, directResponses: { ...direct, to, subscribedDscp } }
+  const key = transport.key === undefined ? undefined : directKey(Buffer.from(transport.key))
+  return { loadView, directResponses: { ...direct, to, subscribedDscp, key } }
 }
 
 /** How a switch tells priorities. */

@@ -16,6 +16,7 @@ import type { NicConnection } from './nic-connection.js'
 import { Pacer } from './pacer.js'
 import type { RateRequest } from './rate-request.js'
 import { SendLog } from './send-log.js'
+import type { SwitchGuard } from './switch-guard.js'
 import { TelemetryEcho } from './telemetry-echo.js'
 import type { TelemetryProbe } from './telemetry-probe.js'
 import { TelemetrySource } from './telemetry-source.js'
@@ -105,6 +106,8 @@ export class Flow implements QpObserver {
   keyWords: Uint8Array = new Uint8Array(0)
   /** Authenticates feedback, both ways; null: without a shared secret nothing does. */
   guard: FeedbackGuard | null = null
+  /** The same of what switches say by themselves. */
+  switchGuard: SwitchGuard | null = null
   /** The peer is a weir: it understands shims, probes and notifications. */
   peerIsWeir = false
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */

@@ -3,9 +3,11 @@ import type { Rejected } from '../cm/events.js'
 import * as weirData from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
 import { Reason, reasonName } from '../wire/cm/rej.js'
+import { directKey } from '../wire/direct-tag.js'
 import { intFormat, type NicSettings } from './config.js'
 import { answerRequest, provesRequest, requestWords, takeReply } from './connection-key.js'
 import type { Flow } from './flow.js'
+import { SwitchGuard } from './switch-guard.js'
 
 export type PeerWords = weirData.ConnectParameters
 
@@ -66,6 +68,7 @@ export function checkKey(
 /** Gives the flow its guard, once both ends have the nonces; `flow.failure` says if the peer is not to be trusted. */
 function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
   if (secret === undefined) return
+  flow.switchGuard = new SwitchGuard(directKey(secret))
   const spoken = words?.keyWords ?? NO_WORDS
   if (!flow.active) {
     const answer = answerRequest(spoken, secret, random)

@@ -147,7 +147,7 @@ export class RxPipeline {
     }
     const opcode = bth.opcode(frame.view, frame.bth)
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
-    if (guarded && !this.#isAuthentic(flow, frame)) return
+    if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // What nothing authenticates may carry data, and collect telemetry, but bring none back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
@@ -166,8 +166,9 @@ export class RxPipeline {
   }
 
   /** Of a connection with a key. */
-  #isAuthentic(flow: Flow, frame: Frame): boolean {
-    const verdict = flow.guard!.open(frame)
+  #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
+    const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.switchGuard! : flow.guard!
+    const verdict = guard.open(frame)
     if (verdict === Verdict.OK) return true
     if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
     else if (verdict === Verdict.FORGED) this.counters.forgedFeedback++

@@ -4,6 +4,7 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as delayedAck from '../../lib/wire/delayed-ack.js'
+import * as directTag from '../../lib/wire/direct-tag.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import { HopRecords, MAX_HOPS } from '../../lib/wire/hop-records.js'
 import { HopSnapshot } from '../../lib/wire/hop-snapshot.js'
@@ -31,6 +32,8 @@ export interface DirectResponseOptions {
   of?: 'all' | 'subscribed'
   /** This DSCP asks too. Default: only the flag of the shim does. */
   subscribedDscp?: number
+  /** Authenticates responses, where hosts have a secret: `directKey` of it. Default: they bear no tag. */
+  key?: Uint32Array
   /** Of the filter that remembers who has been answered, a power of two. Default 4096. */
   filterBits?: number
 }
@@ -49,8 +52,11 @@ const ICRC_BYTES = 4
  * finds the flow by that; FECN that it goes on to the receiver.
  */
 export class DirectResponses {
-  readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp'>>
+  readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
   readonly #subscribedDscp: number
+  readonly #key: Uint32Array | null
+  /** Number of the last response that bore a tag. */
+  #sequence = 0
   readonly #view: LoadView
   readonly #answered: BloomFilter
   #filterUntilNs: Nanos = Number.NEGATIVE_INFINITY
@@ -62,7 +68,7 @@ export class DirectResponses {
 
   constructor(switchId: number, ports: number, options: DirectResponseOptions, view: LoadView) {
     const { thresholdBytes, intervalNs = DEFAULT_INTERVAL_NS, to = 'sender', of = 'all' } = options
-    const { filterBits = DEFAULT_FILTER_BITS, subscribedDscp = -1 } = options
+    const { filterBits = DEFAULT_FILTER_BITS, subscribedDscp = -1, key = null } = options
     if (!(thresholdBytes >= 1) || !(intervalNs >= 1)) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -71,6 +77,7 @@ export class DirectResponses {
     }
     this.#options = { thresholdBytes, intervalNs, to, of, filterBits }
     this.#subscribedDscp = subscribedDscp
+    this.#key = key
     this.#view = view
     this.#answered = new BloomFilter(filterBits)
     this.#hop.switchId = switchId
@@ -143,7 +150,13 @@ export class DirectResponses {
       : delayedAck.KIND_REQUEST
     delayedAck.write(into.view, into.bth + bth.BYTES, kind, -1)
     into.payload = into.bth + bth.BYTES + delayedAck.BYTES
-    into.length = into.payload + ICRC_BYTES
+    into.length = into.payload
+    if (this.#key !== null) {
+      // No two have the same number, and after a restart the clock is ahead of all that were.
+      this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
+      directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
+    }
+    into.length += ICRC_BYTES
     into.wireLength = into.length
     endHeaders(into)
     icrc.write(into)

@@ -168,11 +168,14 @@ t.test('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
   t.notOk(takeReply(words, reply.words.subarray(0, 15), SECRET))
 })
 
+/** A third of them replays; a multiple of 3. */
+const ATTACKS = 100_002
+
 for (const [what, options] of [
   ['acknowledgements', {}],
   ['notifications', { b: { telemetry: { answer: 'notify' } } }],
-  ['probes', { a: { telemetry: { collect: 'probe' } } }],
-  ['windows of the receiver', { a: { cc: { name: 'rx-hpcc', options: {} } } }],
+  ['probes', { a: { telemetry: { collect: 'probe', probeShare: 1 } } }],
+  ['windows of the receiver', { a: { cc: { name: 'rx-hpcc', options: { ackPackets: 0 } } } }],
   ['acknowledgements over IPv6', { v6: true }],
 ] as [string, PairOptions][]) {
   t.test(
@@ -201,12 +204,13 @@ for (const [what, options] of [
         write(pair, left, 1, 300 * 1024)
         const done = pair.until(() => left.log.includes('completion 1 SUCCESS'))
         pair.settle()
-        const before = { window: left.connection!.stats.windowBytes, rx: { ...pair.a.counters.rx } }
+        const { windowBytes: window, rateBps } = left.connection!.stats
+        const before = { window, rateBps, rx: { ...pair.a.counters.rx } }
         let sent = 0
         if (attack) {
           const random = new Random(seed)
           const int = (n: number) => random.u32() % n
-          for (let n = 0; n < 21_000; n++, sent++) {
+          for (let n = 0; n < ATTACKS; n++, sent++) {
             const bytes = recorded[int(recorded.length)]!
             if (n % 3 === 0)
               inject(pair, bytes, () => {}) // a replay
@@ -250,6 +254,7 @@ for (const [what, options] of [
       t.equal(rx.replayedFeedback, keyed.sent / 3)
       t.equal(keyed.left.connection!.stats.refusedFeedback, refused)
       t.equal(keyed.left.connection!.stats.windowBytes, keyed.before.window, 'the window is where it was')
+      t.equal(keyed.left.connection!.stats.rateBps, keyed.before.rateBps, 'and the rate')
       t.equal(keyed.pair.pool.inUse, 0)
     },
   )

@@ -37,7 +37,7 @@ const MODES: [string, string][] = [
   ['IOAM', 'int: { format: ioam }'],
   ['the busiest hop alone', 'telemetry: { hops: busiest }'],
   ['notifications', 'telemetry: { answer: notify }'],
-  ['probes', 'telemetry: { collect: probe }'],
+  ['probes', 'telemetry: { collect: probe, probeShare: 1 }'],
   ['some packets', 'telemetry: { everyPackets: 7 }'],
   ['receiver-based', 'cc: rx-hpcc'],
 ]
