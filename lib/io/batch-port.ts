@@ -1,7 +1,10 @@
+import { Backing } from '../frame/backing.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import { HostAddress } from '../wire/address.js'
+import { parseFrame } from '../wire/parse.js'
 import * as udp from '../wire/udp.js'
+import { WireError } from '../wire/wire-error.js'
 import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
@@ -30,12 +33,20 @@ export interface BatchPortOptions {
   sourcePorts?: number
 }
 
+/** Of longer datagrams only the headers are copied into the slot, and what is behind the payload. */
+const LEND_FROM_BYTES = 1024
+/** Room for those of a packet with telemetry of 15 hops; longer ones take the payload with them. */
+const HEADERS_BYTES = 448
+/** Pad and ICRC. */
+const TAIL_BYTES = 8
+
 /** How long a full socket is left alone. */
 const RETRY_MS = 1
 const SOURCE_PORTS = 16
 
 /**
- * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots.
+ * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots and from the
+ * memory that payloads lie in. Long payloads that arrive are lent: they stay where the kernel has put them until the next `receive`.
  * It sees and sets TOS, so ECN works. Needs koffi, no privileges. What leaves, leaves by ports of its own, as by DgramPort.
  */
 export class BatchPort implements Port {
@@ -45,6 +56,9 @@ export class BatchPort implements Port {
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number
   readonly #pool: FramePool
+  /** The pool's memory, and the part of it that the receivers read into. */
+  readonly #arena: DataView
+  readonly #room: Backing
   readonly #family: 4 | 6
   readonly #sockets: UdpSocket[] = []
   readonly #roce: Receiving
@@ -82,6 +96,8 @@ export class BatchPort implements Port {
       roce.enableGro()
       int.enableGro()
       const room = pool.reserve(RECEIVER_ROOM_BYTES)
+      this.#arena = new DataView(pool.arena.buffer)
+      this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
       this.#roce = new Receiving(new BatchReceiver(pool, roce.fd, this.#family, room), udp.PORT_ROCE)
       this.#int = new Receiving(new BatchReceiver(pool, int.fd, this.#family, room), udp.PORT_INT)
       this.#current = this.#int
@@ -182,10 +198,29 @@ export class BatchPort implements Port {
       for (let i = 0; i < 16; i++) this.#gid[i] = view.getUint8(sourceAt + i)
       this.#headers6.write(frame, this.#gid, sourcePort, port, bytes, tos)
     }
-    this.#pool.arena.copyWithin(frame.bytes.byteOffset + start, receiver.at, receiver.at + bytes)
+    if (bytes < LEND_FROM_BYTES || !this.#lend(frame, start, receiver.at, bytes)) {
+      this.#pool.arena.copyWithin(frame.bytes.byteOffset + start, receiver.at, receiver.at + bytes)
+    }
     this.counters.rxFrames++
     this.counters.rxBytes += frame.length
     return frame
+  }
+
+  /** Copies what is around the payload, and parses it. False if a payload in its place is not what was found. */
+  #lend(frame: Frame, start: number, at: number, bytes: number): boolean {
+    const slot = frame.bytes.byteOffset + start
+    this.#pool.arena.copyWithin(slot, at, at + HEADERS_BYTES)
+    for (let n = bytes - TAIL_BYTES; n < bytes; n++)
+      this.#arena.setUint8(slot + n, this.#arena.getUint8(at + n))
+    const isFound =
+      parseFrame(frame) === WireError.OK && frame.payload >= 0 && frame.payload <= start + HEADERS_BYTES
+    if (!isFound) {
+      frame.l3 = -1
+      return false
+    }
+    frame.outside = this.#room
+    frame.outsideBase = at - start - (this.#room.bytes.byteOffset - this.#pool.arena.byteOffset)
+    return true
   }
 
   #countLost(): void {

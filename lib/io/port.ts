@@ -25,7 +25,10 @@ export interface Port {
   readonly counters: PortCounters
   /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
   readonly waiter: Waiter | null
-  /** The next frame that arrived, or null. The caller owns it. */
+  /**
+   * The next frame that arrived, or null. The caller owns it, but a payload outside of its slot is the port's, until
+   * the next call: who keeps the frame longer brings it in before (`Frame.bringIn`). Such a frame is parsed already.
+   */
   receive(): Frame | null
   /** False while as many frames as the port allows are on their way out. */
   canTransmit(): boolean

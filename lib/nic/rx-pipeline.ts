@@ -132,6 +132,7 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
+    frame.bringIn()
     this.#events.onManagementDatagram(now, frame, frame.payload, frame.payload + frame.payloadLength)
   }
 
@@ -146,12 +147,14 @@ export class RxPipeline {
       return
     }
     const opcode = bth.opcode(frame.view, frame.bth)
+    const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK
+    if (!forQp) frame.bringIn()
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // What nothing authenticates may carry data, and collect telemetry, but bring none back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
-    if (opcode < Opcode.CNP || opcode === Opcode.SACK) {
+    if (forQp) {
       flow.qp.onPacket(now, frame)
       flow.settle(now, this.sample)
       if (frame.payloadLength > 0) this.#events.onData(now, flow)

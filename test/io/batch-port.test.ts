@@ -75,6 +75,7 @@ t.test('runs of any sizes and destinations arrive whole and in order', { skip: f
   async function drain(): Promise<void> {
     for (const [i, { port, pool }] of others.entries()) {
       for (let frame = port.receive(); frame !== null; frame = port.receive()) {
+        frame.bringIn()
         const n = frame.view.getUint32(42)
         const end = frame.length
         if (frame.view.getUint16(36) === 4792) got[i]!.push(n)
