@@ -36,6 +36,8 @@ const ACK_EVERY_PACKETS = 16
 const SPIN_NS: Nanos = 200_000
 /** Of a direct path: what two busy hosts were seen to take for a batch of packets and its acknowledgement. */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
+/** Processes are put to sleep for a millisecond now and then: so short a silence tells nothing. */
+const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 
 export interface NicOptions {
   /** An address of this machine; nobody else can reach 127.0.0.1. */
@@ -148,6 +150,7 @@ function createNic(
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
+    probeTimeoutLeastNs: PROBE_TIMEOUT_LEAST_NS,
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
     recovery: options.recovery,

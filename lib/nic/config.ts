@@ -3,7 +3,7 @@ import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-setti
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
@@ -61,6 +61,11 @@ export interface NicConfig {
   reorderPackets?: number
   /** Of selective repeat: packets by which one may be overtaken before it is taken for lost, 1 to 65536. Default 3. */
   reorderTolerance?: number
+  /**
+   * Of selective repeat: the least silence after which what was sent last goes again, 0 to NEVER (it does not). Hosts that are
+   * processes answer late now and then. Default 0, as in virtual time: two round trips.
+   */
+  probeTimeoutLeastNs?: Nanos
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
@@ -118,6 +123,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     recovery: 'selective',
     reorderPackets: 16_384,
     reorderTolerance: 3,
+    probeTimeoutLeastNs: 0,
     icrc: 'whole',
     gathers: false,
     priority: 0,
@@ -190,6 +196,7 @@ function check(settings: NicSettings): void {
   oneOf('recovery', settings.recovery, RECOVERIES)
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
+  between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)

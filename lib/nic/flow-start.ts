@@ -59,6 +59,7 @@ export class FlowStart {
     flow.cc = createCongestionControl(cc.name, context, cc.options)
     flow.probe = null
     flow.stats.baseRttNs = baseRttNs
+    flow.qp.baseRttNs = baseRttNs
     flow.stats.rateBps = flow.cc.rateBps()
     flow.stats.windowBytes = flow.windowBytes()
     flow.adjustAckRequests()

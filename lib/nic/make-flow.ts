@@ -63,6 +63,7 @@ export function makeFlow(
       reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
       reorderPool,
       reorderTolerance: settings.reorderTolerance,
+      probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
       pathMtu: flow.pathMtu,
       gathers: settings.gathers,
     },

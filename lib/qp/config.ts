@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
 import { SLOT_BYTES } from '../frame/frame-pool.js'
+import type { Nanos } from '../time/nanos.js'
 import type { CompletionQueue } from './completion-queue.js'
 import type { MemoryTable } from './memory.js'
 import { PSN_HALF } from './psn.js'
@@ -52,6 +53,8 @@ export interface QpConfig {
   reorderPool?: ReorderPool
   /** Packets by which one may be overtaken before it is taken for lost, 1 to 65,536. Default 3 (RFC 6675, DupThresh). */
   reorderTolerance?: number
+  /** Of selective repeat: the least silence after which the last packet goes again; NEVER = it does not. Default 0: two round trips. */
+  probeTimeoutLeastNs?: Nanos
 }
 
 /** What `modify` may settle: everything that the connection manager negotiates. */
@@ -100,6 +103,7 @@ const DEFAULTS = {
   selectiveRepeat: false,
   reorderPackets: 2048,
   reorderTolerance: 3,
+  probeTimeoutLeastNs: 0,
 }
 
 const RANGES: Record<string, readonly [number, number]> = {
@@ -131,6 +135,9 @@ export function settingsOf(config: QpConfig): QpSettings {
   const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
   const settings = { ...DEFAULTS, ...given } as QpSettings
   checkRanges(settings.qpn, settings)
+  if (!(settings.probeTimeoutLeastNs >= 0)) {
+    throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
+  }
   settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
   return settings
 }

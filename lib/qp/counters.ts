@@ -8,6 +8,8 @@ export class QpCounters {
   retransmittedPackets = 0
   retransmittedBytes = 0
   timeouts = 0
+  /** Of those repeated, ones that went because nothing had been heard of what was sent last. */
+  tailProbes = 0
   /** ACKs, NAKs and atomic responses that were in range. */
   acks = 0
   /** Of those, ones that told nothing new. */

@@ -36,7 +36,7 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
     selective.acknowledged(seq)
   }
   selective.covers(base === seq + 1 ? 0 : base, base + sack.BITS)
-  if (takeBitmap(requester, selective, view, at, base)) requester.timers.onSign(now)
+  if (takeBitmap(requester, selective, view, at, base)) requester.onSign(now)
   concludeSelective(requester, selective, now, seq)
   selective.covers(0, 0)
 }

@@ -120,6 +120,11 @@ export class QueuePair {
     return this.#context.receiveQueue.count
   }
 
+  /** Round trip of the idle path, by which silence is judged until one is measured. */
+  set baseRttNs(rttNs: Nanos) {
+    this.#requester.tail?.expectRtt(rttNs)
+  }
+
   /** AckReq at least once in so many packets: keep it under the packets that a window lets out. */
   set ackRequestEveryPackets(packets: number) {
     this.#context.settings.ackRequestEveryPackets = Math.max(1, Math.floor(packets))
@@ -239,13 +244,16 @@ export class QueuePair {
   /** A time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void {
     if (!this.#context.requests) return
-    const { timers, sendSeq, sndUna } = this.#requester
+    const { timers, tail, sendSeq, sndUna } = this.#requester
     timers.takeRnr(now, sendSeq > sndUna)
     if (timers.takeAck(now)) this.#requester.onAckTimeout(now)
+    else if (tail?.takeDue(now)) this.#requester.onProbeTimeout()
   }
 
   nextTimeout(): Nanos {
-    return this.#context.requests ? this.#requester.timers.next() : NEVER
+    if (!this.#context.requests) return NEVER
+    const { timers, tail } = this.#requester
+    return tail === null ? timers.next() : Math.min(timers.next(), tail.next())
   }
 
   /**
@@ -258,7 +266,8 @@ export class QueuePair {
     const pending = responder.table.pending
     if (pending?.isAtomic) return TxKind.ACK
     if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
-    if (requestsAllowed) {
+    // A probe goes though the window is full (RFC 8985, section 7.3).
+    if (requestsAllowed || this.#requester.tail?.pending) {
       this.#nextSlot = this.#requester.nextSlot()
       if (this.#nextSlot !== null) return TxKind.REQUEST
     }

@@ -4,6 +4,7 @@ import type { QpContext } from './context.js'
 import { unwrapPsn } from './psn.js'
 import { SelectiveRepeat } from './selective-repeat.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
+import { lastUnanswered, TailProbe } from './tail-probe.js'
 import { RequesterTimers } from './timers.js'
 import { WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
@@ -42,6 +43,8 @@ export class Requester {
   unaskedPackets = 0
   /** Null: go-back-N. */
   selective: SelectiveRepeat | null = null
+  /** Of selective repeat: probes for what was sent last. */
+  tail: TailProbe | null = null
   #newlyAckedBytes = 0
   #newestAckedSeq = -1
   #retriesLeft = 0
@@ -75,6 +78,7 @@ export class Requester {
     this.timers.stop()
     this.selective?.stop()
     this.selective = settings.selectiveRepeat ? new SelectiveRepeat(this) : null
+    this.tail = settings.selectiveRepeat ? new TailProbe(settings.probeTimeoutLeastNs) : null
     this.settle()
   }
 
@@ -246,6 +250,30 @@ export class Requester {
     this.#retriesLeft = this.context.settings.retryCount
     this.#rnrRetriesLeft = this.context.settings.rnrRetry
     this.timers.onProgress(now, this.sendSeq > this.sndUna)
+    const { tail, sndUna } = this
+    tail?.onNews(now, sndUna > tail.timedSeq, sndUna <= tail.askedSeq, this.timers.timeoutNs)
+  }
+
+  /** A bitmap told of packets that were not known to have arrived. */
+  onSign(now: Nanos): void {
+    this.timers.onSign(now)
+    const { tail, sndUna } = this
+    if (tail === null) return
+    const timed = tail.timedSeq >= sndUna && this.selective!.isSacked(tail.timedSeq)
+    tail.onNews(now, timed, sndUna <= tail.askedSeq, this.timers.timeoutNs)
+  }
+
+  /** PTO has passed: what was sent last goes again, if there is nothing that goes again anyhow. */
+  onProbeTimeout(): void {
+    const selective = this.selective!
+    if (!selective.hasLost) {
+      const seq = lastUnanswered(this, selective)
+      if (seq < 0) return
+      const queue = this.context.sendQueue
+      selective.repeat(queue.at(queue.find(seq)), seq)
+      this.context.counters.tailProbes++
+    }
+    this.tail!.pending = true
   }
 
   /** A NAK, told or implied, says that `sndUna` was lost: goes back there, once a place. */
@@ -301,6 +329,7 @@ export class Requester {
   /** @param forget it has done so before without progress: what the peer said of single packets is doubted */
   #rewind(forget: boolean): void {
     this.selective?.goBack(forget)
+    this.tail?.stop()
     this.sendSeq = this.sndUna
     this.sendIndex = this.context.sendQueue.head
     this.inFlightBytes = 0
@@ -319,6 +348,7 @@ export class Requester {
   /** No more packets and deadlines: the queue pair is in error or reset. */
   stop(): void {
     this.selective?.stop()
+    this.tail?.stop()
     this.timers.stop()
     this.sendIndex = this.context.sendQueue.tail
     this.inFlightBytes = 0

@@ -277,11 +277,15 @@ export class SelectiveRepeat {
 
   #lose(slot: SendSlot, seq: number): void {
     if (this.#isAnswered(slot, seq)) return
-    const bytes = this.#bytesOf(slot, seq)
-    if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= bytes
-    this.#board.lose(seq)
+    this.repeat(slot, seq)
     this.#lostPackets++
-    this.#lostBytes += bytes
+    this.#lostBytes += this.#bytesOf(slot, seq)
+  }
+
+  /** The packet, sent and not known to have arrived, goes again, and is not in flight until then. Nobody is told. */
+  repeat(slot: SendSlot, seq: number): void {
+    if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= this.#bytesOf(slot, seq)
+    this.#board.lose(seq)
   }
 
   #isAnswered(slot: SendSlot, seq: number): boolean {

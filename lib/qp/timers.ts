@@ -16,6 +16,11 @@ export class RequesterTimers {
   #ackDeadline: Nanos = NEVER
   #rnrDeadline: Nanos = NEVER
 
+  /** Of the transport timer; NEVER: it does not run out. */
+  get timeoutNs(): Nanos {
+    return this.#timeoutNs
+  }
+
   setExponent(exponent: number): void {
     this.#timeoutNs = ackTimeoutNs(exponent)
   }

@@ -53,6 +53,10 @@ export function transmitRequest(
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)
   count(requester, now, seq, frame.payloadLength)
+  const lastSeq = slot.awaitsResponse ? slot.lastSeq : seq
+  const isNew = seq >= requester.sndNxt
+  const asks = bth.ackRequest(frame.view, at)
+  requester.tail?.onSent(now, seq, lastSeq, isNew, asks, requester.timers.timeoutNs)
   if (!repairs) advance(requester, now, slot)
   return true
 }

@@ -2,21 +2,12 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { choosePrivilege } from '../../switch-emu/lab/namespaces.js'
 import { runVeth } from '../../switch-emu/lab/run-veth.js'
 import { runOverlay } from '../../switch-emu/overlay/run-overlay.js'
+import { noLabs } from '../lab/support.js'
 import { compare, LUA, noTshark, tshark, twoSenders } from '../support/tshark.js'
 
 const skip = noTshark
-
-function noVeth(): string | false {
-  try {
-    choosePrivilege()
-    return false
-  } catch (error) {
-    return (error as Error).message
-  }
-}
 
 t.test('an overlay run: every byte is there, the ICRC too', { skip }, async t => {
   const folder = t.testdir({})
@@ -47,7 +38,7 @@ t.test('an overlay run: every byte is there, the ICRC too', { skip }, async t =>
   t.ok(crcs.length > 0 && crcs.every(match => match[1] === '4'), `${crcs.length} ICRCs of 4 bytes`)
 })
 
-t.test('a run on veth: real packets, and no others', { skip: skip || noVeth() }, async t => {
+t.test('a run on veth: real packets, and no others', { skip: skip || noLabs() }, async t => {
   const folder = t.testdir({})
   await runVeth(twoSenders('veth', '100Mbps', '{format: wide, hops: 5}'), { captures: { folder } })
   const path = join(folder, 's1--s2.pcapng')

@@ -1,0 +1,140 @@
+import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Requester } from './requester.js'
+import type { SelectiveRepeat } from './selective-repeat.js'
+
+const NONE = -1
+
+/**
+ * When a requester with selective repeat probes for the loss of what it sent last (RFC 8985, section 7). Nothing arrives
+ * behind the last packets that would tell of them, and the transport timer is long: the standard counts its runs
+ * (retry count), and after the last one the connection is broken, so it cannot be as short as a round trip. A probe is the
+ * last packet once more, asking for an answer. It costs no retry, takes nothing for lost but itself, and is not told
+ * to the controller.
+ *
+ * The probe timeout, PTO, is two smoothed round trips, or SRTT + 4 RTTVAR where they vary more (RFC 6298, section 2), as
+ * those to busy hosts do, or twice what a packet has waited for its answer while others got theirs: queues can grow to many
+ * times the round trip within one. It runs from the last packet that asked for an answer; and half of it has to pass after the last
+ * news, since what is on its way behind them may be late as well. (The RFC waits for all of it after news: one round trip
+ * more.) Each further probe without news waits twice as long (RFC 6298, section 5.5), and there is none when the transport
+ * timer would come first.
+ */
+export class TailProbe {
+  /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
+  pending = false
+  /** The packet whose answer is timed, or -1: one at a time, sent once (RFC 6298, section 3: Karn). */
+  timedSeq = NONE
+  /** The highest PSN that has been asked to be answered. */
+  askedSeq = NONE
+  #timedAtNs: Nanos = 0
+  #srttNs: Nanos = 0
+  #rttvarNs: Nanos = 0
+  readonly #leastNs: Nanos
+  /** When the last packet that asked for an answer left. */
+  #askedAtNs: Nanos = 0
+  /** Probes without news since. */
+  #unanswered = 0
+  #deadline: Nanos = NEVER
+
+  /** @param leastNs the least PTO; NEVER = no probes */
+  constructor(leastNs: Nanos) {
+    this.#leastNs = leastNs
+  }
+
+  /** The round trip of an idle path: taken for SRTT until one is measured. */
+  expectRtt(rttNs: Nanos): void {
+    if (this.#srttNs === 0) this.#sample(rttNs)
+  }
+
+  /** PTO after news; NEVER while no round trip is known. */
+  get timeoutNs(): Nanos {
+    if (this.#srttNs === 0) return NEVER
+    return Math.max(2 * this.#srttNs, this.#srttNs + 4 * this.#rttvarNs, this.#leastNs)
+  }
+
+  /**
+   * The request packet `seq` has left.
+   * @param lastSeq the last PSN that its answer acknowledges: of a READ, that of its last response
+   * @param transportNs timeout of the transport timer
+   */
+  onSent(now: Nanos, seq: number, lastSeq: number, isNew: boolean, asks: boolean, transportNs: Nanos): void {
+    if (!isNew) {
+      if (seq === this.timedSeq) this.timedSeq = NONE
+    } else if (this.timedSeq === NONE) {
+      this.timedSeq = seq
+      this.#timedAtNs = now
+    }
+    if (this.pending) {
+      this.pending = false
+      this.#unanswered++
+    }
+    if (!asks) return
+    if (lastSeq > this.askedSeq) this.askedSeq = lastSeq
+    this.#askedAtNs = now
+    const timeoutNs = this.timeoutNs * 2 ** this.#unanswered
+    this.#deadline = timeoutNs < transportNs ? now + timeoutNs : NEVER
+  }
+
+  /**
+   * The peer has told of packets that were not known to have arrived.
+   * @param timed the packet `timedSeq` is known to have arrived
+   * @param awaited more answers are awaited that were asked for
+   */
+  onNews(now: Nanos, timed: boolean, awaited: boolean, transportNs: Nanos): void {
+    if (timed && this.timedSeq !== NONE) {
+      this.#sample(now - this.#timedAtNs)
+      this.timedSeq = NONE
+    }
+    this.pending = false
+    this.#unanswered = 0
+    const waitedNs = this.timedSeq === NONE ? 0 : now - this.#timedAtNs
+    const timeoutNs = Math.max(this.timeoutNs, 2 * waitedNs)
+    const waits = awaited && timeoutNs < transportNs
+    this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
+  }
+
+  /** All is sent again, or nothing may be sent: the next packet that asks begins anew. */
+  stop(): void {
+    this.pending = false
+    this.timedSeq = NONE
+    this.#deadline = NEVER
+  }
+
+  next(): Nanos {
+    return this.#deadline
+  }
+
+  /** True, once, if PTO has passed without news. */
+  takeDue(now: Nanos): boolean {
+    if (now < this.#deadline || this.#deadline === NEVER) return false
+    this.#deadline = NEVER
+    return true
+  }
+
+  /** RFC 6298, sections 2.2 and 2.3, but for RTTVAR at first: R/4, so that PTO begins with two round trips. */
+  #sample(rttNs: Nanos): void {
+    if (this.#srttNs === 0) {
+      this.#srttNs = rttNs
+      this.#rttvarNs = Math.round(rttNs / 4)
+      return
+    }
+    this.#rttvarNs += Math.round((Math.abs(this.#srttNs - rttNs) - this.#rttvarNs) / 4)
+    this.#srttNs += Math.round((rttNs - this.#srttNs) / 8)
+  }
+}
+
+/** The last packet sent that is not known to have arrived or been answered: what a probe repeats. -1 if there is none. */
+export function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
+  const { sndUna, sendSeq } = requester
+  const queue = requester.context.sendQueue
+  for (let seq = Math.min(sendSeq, sndUna + selective.kept.span) - 1; seq >= sndUna; ) {
+    const slot = queue.at(queue.find(seq))
+    const from = Math.max(slot.firstSeq, sndUna)
+    if (!slot.awaitsResponse) {
+      for (; seq >= from; seq--) if (!selective.isSacked(seq)) return seq
+    } else if (slot.firstSeq <= selective.executedSeq) {
+      for (; seq >= from; seq--) if (!selective.kept.has(seq)) return seq
+    } else if (!selective.isSacked(slot.firstSeq)) return slot.firstSeq
+    seq = slot.firstSeq - 1
+  }
+  return NONE
+}

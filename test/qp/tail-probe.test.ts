@@ -1,0 +1,254 @@
+/**
+ * Tail-loss probes (RFC 8985, section 7) between two queue pairs with selective repeat, over a pipe with a constant delay:
+ * what a lost end costs, that nothing is sent twice without a loss, and what a silent peer is sent.
+ */
+import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
+import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
+import { TailProbe } from '../../lib/qp/tail-probe.js'
+import { ackTimeoutNs } from '../../lib/qp/timers.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkStatus } from '../../lib/qp/work-status.js'
+import { NEVER } from '../../lib/time/nanos.js'
+import * as bth from '../../lib/wire/bth.js'
+import { isRequest, Opcode } from '../../lib/wire/opcode.js'
+import { Host, Pipe } from './pipe.js'
+
+const MTU = 256
+const DELAY_NS = 500_000
+const RTT_NS = 2 * DELAY_NS
+const PACKETS = 16
+/** 268 ms. */
+const TIMEOUT_EXPONENT = 16
+
+interface World {
+  a: Host
+  b: Host
+  pipe: Pipe
+  source: MemoryRegion
+  target: MemoryRegion
+  /** What is dropped: the packets for which it says so, told their sender, opcode, and PSN from the first one on. */
+  drops: (from: Host, opcode: number, n: number) => boolean
+  /** Request packets in the order sent: PSN from the first one on, and when. */
+  requests: { n: number; atNs: number; asks: boolean }[]
+}
+
+/** A pipe that loses what it is told to, by a chance that is 1 for that packet alone. */
+function world(config: Partial<QpConfig> = {}): World {
+  const settings = { selectiveRepeat: true, pathMtu: MTU, ackTimeoutExponent: TIMEOUT_EXPONENT, ...config }
+  const a = new Host(17, settings)
+  const b = new Host(18, settings)
+  a.connect(18, 100, 100)
+  b.connect(17, 100, 100)
+  a.qp.baseRttNs = RTT_NS
+  let dropsThis = false
+  // The pipe draws a number for loss first, then for doubling, pausing and reordering, whose chances are 0.
+  const faults = { loss: 0.5, duplicate: 0, reorder: 0, delayNs: DELAY_NS, pause: 0 }
+  const pipe = new Pipe(a, b, faults, () => (dropsThis ? 0 : 0.9))
+  const bytes = Buffer.from(Array.from({ length: 64 * MTU }, (_, i) => (i * 13 + (i >> 8)) & 0xff))
+  const rights = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC | Access.LOCAL_WRITE
+  const it: World = {
+    a,
+    b,
+    pipe,
+    source: a.memory.register(bytes, bytes.length, rights),
+    target: b.memory.register(Buffer.alloc(bytes.length), bytes.length, rights),
+    drops: () => false,
+    requests: [],
+  }
+  pipe.onPacket = (from: Host, frame: Frame) => {
+    const opcode = bth.opcode(frame.view, frame.bth)
+    const n = bth.psn(frame.view, frame.bth) - 100
+    if (from === a && isRequest(opcode)) {
+      it.requests.push({ n, atNs: pipe.now, asks: bth.ackRequest(frame.view, frame.bth) })
+    }
+    dropsThis = it.drops(from, opcode, n)
+  }
+  return it
+}
+
+/** Posts one message of `packets`, and runs until it is complete: how long that took. */
+function send({ a, pipe, source, target }: World, opcode: WorkOpcode, packets = PACKETS): number {
+  const start = pipe.now
+  const length = opcode >= WorkOpcode.COMPARE_AND_SWAP ? 8 : packets * MTU
+  const remote = { remoteAddress: target.address, rkey: target.key, compareOrAdd: 1n }
+  a.qp.postSend(start, { id: 1, opcode, region: source, offset: 0, length, ...remote })
+  while (a.qp.sendPending > 0 && pipe.step()) {
+    // goes on
+  }
+  return pipe.now - start
+}
+
+/** Drops the packets of the host, one of these opcodes, with these PSNs, the first `times` times each is sent. */
+function dropping(from: Host, psns: readonly number[], times = 1, opcodes?: readonly number[]) {
+  const seen = new Map<number, number>()
+  return (sender: Host, opcode: number, n: number): boolean => {
+    if (sender !== from || !psns.includes(n) || (opcodes !== undefined && !opcodes.includes(opcode)))
+      return false
+    const count = (seen.get(n) ?? 0) + 1
+    seen.set(n, count)
+    return count <= times
+  }
+}
+
+t.test('without a loss: one round trip, and nothing twice, over many messages', async t => {
+  const it = world()
+  for (let i = 0; i < 200; i++) t.equal(send(it, WorkOpcode.RDMA_WRITE), RTT_NS)
+  t.equal(it.a.qp.counters.tailProbes, 0)
+  t.equal(it.requests.length, 200 * PACKETS)
+  t.equal(it.b.qp.counters.duplicates, 0)
+  t.equal(it.a.qp.nextTimeout(), NEVER, 'an idle queue pair waits for nothing')
+})
+
+for (const [what, lost] of [
+  ['the last packet', [15]],
+  ['the last three', [13, 14, 15]],
+  ['the last one and one before', [4, 15]],
+  ['all', [...Array(PACKETS).keys()]],
+] as const) {
+  t.test(`${what} of a WRITE lost: found out after two round trips`, async t => {
+    const it = world()
+    it.drops = dropping(it.a, lost)
+    const tookNs = send(it, WorkOpcode.RDMA_WRITE)
+    // The last alone: two round trips of silence and one for the probe. What lies before it takes one more.
+    t.ok(tookNs <= (lost.length === 1 ? 3 : 4) * RTT_NS, `${tookNs / RTT_NS} round trips`)
+    t.equal(it.requests.length, PACKETS + lost.length, 'each of them is sent again once')
+    t.equal(it.a.qp.counters.timeouts, 0)
+    t.equal(it.a.qp.inFlightBytes, 0)
+    t.equal(it.a.ackedBytes, PACKETS * MTU)
+    t.ok(it.target.buffer!.subarray(0, PACKETS * MTU).equals(it.source.buffer!.subarray(0, PACKETS * MTU)))
+  })
+}
+
+t.test('the ACK lost: the probe is a duplicate, is counted as one, and answered', async t => {
+  const it = world()
+  it.drops = dropping(it.b, [15])
+  const tookNs = send(it, WorkOpcode.RDMA_WRITE)
+  t.ok(tookNs <= 3 * RTT_NS, `${tookNs / RTT_NS} round trips`)
+  t.equal(it.b.qp.counters.duplicates, 1)
+  t.equal(it.a.qp.counters.tailProbes, 1)
+  t.same(
+    it.requests.at(-1),
+    { n: 15, atNs: 2 * RTT_NS, asks: true },
+    'the last packet, and it asks for an answer',
+  )
+})
+
+t.test('what was sent again is lost again, with nothing behind it', async t => {
+  const it = world()
+  it.drops = dropping(it.a, [5], 2)
+  const tookNs = send(it, WorkOpcode.RDMA_WRITE)
+  t.ok(tookNs <= 5 * RTT_NS, `${tookNs / RTT_NS} round trips`)
+  t.equal(it.requests.length, PACKETS + 2)
+})
+
+t.test('READs: the request lost, the last responses lost, all of them lost', async t => {
+  const last = Opcode.RC_RDMA_READ_RESPONSE_LAST
+  for (const [what, drops] of [
+    ['request', (it: World) => dropping(it.a, [0])],
+    ['last response', (it: World) => dropping(it.b, [15], 1, [last])],
+    ['last responses', (it: World) => dropping(it.b, [12, 13, 14, 15])],
+    ['all responses', (it: World) => dropping(it.b, [...Array(PACKETS).keys()])],
+  ] as const) {
+    const it = world()
+    it.drops = drops(it)
+    const expected = Buffer.from(Array.from({ length: PACKETS * MTU }, (_, i) => (i * 31) & 0xff))
+    expected.copy(it.target.buffer!)
+    const tookNs = send(it, WorkOpcode.RDMA_READ)
+    t.ok(tookNs <= 4 * RTT_NS, `${what}: ${tookNs / RTT_NS} round trips`)
+    t.equal(it.a.qp.counters.timeouts, 0, what)
+    t.ok(it.source.buffer!.subarray(0, expected.length).equals(expected), `${what}: exact`)
+    t.equal(it.a.reorderPool.inUse, 0)
+  }
+})
+
+t.test('an atomic whose answer is lost is carried out once', async t => {
+  const it = world()
+  it.drops = dropping(it.b, [0])
+  const tookNs = send(it, WorkOpcode.FETCH_AND_ADD)
+  t.ok(tookNs <= 3 * RTT_NS, `${tookNs / RTT_NS} round trips`)
+  t.equal(it.target.buffer!.readBigUInt64LE(0), 1n)
+})
+
+t.test(
+  'a peer that is silent is sent one packet at a time, each after twice as long, and costs no retry',
+  async t => {
+    const it = world({ retryCount: 1 })
+    it.drops = from => from === it.b
+    send(it, WorkOpcode.RDMA_WRITE)
+    const probes = it.requests.slice(PACKETS).filter(({ atNs }) => atNs < ackTimeoutNs(TIMEOUT_EXPONENT))
+    t.same(
+      probes.map(({ n, atNs }) => [n, atNs / RTT_NS]),
+      [2, 6, 14, 30, 62, 126, 254].map(at => [15, at]),
+      'until the transport timer would be first: 268 round trips',
+    )
+    t.equal(it.a.error, WorkStatus.RETRY_EXC_ERR)
+    t.equal(it.a.qp.counters.timeouts, 2, 'as many as retryCount allows, and the one that ends it')
+    t.equal(it.pipe.now, 2 * ackTimeoutNs(TIMEOUT_EXPONENT), 'as late as without probes')
+  },
+)
+
+t.test('go-back-N sends no probes, nor who turned them off', async t => {
+  for (const config of [{ selectiveRepeat: false }, { probeTimeoutLeastNs: NEVER }]) {
+    const it = world(config)
+    it.drops = dropping(it.a, [15])
+    const tookNs = send(it, WorkOpcode.RDMA_WRITE)
+    t.ok(tookNs > ackTimeoutNs(TIMEOUT_EXPONENT))
+    t.equal(it.a.qp.counters.tailProbes, 0)
+  }
+})
+
+t.test('a probe goes though the window is full, and takes no room in it', async t => {
+  const it = world()
+  const { a, source, target } = it
+  const remote = { remoteAddress: target.address, rkey: target.key }
+  a.qp.postSend(0, {
+    id: 1,
+    opcode: WorkOpcode.RDMA_WRITE,
+    region: source,
+    offset: 0,
+    length: 4 * MTU,
+    ...remote,
+  })
+  const frame = new Frame(0, Buffer.alloc(1024))
+  const sendAll = () => {
+    let packets = 0
+    while (a.qp.pollTransmit(0, frame, 64, a.qp.inFlightBytes < 4 * MTU) !== TxKind.NONE) packets++
+    return packets
+  }
+  t.equal(sendAll(), 4)
+  t.equal(a.qp.peekTransmit(false), TxKind.NONE)
+  a.qp.onTimeout(2 * RTT_NS)
+  t.equal(a.qp.peekTransmit(false), TxKind.REQUEST)
+  t.equal(sendAll(), 1)
+  t.equal(a.qp.inFlightBytes, 4 * MTU)
+})
+
+t.test('PTO is two round trips, more where they vary, and never less than the least', async t => {
+  const probe = (leastNs: number, ...rttsNs: number[]) => {
+    const tail = new TailProbe(leastNs)
+    let now = 0
+    for (const [i, rttNs] of rttsNs.entries()) {
+      tail.onSent(now, i, i, true, true, NEVER)
+      now += rttNs
+      tail.onNews(now, true, false, NEVER)
+    }
+    return tail.timeoutNs
+  }
+  t.equal(probe(0), NEVER, 'nothing is known')
+  t.equal(probe(0, 1000), 2000)
+  t.equal(probe(5000, 1000), 5000)
+  t.equal(probe(0, ...Array(50).fill(1000)), 2000)
+  // RFC 6298: RTTVAR = 250 + (|1000 - 5000| - 250) / 4, SRTT = 1000 + 4000 / 8.
+  t.equal(probe(0, 1000, 5000), 1500 + 4 * 1188)
+})
+
+t.test('no answer to a packet that was sent again is timed (Karn)', async t => {
+  const tail = new TailProbe(0)
+  tail.expectRtt(1000)
+  tail.onSent(0, 1, 1, true, true, NEVER)
+  tail.onSent(5000, 1, 1, false, true, NEVER)
+  tail.onNews(5100, true, false, NEVER)
+  t.equal(tail.timeoutNs, 2000)
+})
