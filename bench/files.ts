@@ -1,5 +1,5 @@
 /**
- * `weir send` between two daemons on loopback, beside `weir perf bw` between the same, and a bare one-way node:dgram blast
+ * `weir send` between two daemons, beside `weir perf bw` between the same, and a bare one-way node:dgram blast on loopback
  * of equal datagrams: goodput, CPU time, memory. They alternate in one run; a round in which other tenants took
  * over 5 % of the CPU is repeated, a bounded number of times.
  */
@@ -14,6 +14,7 @@ import { formatBytes, formatRate, parseBytes } from '../lib/units/units.js'
 import { blast } from './dgram-blast.js'
 import { stealSince, stealTicks } from './steal.js'
 import { Ballast } from './support/ballast.js'
+import { makeTwoHosts, onLoopback, type TwoHosts } from './support/two-hosts.js'
 import { WeirDaemon } from './support/weir-daemon.js'
 
 const PAYLOAD_BYTES = 4096
@@ -23,12 +24,10 @@ const PERF_MESSAGE_BYTES = 1_000_000
 const PIECE_BYTES = 64 << 20
 const STEAL_MAX = 0.05
 const REPEATS_MAX = 3
-/** Addresses of 127.0.0.0/8 that nothing else is likely to use. */
-const SENDER = '127.77.0.1'
-const RECEIVER = '127.77.0.2'
 
 interface Pair {
   sendBps: number
+  /** On loopback. */
   blastBps: number
   /** To the blast. */
   ratio: number
@@ -40,6 +39,7 @@ interface Pair {
 }
 
 export interface FilesResult {
+  place: string
   bytes: number
   pairs: Pair[]
   /** Medians over the pairs. */
@@ -54,26 +54,29 @@ export interface FilesResult {
   retransmittedBytes: number
 }
 
-/** Arguments: `--size 2GB`, `--pairs 3`. */
+/** Arguments: `--size 2GB`, `--pairs 3`, `--veth`: over a veth pair between two namespaces, as root, instead of loopback. */
 export async function run(args: string[]): Promise<FilesResult> {
   const { values } = parseArgs({
     args,
     options: {
       size: { type: 'string', default: '2GB' },
       pairs: { type: 'string', default: '3' },
+      veth: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   })
+  const hosts = values.veth ? makeTwoHosts() : onLoopback('on loopback')
   // Memory, where there is some: the disk is not what is measured.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'weir-bench-'))
   const daemons: WeirDaemon[] = []
   try {
     daemons.push(
-      await WeirDaemon.start(folder, 'sender', { address: SENDER, within: [] }),
-      await WeirDaemon.start(folder, 'receiver', { address: RECEIVER, within: [] }),
+      await WeirDaemon.start(folder, 'sender', hosts.a),
+      await WeirDaemon.start(folder, 'receiver', hosts.b),
     )
     const result = await measure(
       folder,
+      hosts,
       daemons as [WeirDaemon, WeirDaemon],
       parseBytes(values.size),
       Number(values.pairs),
@@ -83,11 +86,13 @@ export async function run(args: string[]): Promise<FilesResult> {
   } finally {
     await Promise.all(daemons.map(daemon => daemon.stop()))
     rmSync(folder, { recursive: true, force: true })
+    hosts.close()
   }
 }
 
 async function measure(
   folder: string,
+  { note, b: { address } }: TwoHosts,
   [sender, receiver]: readonly [WeirDaemon, WeirDaemon],
   bytes: number,
   wanted: number,
@@ -97,7 +102,7 @@ async function measure(
   writeFile(file, bytes)
   const received = join(folder, 'receiver-inbox', 'file')
   // Not counted: V8 compiles the daemons' code.
-  await sender.client.send(file, RECEIVER, { overwrite: true })
+  await sender.client.send(file, address, { overwrite: true })
   const pairs: Pair[] = []
   let retransmittedBytes = 0
   for (let left = REPEATS_MAX; pairs.length < wanted; ) {
@@ -105,12 +110,12 @@ async function measure(
     const steal = stealTicks()
     const cpu = [sender.cpuSeconds(), receiver.cpuSeconds()] as const
     const onProgress = (progress: Progress) => ballast.shrinkTo(bytes - Number(progress.bytes))
-    const sent = await sender.client.send(file, RECEIVER, { overwrite: true, onProgress })
+    const sent = await sender.client.send(file, address, { overwrite: true, onProgress })
     ballast.close()
     const perGB = (seconds: number) => (seconds * 1e9) / bytes
     const used = [perGB(sender.cpuSeconds() - cpu[0]), perGB(receiver.cpuSeconds() - cpu[1])] as const
     const { goodputBps: perfBps } = await sender.client.perf({
-      host: RECEIVER,
+      host: address,
       test: 'bw',
       op: 'write',
       size: PERF_MESSAGE_BYTES,
@@ -139,6 +144,7 @@ async function measure(
     })
   }
   return {
+    place: note,
     bytes,
     pairs,
     sendBps: median(pairs.map(pair => pair.sendBps)),
@@ -190,7 +196,7 @@ function printed(result: FilesResult): string {
   )
   const memory = `${formatBytes(result.senderPeakRssBytes)} sender, ${formatBytes(result.receiverPeakRssBytes)} receiver`
   return (
-    `${rows.join('\n')}\nmedian of ${result.pairs.length}: ${formatBytes(result.bytes)} at ${formatRate(result.sendBps)}, ` +
+    `${rows.join('\n')}\nmedian of ${result.pairs.length}: ${formatBytes(result.bytes)} ${result.place} at ${formatRate(result.sendBps)}, ` +
     `${result.ratioToPerf.toFixed(2)} of perf bw, ${result.ratio.toFixed(2)} of the bare blast; peak memory ${memory}; ${formatBytes(result.retransmittedBytes)} sent again\n`
   )
 }

@@ -24,7 +24,8 @@ export interface TwoHosts {
 }
 
 export function makeTwoHosts(): TwoHosts {
-  if (process.getuid?.() !== 0) return loopback('no root: on loopback, which is no link and has other costs')
+  if (process.getuid?.() !== 0)
+    return onLoopback('no root: on loopback, which is no link and has other costs')
   removeStale()
   const names = ['a', 'b'].map(host => `${PREFIX}${process.pid}${host}`)
   const close = () => {
@@ -50,11 +51,11 @@ export function makeTwoHosts(): TwoHosts {
     return { kind: 'veth', note, a: first!, b: second!, close }
   } catch (error) {
     close()
-    return loopback(`no namespaces here (${(error as Error).message.split('\n')[0]}): on loopback`)
+    return onLoopback(`no namespaces here (${(error as Error).message.split('\n')[0]}): on loopback`)
   }
 }
 
-function loopback(note: string): TwoHosts {
+export function onLoopback(note: string): TwoHosts {
   const [a, b] = LOOPBACK.map(address => ({ address, within: [] }))
   return { kind: 'loopback', note, a: a!, b: b!, close: () => {} }
 }
