@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
-import { describeTelemetry } from '../../lib/cc/telemetry-options.js'
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
@@ -14,6 +14,7 @@ import { createLog, LOG_LEVELS } from '../../lib/log.js'
 import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
 import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
+import { addCongestionFlags } from './congestion-flags.js'
 
 interface DaemonFlags {
   address: string
@@ -55,6 +56,10 @@ const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
 
 /** `weir daemon` */
 export function daemonCommand(): Command {
+  return addCongestionFlags(optionsOfDaemon()).action(runDaemon)
+}
+
+function optionsOfDaemon(): Command {
   return new Command('daemon')
     .description(
       'serve this host: receive files into the inbox, send and get them for "weir send" and "weir get"; runs in the foreground',
@@ -82,7 +87,6 @@ export function daemonCommand(): Command {
       "rate of this host's link, as in 10Gbps (default: what its network card says)",
     )
     .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
-    .option('--cc-option <name=value>', 'constant of the congestion control (repeatable)', collect, [])
     .option(
       '--mtu <bytes>',
       'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what the interface takes)',
@@ -117,12 +121,6 @@ export function daemonCommand(): Command {
       'wide:5',
     )
     .option(
-      '--telemetry <name=value>',
-      `how telemetry is collected and brought back (repeatable). ${describeTelemetry()}`,
-      collect,
-      [],
-    )
-    .option(
       '--key-file <path>',
       'file of mode 0600 with a secret of 16 to 1024 bytes that all hosts have: connections without it are refused, and ' +
         'feedback is authenticated (HPCC++ draft-02, security considerations; default: none)',
@@ -139,7 +137,6 @@ export function daemonCommand(): Command {
     )
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
-    .action(runDaemon)
 }
 
 async function runDaemon(flags: DaemonFlags): Promise<void> {
@@ -156,7 +153,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     sourcePorts:
       flags.sourcePorts === undefined ? undefined : whole('--source-ports', flags.sourcePorts, 1, 64),
     lineRateBps: flags.lineRate === undefined ? undefined : parseRate(flags.lineRate),
-    cc: { name: flags.cc, options: Object.fromEntries(flags.ccOption.map(ccOption)) },
+    cc: { name: flags.cc, options: parseCcOptions(flags.cc, flags.ccOption) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
     baseRttNs: flags.baseRtt === undefined ? undefined : parseDuration(flags.baseRtt),
     ackTimeoutNs: parseDuration(flags.ackTimeout),
@@ -193,21 +190,6 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
 /** `$XDG_DATA_HOME/weir/inbox`, by default in ~/.local/share. */
 export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'weir', 'inbox')
-}
-
-function collect(value: string, before: string[]): string[] {
-  return before.concat(value)
-}
-
-function ccOption(text: string): [string, number | boolean] {
-  const [name = '', value = ''] = text.split('=', 2)
-  const number = Number(value)
-  if (name && (value === 'true' || value === 'false')) return [name, value === 'true']
-  if (name && value && Number.isFinite(number)) return [name, number]
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `--cc-option "${text}": NAME=VALUE is expected, VALUE a number, true or false`,
-  )
 }
 
 function pathMtu(text: string): number {

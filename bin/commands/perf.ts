@@ -1,4 +1,7 @@
 import { Command, Option } from 'commander'
+import { ccNames } from '../../lib/cc/catalogue.js'
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import {
   connectDaemon,
   type DaemonClient,
@@ -9,6 +12,7 @@ import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { addCongestionFlags } from './congestion-flags.js'
 import { intervalPrinter, perfTable } from './perf-display.js'
 
 /** As commander reads them. */
@@ -23,6 +27,9 @@ export interface PerfFlags {
   warmup?: string
   bidirectional?: boolean
   mtu?: string
+  cc?: string
+  ccOption?: string[]
+  telemetry?: string[]
   busyPoll?: boolean
   histogram?: boolean
   json?: boolean
@@ -109,6 +116,11 @@ function testCommand(test: Test, what: string, size: string): Command {
     .option('--iters <count>', 'measure so many messages of each queue pair instead')
     .option('--warmup <time>', 'send for so long before measuring (default: 200ms; none with --iters)')
     .option('--mtu <bytes>', "payload of a packet: 256, 512, 1024, 2048 or 4096 (default: the daemon's)")
+    .addOption(
+      new Option('--cc <name>', "congestion control of what this end sends (default: the daemon's)").choices(
+        ccNames(),
+      ),
+    )
     .option('--busy-poll', 'both daemons look for packets without sleeping: a whole core each')
     .option('--histogram', 'print how the times are distributed')
     .option('--json', 'print the outcome as JSON')
@@ -119,6 +131,7 @@ function testCommand(test: Test, what: string, size: string): Command {
       .option('--depth <count>', 'messages in flight on each, as far as there is room', '128')
       .option('--bidirectional', 'the other end sends as much as it can, too')
   }
+  addCongestionFlags(command)
   return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags, size))
 }
 
@@ -183,9 +196,23 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
     bidirectional: flags.bidirectional ?? false,
     busyPoll: flags.busyPoll ?? false,
     pathMtu: flags.mtu === undefined ? 0 : pathMtu(flags.mtu),
+    ...congestionOf(flags),
   }
   const sizes = flags.all ? ALL_SIZES : [parseBytes(flags.size ?? defaultSize)]
   return sizes.map(size => ({ ...shared, size }))
+}
+
+/** What the daemon is asked for, with options checked here, where the user sees why. Throws WEIR_BAD_ARGUMENT. */
+function congestionOf({
+  cc = '',
+  ccOption = [],
+  telemetry = [],
+}: PerfFlags): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry'> {
+  if (cc === '' && ccOption.length > 0) throw bad('--cc-option is of a congestion control: name it by --cc')
+  const options = Object.entries(cc === '' ? {} : parseCcOptions(cc, ccOption))
+  parseTelemetrySettings(telemetry)
+  const numbers = Object.fromEntries(options.map(([name, value]) => [name, Number(value)]))
+  return { congestionControl: cc, options: numbers, telemetry }
 }
 
 function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {

@@ -147,10 +147,10 @@ export function rangeOf(option: TelemetryOption): string {
   return `${option.min} to ${option.max}`
 }
 
-/** For `--help`: every setting with its range, default, meaning and section. */
-export function describeTelemetry(): string {
+/** For `--help`: every setting with its range, default, meaning and section, a line each. */
+export function describeTelemetry(): string[] {
   return TELEMETRY_OPTIONS.map(
     option =>
-      `${option.name}=${rangeOf(option)} (default ${option.default}): ${option.doc} (${option.source})`,
-  ).join('; ')
+      `${option.name}=${rangeOf(option)}, default ${option.default}: ${option.doc} (${option.source})`,
+  )
 }

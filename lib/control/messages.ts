@@ -45,6 +45,9 @@ export interface PerfRequest {
   bidirectional: boolean
   busyPoll: boolean
   pathMtu: number
+  congestionControl: string
+  options: Record<string, number>
+  telemetry: string[]
 }
 
 export interface CancelRequest {

@@ -1,9 +1,11 @@
 /** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
 import { once } from 'node:events'
+import { parseTelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/host-loop.js'
+import type { ConnectOptions } from '../nic/types.js'
 import { PerfRun } from '../perf/perf-run.js'
 import { PerfServer } from '../perf/server.js'
 import { isMode, isOp, type PerfSettings } from '../perf/settings.js'
@@ -87,6 +89,7 @@ async function measure(
     limits: { queueDepth: nic.settings.queueDepth, receiveBudgetBytes: nic.settings.receiveBudgetBytes },
     remote,
     settings,
+    connect: connectOptions(request),
     clock: () => loop.now(),
     cpuUs,
     storage: true,
@@ -124,6 +127,16 @@ function settingsOf(request: PerfRequest): PerfSettings {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   return { ...request, op, mode }
+}
+
+/** Congestion control other than the daemon's. Throws WEIR_BAD_ARGUMENT. */
+function connectOptions(request: PerfRequest): Pick<ConnectOptions, 'cc' | 'telemetry'> {
+  const { congestionControl: name, options, telemetry } = request
+  const cc = { name, options: { ...options } }
+  return {
+    ...(name !== '' && { cc }),
+    ...(telemetry.length > 0 && { telemetry: parseTelemetrySettings(telemetry) }),
+  }
 }
 
 function replyOf(run: PerfRun): Loose<PerfReply> {

@@ -178,13 +178,7 @@ function check(settings: NicSettings): void {
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   whole('int.hops', settings.int.hops, 1, 15)
-  if (settings.telemetry.hops === 'busiest' && settings.int.format === 'compact') {
-    throw bad(
-      'int.format',
-      'wide where only the busiest hop is sent back: compact records name no links',
-      'compact',
-    )
-  }
+  checkHops(settings.telemetry, settings.int.format)
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)
   whole('rnrRetry', settings.rnrRetry, 0, 7)
@@ -209,11 +203,21 @@ function check(settings: NicSettings): void {
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */
-export function checkConnectOptions(options: ConnectOptions): void {
+export function checkConnectOptions(options: ConnectOptions, format: IntFormat): void {
   if (options.pathMtu !== undefined) checkPathMtu(options.pathMtu)
   checkBaseRtt(options.baseRttNs)
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
+  checkHops(telemetrySettings(options.telemetry), format)
+}
+
+function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {
+  if (hops !== 'busiest' || format !== 'compact') return
+  throw bad(
+    'int.format',
+    'wide where only the busiest hop is sent back: compact records name no links',
+    'compact',
+  )
 }
 
 function checkPathMtu(value: number): void {

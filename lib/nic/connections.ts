@@ -13,9 +13,9 @@ import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
 import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
-import type { Flow, FlowPhase } from './flow.js'
+import type { Flow } from './flow.js'
 import { HostHeaders } from './host-headers.js'
-import { makeFlow } from './make-flow.js'
+import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
 import { checkKey, heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
@@ -77,8 +77,9 @@ export class Connections {
     options: ConnectOptions,
   ): Connection {
     this.#nic.checkController(options.cc)
-    checkConnectOptions(options)
-    const flow = this.#makeFlow(remote, handler, 'connecting', options.pathMtu, options.cc)
+    checkConnectOptions(options, this.#nic.settings.int.format)
+    const { pathMtu, cc, telemetry } = options
+    const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry })
     try {
       this.#request(now, flow, port, options)
     } catch (error) {
@@ -238,7 +239,8 @@ export class Connections {
       checkKey(this.#nic.settings, words, request)
       const privateData = words?.applicationData ?? request.privateData
       const handler = listener.accept(now, { remote: request.remote, port: request.port, privateData })
-      flow = this.#makeFlow(request.remote, handler, 'accepting', request.pathMtu || undefined, undefined)
+      const pathMtu = request.pathMtu || undefined
+      flow = this.#makeFlow({ remote: request.remote, handler, phase: 'accepting', pathMtu, cc: undefined })
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       return
@@ -300,14 +302,8 @@ export class Connections {
 
   // ---- Flows
 
-  #makeFlow(
-    remote: HostAddress,
-    handler: ConnectionHandler,
-    phase: FlowPhase,
-    pathMtu: number | undefined,
-    cc: ConnectOptions['cc'],
-  ): Flow {
-    const flow = makeFlow(this.#nic, this.#reorderPool, { remote, handler, phase, pathMtu, cc })
+  #makeFlow(beginning: Beginning): Flow {
+    const flow = makeFlow(this.#nic, this.#reorderPool, beginning)
     flow.connection = new NicConnection(this, flow)
     this.#nic.addFlow(flow)
     return flow

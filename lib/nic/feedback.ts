@@ -1,6 +1,5 @@
 import { createReceiverControl } from '../cc/catalogue.js'
 import type { AckSample } from '../cc/congestion-control.js'
-import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import { TxKind } from '../qp/queue-pair.js'
@@ -32,7 +31,6 @@ export interface FeedbackEvents {
 export class Feedback {
   readonly counters = { badRequests: 0, implausibleTelemetry: 0 }
   readonly #control: ControlPackets
-  readonly #settings: TelemetrySettings
   readonly #readAnswersEvery: number
   readonly #concurrentFlows: () => number
   readonly #events: FeedbackEvents
@@ -42,13 +40,11 @@ export class Feedback {
   /** @param ackEveryPackets READ responses for which one notification stands */
   constructor(
     control: ControlPackets,
-    settings: TelemetrySettings,
     ackEveryPackets: number,
     concurrentFlows: () => number,
     events: FeedbackEvents,
   ) {
     this.#control = control
-    this.#settings = settings
     this.#readAnswersEvery = ackEveryPackets
     this.#concurrentFlows = concurrentFlows
     this.#events = events
@@ -63,7 +59,7 @@ export class Feedback {
       return
     }
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
-    if (!isResponse && this.#settings.answer === 'ack') return
+    if (!isResponse && flow.echoesOnAcks) return
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
     if (isResponse && ++flow.unechoedResponses < this.#readAnswersEvery) return
     flow.unechoedResponses = 0

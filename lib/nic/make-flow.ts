@@ -16,20 +16,21 @@ interface Host {
 }
 
 /** What is known of a connection when its flow is made. */
-interface Beginning {
+export interface Beginning {
   remote: HostAddress
   handler: ConnectionHandler
   phase: FlowPhase
   /** Undefined: the NIC's. */
   pathMtu: number | undefined
   cc: ConnectOptions['cc']
+  telemetry?: ConnectOptions['telemetry']
 }
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
   { settings, table, memory }: Host,
   reorderPool: ReorderPool,
-  { remote, handler, phase, pathMtu, cc }: Beginning,
+  { remote, handler, phase, pathMtu, cc, telemetry }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const completions = new CompletionQueue(2 * settings.queueDepth)
@@ -44,7 +45,7 @@ export function makeFlow(
     ccChoice: cc ?? settings.cc,
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
-    telemetry: settings.telemetry,
+    telemetry: { ...settings.telemetry, ...telemetry },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     lineRateBps: settings.lineRateBps,

@@ -70,11 +70,11 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
-    const { telemetry, ackEveryPackets } = this.settings
+    const { ackEveryPackets } = this.settings
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
-    this.#feedback = new Feedback(this.#control, telemetry, ackEveryPackets, concurrentFlows, this)
+    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
     this.#start = new FlowStart(this.settings, this.#control)
     this.checkController(this.settings.cc)
   }

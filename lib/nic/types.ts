@@ -1,4 +1,5 @@
 import type { OptionValues } from '../cc/options.js'
+import type { TelemetrySettings } from '../cc/telemetry-options.js'
 import type { WeirError } from '../errors.js'
 import type { Completion } from '../qp/completion-queue.js'
 import type { MemoryTable } from '../qp/memory.js'
@@ -32,6 +33,8 @@ export interface ConnectOptions {
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
   cc?: { name: string; options: OptionValues }
+  /** How this end's telemetry of the connection is collected and brought back; what is not given is the NIC's. */
+  telemetry?: Partial<TelemetrySettings>
   /** Bytes, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's. */
   pathMtu?: number
   /** T, when it is known; otherwise idle probes measure it after the handshake. */

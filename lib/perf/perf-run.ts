@@ -6,7 +6,7 @@
  *     connection   connections                        its begin
  */
 import { WeirError } from '../errors.js'
-import type { Connection, ConnectionHandler, Verbs } from '../nic/types.js'
+import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
 import type { MemoryRegion } from '../qp/memory.js'
 import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
@@ -52,6 +52,8 @@ export interface PerfRunOptions {
   limits: HostLimits
   remote: HostAddress
   settings: PerfSettings
+  /** Congestion control of the data's connections, and how they collect telemetry; default: the NIC's. */
+  connect?: Pick<ConnectOptions, 'cc' | 'telemetry'>
   /** The clock that `now` comes from. */
   clock: () => Nanos
   /** User and system time of this process, microseconds. */
@@ -230,7 +232,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.#target = memory
     this.state = 'joining'
     const privateData = Uint8Array.of(DATA_MARK, ...session)
-    const { verbs, remote, limits } = this.#options
+    const { verbs, remote, limits, connect } = this.#options
     const isPingPong = settings.mode === 'PING_PONG'
     const takes = isPingPong ? settings.op !== 'READ' : settings.op === 'SEND' && settings.bidirectional
     const receives = takes ? limits.queueDepth : 0
@@ -238,7 +240,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
       const qp = new DataQp({ region: this.#region, receives, owner: this })
       this.#qps.push(qp)
       const pathMtu = settings.pathMtu === 0 ? {} : { pathMtu: settings.pathMtu }
-      qp.connection = verbs.connect(now, remote, PERF_PORT, qp, { privateData, ...pathMtu })
+      qp.connection = verbs.connect(now, remote, PERF_PORT, qp, { ...connect, privateData, ...pathMtu })
     }
   }
 

@@ -1,0 +1,50 @@
+/** Options of controllers as they are typed on command lines: `eta=0.95`, `minRate=1Gbps`, `wAi=26B`. */
+import { WeirError } from '../errors.js'
+import { parseBytes, parseDuration, parseRate } from '../units/units.js'
+import { ccNames, ccOptions } from './catalogue.js'
+import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
+
+/**
+ * Values by name; a bare number counts the option's unit. Throws WEIR_BAD_ARGUMENT for an unknown controller or option, and for text
+ * that is no value; ranges are checked by who makes the controller.
+ */
+export function parseCcOptions(controller: string, texts: readonly string[]): OptionValues {
+  const specs = ccOptions(controller)
+  const values: Record<string, number | boolean> = {}
+  for (const text of texts) {
+    const [name = '', value = ''] = text.split('=', 2)
+    if (name === '' || value === '') {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `option "${text}" of ${controller}: NAME=VALUE is expected`)
+    }
+    checkOptionNames(controller, specs, { [name]: value })
+    values[name] = parsed(specs.find(spec => spec.name === name)!, value)
+  }
+  return values
+}
+
+function parsed({ name, unit }: OptionSpec, text: string): number | boolean {
+  if (unit === 'boolean') {
+    if (text === 'true' || text === 'false') return text === 'true'
+    throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is true or false, not "${text}"`)
+  }
+  const number = Number(text)
+  if (Number.isFinite(number)) return number
+  if (unit === 'bytes') return parseBytes(text)
+  if (unit === 'bps') return parseRate(text)
+  if (unit === 'ns') return parseDuration(text)
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is a number, not "${text}"`)
+}
+
+const UNITS = { number: '', count: '', bytes: ' bytes', bps: ' bit/s', ns: ' ns', boolean: '' } as const
+
+/** For `--help`: every option of every controller, a line each. */
+export function describeCcOptions(): string[] {
+  return ccNames().flatMap(controller => [
+    `${controller}:`,
+    ...ccOptions(controller).map(({ name, unit, min, max, default: standard, doc }) => {
+      const range = unit === 'boolean' ? 'true|false' : `${min} to ${max}${UNITS[unit]}`
+      const usual = standard === null ? '' : `, default ${unit === 'boolean' ? standard === 1 : standard}`
+      return `  ${name}=${range}${usual}: ${doc}`
+    }),
+  ])
+}

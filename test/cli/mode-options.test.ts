@@ -1,0 +1,113 @@
+/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the README, with its section. */
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import t from 'tap'
+import { daemonCommand } from '../../bin/commands/daemon.js'
+import { perfCommand } from '../../bin/commands/perf.js'
+import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
+import type { OptionSpec } from '../../lib/cc/options.js'
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { TELEMETRY_OPTIONS, type TelemetryOption } from '../../lib/cc/telemetry-options.js'
+import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { packageFile } from '../../lib/scenario/package-file.js'
+import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
+
+const README = readFileSync(packageFile('README.md'), 'utf8')
+const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
+
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({ writeOut: more => (text += more) })
+  command.outputHelp()
+  return text
+}
+
+const HELPS: [string, string][] = [
+  ['weir daemon', helpOf(daemonCommand())],
+  ...perfCommand().commands.map((test): [string, string] => [`weir perf ${test.name()}`, helpOf(test)]),
+]
+
+/** A value that is not the default. */
+function otherValue(option: TelemetryOption): string {
+  if (option.kind === 'choice') return option.choices.find(choice => choice !== option.default)!
+  if (option.kind === 'flag') return String(!option.default)
+  return String(option.max)
+}
+
+t.test('telemetry: scenario, daemon, perf, README', async t => {
+  t.equal(HELPS.length, 3)
+  for (const option of TELEMETRY_OPTIONS) {
+    const { name, source } = option
+    const value = otherValue(option)
+    const yaml = `${BASE}switches: [s1]\nint: {format: wide}\ntelemetry: {${name}: ${value}}`
+    const inFile = name === 'subscribeDscp' ? '63' : String(parseScenario(yaml, 'x.yaml').telemetry[name])
+    t.equal(inFile, value, `scenario: ${name}`)
+    t.equal(String(parseTelemetrySettings([`${name}=${value}`])[name]), value, `command line: ${name}`)
+    for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
+    for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
+    t.match(README, `\`${name}\``, `README: ${name}`)
+    t.match(source, /^draft-0[12], /)
+  }
+})
+
+function sample({ unit, min }: OptionSpec): [inFile: string, typed: string, value: number | boolean] {
+  if (unit === 'boolean') return ['true', 'true', true]
+  if (unit === 'bytes') return ['2KB', '2KB', 2000]
+  if (unit === 'bps') return ['2Mbps', '2Mbps', 2e6]
+  if (unit === 'ns') return ['2us', '2us', 2000]
+  return [String(Math.max(min, 0)), String(Math.max(min, 0)), Math.max(min, 0)]
+}
+
+t.test('controllers: scenario, daemon, perf, README', async t => {
+  for (const controller of ccNames()) {
+    for (const spec of ccOptions(controller)) {
+      const { name } = spec
+      const [inFile, typed, value] = sample(spec)
+      const { cc } = parseScenario(
+        `${BASE}switches: [s1]\ncc: {name: ${controller}, ${name}: ${inFile}}`,
+        'x.yaml',
+      )
+      t.equal(cc.options[name], value, `scenario: ${controller} ${name}`)
+      t.equal(
+        parseCcOptions(controller, [`${name}=${typed}`])[name],
+        value,
+        `command line: ${controller} ${name}`,
+      )
+      for (const [command, help] of HELPS) {
+        const part = help.slice(help.indexOf(`${controller}:\n`))
+        t.match(part, `${name}=`, `${command}: ${controller} ${name}`)
+      }
+      if (controller.endsWith('hpcc')) t.match(README, `\`${name}`, `README: ${controller} ${name}`)
+    }
+  }
+  for (const text of ['eta', 'eta=', 'etta=1', 'eta=high', 'minRate=fast', 'countFlows=2']) {
+    t.throws(() => parseCcOptions('hpcc', [text]), { code: 'WEIR_BAD_ARGUMENT' }, text)
+  }
+  t.throws(() => parseCcOptions('nobody', []), { code: 'WEIR_BAD_ARGUMENT' })
+})
+
+t.test('encapsulations, keys and switches: scenario, daemon, README', async t => {
+  const [, daemon] = HELPS[0]!
+  for (const format of FORMAT_NAMES) {
+    t.match(daemon, format)
+    t.match(README, `| \`${format}\` |`)
+    t.equal(parseScenario(`${BASE}switches: [s1]\nint: {format: ${format}}`, 'x.yaml').int.format, format)
+  }
+  t.match(daemon, '--key-file')
+  t.match(README, '--key-file')
+  const { switches } = parseScenario(
+    `${BASE}switches: {s1: {telemetry: {queue: own, rate: share, ratioOnly: true, direct: {threshold: 5KB, interval: 3us, to: receiver, of: subscribed}}}}`,
+    'x.yaml',
+  )
+  t.same(switches[0]!.telemetry, {
+    queue: 'own',
+    rate: 'share',
+    ratioOnly: true,
+    direct: { thresholdBytes: 5000, intervalNs: 3000, to: 'receiver', of: 'subscribed' },
+  })
+  for (const key of ['queue', 'rate', 'direct.threshold', 'direct.interval', 'direct.of', 'direct.to']) {
+    t.match(README, new RegExp(`\\| \`${key}\` \\|.*(draft-0[12]|same section|default)`), key)
+  }
+  t.match(README, 'ratioOnly: true')
+})
