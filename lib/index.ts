@@ -1,3 +1,11 @@
 /** What programs may import from the package. */
 export * from './client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from './errors.js'
+export { Host, type HostConnectOptions, type HostOptions } from './host/host.js'
+export type { HostConnection } from './host/host-connection.js'
+export type { HostListener, ListenOptions } from './host/host-listener.js'
+export type { ConnectionStats } from './nic/types.js'
+export { Completion, ReceiveOpcode } from './qp/completion-queue.js'
+export { Access, type MemoryRegion } from './qp/memory.js'
+export { type ReceiveWork, type SendWork, WorkOpcode } from './qp/work.js'
+export { WorkStatus, workStatusName } from './qp/work-status.js'

@@ -5,6 +5,7 @@ import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
 import { interfaceRateBps } from '../io/interface.js'
 import type { Port } from '../io/port.js'
+import type { Waiter } from '../io/waiter.js'
 import type { Recovery } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
@@ -54,6 +55,8 @@ export interface NicOptions {
   lineRateBps?: number
   /** Default hpcc with the drafts' constants. */
   cc?: { name: string; options: OptionValues }
+  /** Work requests of each queue of a connection. Default 128. */
+  queueDepth?: number
   /** Payload bytes of a packet. Default: the greatest that fits the interface. */
   pathMtu?: number
   /** T of every path; default: measured at connect. */
@@ -100,11 +103,23 @@ export interface OpenedNic {
   readonly polling: Polling
 }
 
+/** For an application on another thread: how its work gets to the NIC. */
+export interface LoopHooks {
+  /** Called as each round of the loop begins. */
+  onRound?: (now: Nanos) => void
+  /** What the loop waits with, made of the port's own waiter. */
+  waiterWith?: (port: Waiter | null) => Waiter
+}
+
 /**
  * Opens the port and starts the loop. Throws WEIR_BAD_ARGUMENT or WEIR_UNSUPPORTED; what was open by then is closed again.
  * @param onDefect called once if the NIC throws: it has stopped
  */
-export async function openNic(options: NicOptions, onDefect: (error: unknown) => void): Promise<OpenedNic> {
+export async function openNic(
+  options: NicOptions,
+  onDefect: (error: unknown) => void,
+  { onRound, waiterWith }: LoopHooks = {},
+): Promise<OpenedNic> {
   const address = HostAddress.parse(options.address)
   const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
   const udpPort = options.port ?? 4791
@@ -113,7 +128,8 @@ export async function openNic(options: NicOptions, onDefect: (error: unknown) =>
     if (options.int) checkTelemetry(options.int.format, io, address)
     const nic = createNic(options, address, pool, port, link)
     const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
-    const loop = new HostLoop({ node: nic, port, spinNs, onError: onDefect })
+    const waiter = waiterWith?.(port.waiter)
+    const loop = new HostLoop({ node: nic, port, spinNs, waiter, onRound, onError: onDefect })
     const polling = new Polling(loop)
     loop.start()
     if (options.busyPoll) polling.begin()
@@ -154,6 +170,7 @@ function createNic(
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
     recovery: options.recovery,
+    queueDepth: options.queueDepth,
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,

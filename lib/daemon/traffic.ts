@@ -74,9 +74,7 @@ async function runFlow(
   context.signal.addEventListener('abort', onAbort, { once: true })
   try {
     await ready(flow, context.signal)
-    await sleep(Math.max(0, request.startUnixMs - Date.now()), undefined, { signal: over.signal }).catch(
-      () => {},
-    )
+    await untilUnixMs(request.startUnixMs, over.signal)
     check(flow, context.signal)
     const startUnixMs = Date.now()
     flow.start(loop.now())
@@ -109,6 +107,14 @@ async function ready(flow: TrafficFlow, signal: AbortSignal): Promise<void> {
   while (!flow.established || flow.connection.stats.baseRttNs === 0) {
     await sleep(LOOK_EVERY_MS)
     check(flow, signal)
+  }
+}
+
+/** Waits for a time of day, or until there is nothing to wait for. */
+async function untilUnixMs(unixMs: number, signal: AbortSignal): Promise<void> {
+  // A timer may end a fraction of a millisecond before its time.
+  for (let leftMs = unixMs - Date.now(); leftMs > 0 && !signal.aborted; leftMs = unixMs - Date.now()) {
+    await sleep(Math.ceil(leftMs), undefined, { signal }).catch(() => {})
   }
 }
 

@@ -2,6 +2,7 @@ import type { Node } from '../frame/node.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { Port } from './port.js'
 import { type Driven, RealTimeLoop } from './real-time-loop.js'
+import type { Waiter } from './waiter.js'
 
 export interface HostLoopOptions {
   node: Node
@@ -10,6 +11,10 @@ export interface HostLoopOptions {
   busyPoll?: boolean
   /** See RealTimeLoopOptions. */
   spinNs?: Nanos
+  /** Default: the port's. */
+  waiter?: Waiter | null
+  /** Called as each round begins: gives the node what other threads have asked for. */
+  onRound?: (now: Nanos) => void
   /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
   onError?: (error: unknown) => void
 }
@@ -24,16 +29,18 @@ const BATCH_FRAMES = 64
 export class HostLoop implements Driven {
   readonly #node: Node
   readonly #port: Port
+  readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
 
   constructor(options: HostLoopOptions) {
     this.#node = options.node
     this.#port = options.port
+    this.#onRound = options.onRound ?? (() => {})
     this.#loop = new RealTimeLoop(this, {
       clock: options.clock,
       busyPoll: options.busyPoll,
       spinNs: options.spinNs,
-      waiter: options.port.waiter,
+      waiter: options.waiter === undefined ? options.port.waiter : options.waiter,
       onError: options.onError ?? throwLater,
     })
     this.#port.onReadable(() => this.#loop.wake())
@@ -64,6 +71,7 @@ export class HostLoop implements Driven {
   }
 
   round(now: Nanos): boolean {
+    this.#onRound(now)
     let received = 0
     for (; received < BATCH_FRAMES; received++) {
       const frame = this.#port.receive()

@@ -1,0 +1,30 @@
+import type { Waiter } from '../io/waiter.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Doorbell } from './doorbell.js'
+
+/** Waits for what comes in by a port and for work of another thread at a time. */
+export class DoorbellWaiter implements Waiter {
+  readonly #doorbell: Doorbell
+  readonly #port: Waiter | null
+
+  /** @param port the port's own waiter, which the port closes; null if the event loop watches it */
+  constructor(doorbell: Doorbell, port: Waiter | null) {
+    this.#doorbell = doorbell
+    this.#port = port
+  }
+
+  wait(ns: Nanos): boolean {
+    if (this.#doorbell.isRung) return true
+    if (this.#port?.wait(ns)) return true
+    if (this.#port === null && ns > 0) this.#doorbell.nap(ns / 1e6)
+    return this.#doorbell.isRung
+  }
+
+  arm(callback: () => void): void {
+    this.#doorbell.sleep()
+    if (this.#doorbell.isRung) callback()
+    else this.#port?.arm(callback)
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,161 @@
+import { WeirError } from '../errors.js'
+import type { ConnectionStats } from '../nic/types.js'
+import type { Completion } from '../qp/completion-queue.js'
+import type { MemoryRegion } from '../qp/memory.js'
+import { checkReceiveWork } from '../qp/receive-queue.js'
+import { checkSendWork } from '../qp/send-queue.js'
+import type { ReceiveWork, SendWork } from '../qp/work.js'
+import { pollFlushed } from './hosted-connection.js'
+import type { Established, VerbsCalls } from './messages.js'
+import type { Queues } from './queues.js'
+
+/** What a connection asks of its host. */
+export interface HostOfConnection {
+  call<K extends keyof VerbsCalls>(kind: K, body: VerbsCalls[K]): Promise<unknown>
+  /** Tells the NIC that the connection of that number has work. */
+  ring(bell: number): void
+  regionOf(key: number): MemoryRegion | undefined
+}
+
+/** An application's end of a connection: a reliable connected queue pair and its completion queue. */
+export class HostConnection {
+  /** Unique within its host. */
+  readonly id: number
+  /** Resolves when the connection has ended: null after an orderly disconnect by either side, else why. */
+  readonly closed: Promise<Error | null>
+  readonly #queues: Queues
+  readonly #host: HostOfConnection
+  #about: Established | null = null
+  #isClosed = false
+  #resolveClosed: (error: Error | null) => void = () => {}
+  #wakers: (() => void)[] = []
+
+  /** Made by `Host.connect` and `HostListener.accept`. */
+  constructor(id: number, queues: Queues, host: HostOfConnection) {
+    this.id = id
+    this.#queues = queues
+    this.#host = host
+    this.closed = new Promise(resolve => {
+      this.#resolveClosed = resolve
+    })
+  }
+
+  /** Address of the other end. */
+  get remote(): string {
+    return this.#about!.remote
+  }
+
+  /** Payload bytes of a packet. */
+  get pathMtu(): number {
+    return this.#about!.pathMtu
+  }
+
+  /** What the peer said at connect. */
+  get peerPrivateData(): Uint8Array {
+    return this.#about!.peerPrivateData
+  }
+
+  /**
+   * Posts a work request: the operations of `WorkOpcode`, on memory that this host has registered.
+   * False when the queue is full (poll completions, then try again) or the connection has ended. Throws WEIR_BAD_ARGUMENT for work
+   * that makes no sense, outside its region, or of a region that is not this host's.
+   */
+  postSend(work: SendWork): boolean {
+    this.#checkRegion(work)
+    checkSendWork(this.#qpn, work)
+    return this.#posted(!this.#isClosed && this.#queues.sends.pushSend(work))
+  }
+
+  /** Posts a receive: where the next SEND goes, or what the next immediate of a WRITE takes. The same as `postSend` otherwise. */
+  postReceive(work: ReceiveWork): boolean {
+    this.#checkRegion(work)
+    checkReceiveWork(this.#qpn, work)
+    return this.#posted(!this.#isClosed && this.#queues.receives.pushReceive(work))
+  }
+
+  /** Takes the oldest completion into `into`, which may be the same object each time; false if there is none now. */
+  poll(into: Completion): boolean {
+    const polled =
+      this.#queues.completions.poll(into) || (this.#isClosed && pollFlushed(this.#queues, this.#qpn, into))
+    if (!polled) return false
+    if (into.invalidatedKey !== 0) this.#onInvalidated(into.invalidatedKey)
+    // Work may have waited for the place that this completion had.
+    if (this.#hasUntaken() && !this.#isClosed) this.#ring()
+    return true
+  }
+
+  /** Takes the oldest completion, waiting for one without cost; false once the connection has ended and all have been taken. */
+  async next(into: Completion): Promise<boolean> {
+    for (;;) {
+      if (this.poll(into)) return true
+      if (this.#isClosed) return false
+      const told = new Promise<void>(resolve => this.#wakers.push(resolve))
+      this.#queues.want()
+      // One that came before it was wanted is not told.
+      if (this.#queues.completions.ring.pending > 0) this.onCompletions()
+      await told
+    }
+  }
+
+  /** Ends the connection in order; work that has not completed is flushed with WR_FLUSH_ERR. Resolves when it has ended. */
+  async disconnect(): Promise<void> {
+    if (!this.#isClosed) await this.#host.call('disconnect', { id: this.id })
+    await this.closed
+  }
+
+  /** Running figures: rate, window, round-trip time, what was sent again. Throws WEIR_BAD_STATE when the connection has ended. */
+  async stats(): Promise<ConnectionStats> {
+    if (this.#isClosed) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
+    return (await this.#host.call('stats', { id: this.id })) as ConnectionStats
+  }
+
+  /** For its host. */
+  onEstablished(about: Established): void {
+    this.#about = about
+    if (this.#hasUntaken()) this.#ring()
+  }
+
+  /** For its host. */
+  onCompletions(): void {
+    const wakers = this.#wakers
+    this.#wakers = []
+    for (const wake of wakers) wake()
+  }
+
+  /** For its host: the last that is heard of it. */
+  onClosed(error: Error | null): void {
+    this.#isClosed = true
+    this.#resolveClosed(error)
+    this.onCompletions()
+  }
+
+  get #qpn(): number {
+    return this.#about?.qpn ?? 0
+  }
+
+  #checkRegion({ region }: SendWork | ReceiveWork): void {
+    if (region !== undefined && this.#host.regionOf(region.key) === region) return
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `queue pair ${this.#qpn}: the region is none of this host; register the memory first`,
+    )
+  }
+
+  #posted(isPosted: boolean): boolean {
+    if (isPosted) this.#ring()
+    return isPosted
+  }
+
+  #ring(): void {
+    if (this.#about !== null) this.#host.ring(this.#about.bell)
+  }
+
+  #hasUntaken(): boolean {
+    return this.#queues.sends.ring.pending > 0 || this.#queues.receives.ring.pending > 0
+  }
+
+  #onInvalidated(key: number): void {
+    const region = this.#host.regionOf(key)
+    if (region !== undefined) region.valid = false
+  }
+}

@@ -1,0 +1,89 @@
+import { WeirError } from '../errors.js'
+import type { HostConnection } from './host-connection.js'
+
+const BACKLOG = 16
+const BACKLOG_MAX = 1024
+/** What the connection manager carries for an application: 20 bytes at most, 16 with a secret. */
+const PRIVATE_BYTES_MAX = 20
+
+export interface ListenOptions {
+  /** Connections that may wait until they are taken by `accept`, 1 to 1024; others are rejected. Default 16. */
+  backlog?: number
+  /** What every peer that connects is told, in its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
+  privateData?: Uint8Array
+}
+
+/** What a listener asks of its host. */
+interface Owner {
+  accepted(id: number): Promise<void>
+  closed(): Promise<void>
+}
+
+/** Takes connections to one port. */
+export class HostListener {
+  readonly port: number
+  readonly backlog: number
+  readonly privateData: Uint8Array
+  readonly #owner: Owner
+  readonly #incoming: HostConnection[] = []
+  readonly #waiting: { resolve(connection: HostConnection): void; reject(error: Error): void }[] = []
+  #isClosed = false
+
+  /** Made by `Host.listen`. */
+  constructor(
+    port: number,
+    { backlog = BACKLOG, privateData = new Uint8Array(0) }: ListenOptions,
+    owner: Owner,
+  ) {
+    if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `listen: backlog is 1 to ${BACKLOG_MAX}, not ${backlog}`)
+    }
+    if (privateData.length > PRIVATE_BYTES_MAX) {
+      throw new WeirError('WEIR_BAD_ARGUMENT', `listen: privateData has at most ${PRIVATE_BYTES_MAX} bytes`)
+    }
+    this.port = port
+    this.backlog = backlog
+    this.privateData = privateData
+    this.#owner = owner
+  }
+
+  /**
+   * The next connection, established. It can take work at once; what a peer sends before a receive is posted it sends again
+   * (receiver not ready). Throws WEIR_BAD_STATE once the listener or its host is closed.
+   */
+  async accept(): Promise<HostConnection> {
+    if (this.#isClosed) throw this.#closedError()
+    const connection =
+      this.#incoming.shift() ??
+      (await new Promise<HostConnection>((resolve, reject) => {
+        this.#waiting.push({ resolve, reject })
+      }))
+    await this.#owner.accepted(connection.id)
+    return connection
+  }
+
+  /** Accepts no more; connections that nobody has taken are disconnected, the others live on. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.onHostClosed()
+    await this.#owner.closed()
+  }
+
+  /** For its host. */
+  onIncoming(connection: HostConnection): void {
+    const waiting = this.#waiting.shift()
+    if (waiting === undefined) this.#incoming.push(connection)
+    else waiting.resolve(connection)
+  }
+
+  /** For its host. */
+  onHostClosed(): void {
+    this.#isClosed = true
+    this.#incoming.length = 0
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#closedError())
+  }
+
+  #closedError(): WeirError {
+    return new WeirError('WEIR_BAD_STATE', `the listener on port ${this.port} is closed`)
+  }
+}

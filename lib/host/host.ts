@@ -1,0 +1,236 @@
+/**
+ * Verbs for a program, as in RDMA: the NIC runs on a thread of its own, the program posts work and takes completions through
+ * queues in memory that both share, and nothing that is sent is copied on the way to the NIC.
+ */
+import type { NicOptions } from '../daemon/open-nic.js'
+import { WeirError } from '../errors.js'
+import type { ConnectOptions } from '../nic/types.js'
+import { MemoryRegion } from '../qp/memory.js'
+import type { ReceiveWork } from '../qp/work.js'
+import { errorOf } from '../thread/error-record.js'
+import { ServiceThread } from '../thread/service-thread.js'
+import { Doorbell } from './doorbell.js'
+import { HostConnection, type HostOfConnection } from './host-connection.js'
+import { HostListener, type ListenOptions } from './host-listener.js'
+import type { Established, FromVerbs, ToVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
+import { Queues } from './queues.js'
+
+/** A thread that has not closed its NIC by then is ended as it is. */
+const CLOSE_MS_MAX = 5000
+const QUEUE_DEPTH = 128
+
+/** Where the NIC is and how it behaves; only the address is needed. */
+export interface HostOptions extends NicOptions {
+  /** Called once if the NIC stops by a defect: all connections are closed. Default: throws out of the event loop. */
+  onDefect?: (error: unknown) => void
+}
+
+export interface HostConnectOptions extends ConnectOptions {
+  /** Receives to be posted before the peer can send. At most as many as a queue has places. */
+  receives?: readonly ReceiveWork[]
+  /** Gives up, with WEIR_CANCELLED. */
+  signal?: AbortSignal
+}
+
+/** A host of its own, with an address, memory regions and connections. */
+export class Host {
+  readonly #thread: ServiceThread<VerbsAbout>
+  readonly #doorbell: Doorbell
+  readonly #queueDepth: number
+  readonly #regions = new Map<number, MemoryRegion>()
+  readonly #connections = new Map<number, HostConnection>()
+  readonly #listeners = new Map<number, HostListener>()
+  #lastId = 0
+  #closed: Promise<void> | null = null
+
+  /**
+   * Opens the port and starts the NIC's thread.
+   * Throws WEIR_BAD_ARGUMENT for an option out of range or an address that cannot be bound, WEIR_UNSUPPORTED for an io that this machine
+   * does not offer. `queueDepth`, of each queue of a connection, is a power of two here, 2 to 32768, default 128.
+   */
+  static async open(options: HostOptions): Promise<Host> {
+    const { onDefect, ...nicOptions } = options
+    const queueDepth = options.queueDepth ?? QUEUE_DEPTH
+    Queues.make(queueDepth)
+    const doorbell = new Doorbell()
+    const start: VerbsStart = { options: { ...nicOptions, queueDepth }, doorbell: doorbell.memory }
+    let host: Host | null = null
+    const thread = await ServiceThread.open<VerbsAbout>(new URL('./verbs-thread.js', import.meta.url), {
+      what: 'the NIC',
+      start,
+      onEvent: (event: FromVerbs) => {
+        if (host !== null) host.#onEvent(event)
+      },
+      onDefect: error => {
+        if (host !== null) host.#onDefect(error)
+        if (onDefect) onDefect(error)
+        else throw error
+      },
+    })
+    host = new Host(thread, doorbell, queueDepth)
+    return host
+  }
+
+  private constructor(thread: ServiceThread<VerbsAbout>, doorbell: Doorbell, queueDepth: number) {
+    this.#thread = thread
+    this.#doorbell = doorbell
+    this.#queueDepth = queueDepth
+  }
+
+  /** Address, UDP port, io, line rate in bit/s and path MTU in bytes of the NIC. */
+  get about(): VerbsAbout {
+    return this.#thread.about
+  }
+
+  /**
+   * Makes memory known to the NIC. Work requests name it by the region, peers by the region's `address` and `key`. The bytes must not
+   * be changed while a send of them has not completed, nor relied on before a receive or READ into them has.
+   *
+   * @param memory a SharedArrayBuffer, or a view of a part of one
+   * @param access a sum of `Access`: what the NIC and peers may do with it
+   * Throws WEIR_BAD_ARGUMENT for memory that is not shared and for unknown rights, WEIR_FULL when the NIC has 65,536 regions.
+   */
+  async register(memory: SharedArrayBuffer | Uint8Array, access: number): Promise<MemoryRegion> {
+    const bytes = memory instanceof SharedArrayBuffer ? new Uint8Array(memory) : memory
+    if (!(bytes instanceof Uint8Array) || !(bytes.buffer instanceof SharedArrayBuffer)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        'memory region: the NIC is on another thread, so the memory must be a SharedArrayBuffer or a Uint8Array of one',
+      )
+    }
+    const { key, address } = (await this.#call('register', { bytes, access })) as {
+      key: number
+      address: number
+    }
+    const region = new MemoryRegion(key, address, bytes.length, bytes, access)
+    this.#regions.set(key, region)
+    return region
+  }
+
+  /** Ends a region: work that still names it fails with LOC_PROT_ERR, a peer's with REM_ACCESS_ERR. Harmless if it has ended already. */
+  async deregister(region: MemoryRegion): Promise<void> {
+    if (this.#regions.get(region.key) !== region) return
+    region.valid = false
+    this.#regions.delete(region.key)
+    await this.#call('deregister', { key: region.key })
+  }
+
+  /**
+   * Connects to a listener of another host (or of this one): resolves when the connection is established.
+   * @param remote a literal address @param port of the connection manager (RDMA_PS_TCP), 1 to 65535
+   * Throws WEIR_UNREACHABLE when nobody answers, WEIR_REJECTED when nobody listens there, WEIR_BAD_ARGUMENT for an option out of its
+   * range, WEIR_FULL when the host has 1,024 connections, WEIR_CANCELLED after `signal`.
+   */
+  async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
+    const { receives = [], signal, ...rest } = options
+    const queues = Queues.make(this.#queueDepth)
+    const connection = new HostConnection(++this.#lastId, queues, this.#face)
+    for (const receive of receives) {
+      if (connection.postReceive(receive)) continue
+      throw new WeirError('WEIR_FULL', `connect: a queue has ${this.#queueDepth} places for receives`)
+    }
+    // Before it is asked for: the connection may end before the answer is here.
+    this.#connections.set(connection.id, connection)
+    try {
+      const body = { id: connection.id, remote, port, options: rest, queues: queues.shared }
+      const context = signal && { signal, progress: () => {} }
+      connection.onEstablished((await this.#call('connect', body, context)) as Established)
+      return connection
+    } catch (error) {
+      this.#connections.delete(connection.id)
+      throw error
+    }
+  }
+
+  /**
+   * Accepts connections to a port of the connection manager, 1 to 65535, until the listener is closed.
+   * Throws WEIR_BAD_STATE if the port is taken, WEIR_BAD_ARGUMENT for an option out of its range.
+   */
+  async listen(port: number, options: ListenOptions = {}): Promise<HostListener> {
+    const listener = new HostListener(port, options, {
+      accepted: async id => {
+        await this.#call('accept', { id })
+      },
+      closed: async () => {
+        if (this.#listeners.get(port) === listener) this.#listeners.delete(port)
+        if (this.#closed === null) await this.#call('unlisten', { port })
+      },
+    })
+    const { backlog, privateData } = listener
+    const before = this.#listeners.get(port)
+    this.#listeners.set(port, listener)
+    try {
+      await this.#call('listen', { port, backlog, privateData })
+    } catch (error) {
+      if (before === undefined) this.#listeners.delete(port)
+      else this.#listeners.set(port, before)
+      throw error
+    }
+    return listener
+  }
+
+  /**
+   * Disconnects everybody, in order, closes the port and ends the thread. Work that has not completed is flushed with WR_FLUSH_ERR: it
+   * can still be polled. Harmless when called again.
+   */
+  async close(): Promise<void> {
+    this.#closed ??= this.#close()
+    await this.#closed
+  }
+
+  async #close(): Promise<void> {
+    for (const listener of this.#listeners.values()) listener.onHostClosed()
+    await this.#thread.close(CLOSE_MS_MAX)
+    for (const connection of [...this.#connections.values()]) this.#onClosed(connection.id, null)
+    for (const region of this.#regions.values()) region.valid = false
+    this.#regions.clear()
+  }
+
+  /** What the NIC's thread tells. */
+  #onEvent(event: FromVerbs): void {
+    if (event.type === 'completions') this.#connections.get(event.id)?.onCompletions()
+    else if (event.type === 'closed') this.#onClosed(event.id, event.error && errorOf(event.error))
+    else this.#onIncoming(event)
+  }
+
+  #onDefect(error: unknown): void {
+    const lost = new WeirError('WEIR_CONNECTION_LOST', 'the NIC has stopped by a defect', { cause: error })
+    for (const connection of [...this.#connections.values()]) this.#onClosed(connection.id, lost)
+    for (const listener of this.#listeners.values()) listener.onHostClosed()
+  }
+
+  #onIncoming({ port, connection: about, queues }: Extract<FromVerbs, { type: 'incoming' }>): void {
+    const listener = this.#listeners.get(port)
+    // A listener that was closed meanwhile: the NIC ends its connections itself.
+    if (listener === undefined) return
+    const connection = new HostConnection(about.id, new Queues(queues), this.#face)
+    this.#connections.set(about.id, connection)
+    connection.onEstablished(about)
+    listener.onIncoming(connection)
+  }
+
+  #onClosed(id: number, error: Error | null): void {
+    const connection = this.#connections.get(id)
+    this.#connections.delete(id)
+    connection?.onClosed(error)
+  }
+
+  /** What connections ask of their host. */
+  readonly #face: HostOfConnection = {
+    call: (kind, body) => this.#call(kind, body),
+    ring: bell => {
+      const wake: ToVerbs = { type: 'wake' }
+      if (this.#doorbell.ring(bell)) this.#thread.tell(wake)
+    },
+    regionOf: key => this.#regions.get(key),
+  }
+
+  async #call<K extends keyof VerbsCalls>(
+    kind: K,
+    body: VerbsCalls[K],
+    context?: { signal: AbortSignal; progress: () => void },
+  ): Promise<unknown> {
+    if (this.#closed !== null) throw new WeirError('WEIR_BAD_STATE', `${kind}: the host is closed`)
+    return await this.#thread.call(kind, body, context)
+  }
+}

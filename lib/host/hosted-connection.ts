@@ -1,0 +1,169 @@
+import type { WeirError } from '../errors.js'
+import type { Connection, ConnectionHandler } from '../nic/types.js'
+import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
+import { MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/work.js'
+import { WorkStatus } from '../qp/work-status.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Established } from './messages.js'
+import type { Queues } from './queues.js'
+import type { RegionOfKey, WorkRing } from './work-ring.js'
+
+/** In the place of a region that has been deregistered: work on it fails with LOC_PROT_ERR. */
+export const GONE = new MemoryRegion(0, 0, REGION_LENGTH_MAX, null, 0)
+GONE.valid = false
+
+/** Who is told about a connection. */
+export interface HostedEvents {
+  /** Gives it its number at the doorbell. */
+  created(connection: HostedConnection): void
+  established(now: Nanos, connection: HostedConnection): void
+  completions(connection: HostedConnection): void
+  closed(connection: HostedConnection, error: WeirError | null): void
+}
+
+/**
+ * The NIC's end of a connection whose application is on another thread: takes work from the shared queues as the queue pair has
+ * room, and puts completions there. Work is taken only when there is a place for its completion.
+ */
+export class HostedConnection implements ConnectionHandler {
+  readonly id: number
+  readonly queues: Queues
+  /** Its number at the doorbell; -1 before it is created. */
+  bell = -1
+  connection: Connection | null = null
+  /** It has been established, whatever came later. */
+  wasEstablished = false
+  readonly #events: HostedEvents
+  readonly #regionOf: RegionOfKey
+  readonly #privateData: Uint8Array
+  readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
+  readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
+  /** Of the sends in flight, by number modulo the length: 1 if only a failure is told. */
+  readonly #unsignaled: Uint8Array
+  #sendsTaken = 0
+  #sendsCompleted = 0
+  #receivesInFlight = 0
+  #isClosed = false
+
+  /** @param privateData of the passive side: what its acceptance says to the peer */
+  constructor(
+    id: number,
+    queues: Queues,
+    regionOf: RegionOfKey,
+    events: HostedEvents,
+    privateData: Uint8Array = new Uint8Array(0),
+  ) {
+    this.id = id
+    this.#privateData = privateData
+    this.queues = queues
+    this.#regionOf = regionOf
+    this.#events = events
+    // Every send that is taken has a place among the completions.
+    this.#unsignaled = new Uint8Array(queues.completions.ring.depth)
+  }
+
+  /** What the application is told of it once it is established. */
+  get about(): Established {
+    const { id, bell } = this
+    const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!
+    return {
+      id,
+      bell,
+      qpn,
+      remote: remote.toString(),
+      pathMtu,
+      peerPrivateData: Uint8Array.from(peerPrivateData),
+    }
+  }
+
+  /** Takes what has been posted, as far as there is room. */
+  take(now: Nanos): void {
+    const { connection } = this
+    if (connection === null || this.#isClosed) return
+    const { sends, receives } = this.queues
+    try {
+      while (this.#hasWork(receives)) {
+        receives.peekReceive(this.#receive, this.#regionOf)
+        if (!connection.postReceive(this.#receive)) break
+        receives.ring.release()
+        this.#receivesInFlight++
+      }
+      while (connection.established && this.#hasWork(sends)) {
+        sends.peekSend(this.#send, this.#regionOf)
+        // The queue pair completes in order whatever is signaled, so that places are counted here.
+        const unsignaled = this.#send.signaled === false
+        this.#send.signaled = true
+        if (!connection.postSend(now, this.#send)) break
+        sends.ring.release()
+        this.#unsignaled[this.#sendsTaken++ & (this.#unsignaled.length - 1)] = unsignaled ? 1 : 0
+      }
+    } catch {
+      // The application's thread has checked its work: somebody has written over the queues.
+      connection.disconnect(now)
+    }
+  }
+
+  acceptData(): Uint8Array {
+    return this.#privateData
+  }
+
+  onCreated(now: Nanos, connection: Connection): void {
+    this.connection = connection
+    this.#events.created(this)
+    this.take(now)
+  }
+
+  onEstablished(now: Nanos, connection: Connection): void {
+    this.connection = connection
+    this.wasEstablished = true
+    this.#events.established(now, this)
+    this.take(now)
+  }
+
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    if (completion.isReceive) this.#receivesInFlight--
+    const isSilent = !completion.isReceive && this.#sendIsSilent(completion.status)
+    if (!isSilent) {
+      this.queues.completions.push(completion)
+      if (this.queues.takeWanted()) this.#events.completions(this)
+    }
+    this.take(now)
+  }
+
+  onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
+    this.#isClosed = true
+    this.#events.closed(this, error)
+  }
+
+  /** True if there is work in the ring, and a place for its completion. */
+  #hasWork({ ring }: WorkRing): boolean {
+    if (ring.pending === 0) return false
+    const { ring: completions } = this.queues.completions
+    const inFlight = this.#sendsTaken - this.#sendsCompleted + this.#receivesInFlight
+    return inFlight + completions.pending < completions.depth
+  }
+
+  #sendIsSilent(status: WorkStatus): boolean {
+    const unsignaled = this.#unsignaled[this.#sendsCompleted++ & (this.#unsignaled.length - 1)] === 1
+    return unsignaled && status === WorkStatus.SUCCESS
+  }
+}
+
+/** Completes, at the application's end, the oldest work that a closed connection has left in its queues; false if there is none. */
+export function pollFlushed({ sends, receives }: Queues, qpn: number, into: Completion): boolean {
+  const isReceive = receives.ring.pending > 0
+  const left = isReceive ? receives : sends
+  if (left.ring.pending === 0) return false
+  into.id = left.peekId()
+  into.status = WorkStatus.WR_FLUSH_ERR
+  into.opcode = isReceive ? ReceiveOpcode.RECV : (left.peekOpcode() as WorkOpcode)
+  into.byteLength = 0
+  into.qpn = qpn
+  into.isReceive = isReceive
+  into.hasImmediate = false
+  into.immediate = 0
+  into.invalidatedKey = 0
+  left.ring.release()
+  return true
+}

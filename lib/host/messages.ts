@@ -1,0 +1,60 @@
+/** What an application's Host and the thread of its NIC ask and tell each other. */
+import type { NicOptions } from '../daemon/open-nic.js'
+import type { ConnectOptions } from '../nic/types.js'
+import type { ErrorRecord } from '../thread/error-record.js'
+import type { SharedQueues } from './queues.js'
+
+/** What the thread is started with. */
+export interface VerbsStart {
+  options: NicOptions
+  /** Memory of the Doorbell. */
+  doorbell: SharedArrayBuffer
+}
+
+/** What does not change while a host is open. */
+export interface VerbsAbout {
+  address: string
+  /** UDP port of RoCEv2. */
+  port: number
+  /** Name of the port that sends its packets. */
+  io: string
+  lineRateBps: number
+  pathMtu: number
+}
+
+/** What is asked, by kind. */
+export interface VerbsCalls {
+  /** Views of shared memory are shared, not copied. */
+  register: { bytes: Uint8Array; access: number }
+  deregister: { key: number }
+  listen: { port: number; backlog: number; privateData: Uint8Array }
+  unlisten: { port: number }
+  connect: { id: number; remote: string; port: number; options: ConnectOptions; queues: SharedQueues }
+  /** The application has taken an incoming connection: there is room for another one. */
+  accept: { id: number }
+  disconnect: { id: number }
+  stats: { id: number }
+}
+
+/** An established connection. */
+export interface Established {
+  /** Of the host's choice if it connected: 1 and up. The thread's otherwise: -1 and down. */
+  id: number
+  /** Its number at the doorbell. */
+  bell: number
+  qpn: number
+  remote: string
+  pathMtu: number
+  peerPrivateData: Uint8Array
+}
+
+/** What the host tells. */
+export type ToVerbs = { type: 'wake' }
+
+/** What the thread tells. */
+export type FromVerbs =
+  | { type: 'incoming'; port: number; connection: Established; queues: SharedQueues }
+  /** There are completions, and the application wanted to know. */
+  | { type: 'completions'; id: number }
+  /** The last word of a connection; what it had not taken from the queues stays there. */
+  | { type: 'closed'; id: number; error: ErrorRecord | null }

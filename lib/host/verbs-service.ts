@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
+import { WeirError } from '../errors.js'
+import type { ConnectionHandler, Listener } from '../nic/types.js'
+import type { MemoryRegion } from '../qp/memory.js'
+import { recordOf } from '../thread/error-record.js'
+import type { CallContext } from '../thread/messages.js'
+import type { Service, ServiceEvents } from '../thread/serve-thread.js'
+import type { Nanos } from '../time/nanos.js'
+import { HostAddress } from '../wire/address.js'
+import { BELLS_MAX, Doorbell } from './doorbell.js'
+import { DoorbellWaiter } from './doorbell-waiter.js'
+import { GONE, HostedConnection, type HostedEvents } from './hosted-connection.js'
+import type { FromVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
+import { Queues } from './queues.js'
+
+/** How long connections get to end when the host is closed. */
+const GRACE_MS = 2000
+const LOOK_EVERY_MS = 5
+
+type Answers = { [K in keyof VerbsCalls]: (body: VerbsCalls[K], context: CallContext) => unknown }
+
+/** Who waits for an outgoing connection. */
+interface Waiting {
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+/** A NIC on this thread for an application on another one. */
+export class VerbsService implements Service, HostedEvents {
+  readonly about: VerbsAbout
+  readonly #opened: OpenedNic
+  readonly #events: ServiceEvents
+  readonly #doorbell: Doorbell
+  /** By number at the doorbell. */
+  readonly #byBell: (HostedConnection | null)[] = new Array(BELLS_MAX).fill(null)
+  readonly #byId = new Map<number, HostedConnection>()
+  readonly #connecting = new Map<number, Waiting>()
+  readonly #listeners = new Map<number, HostListener>()
+  #lastIncoming = 0
+
+  static async open({ options, doorbell: memory }: VerbsStart, events: ServiceEvents): Promise<VerbsService> {
+    const doorbell = new Doorbell(memory)
+    let service: VerbsService | null = null
+    const opened = await openNic(options, error => events.defect(error), {
+      onRound: now => service?.takeWork(now),
+      waiterWith: waiter => new DoorbellWaiter(doorbell, waiter),
+    })
+    service = new VerbsService(opened, doorbell, events)
+    return service
+  }
+
+  private constructor(opened: OpenedNic, doorbell: Doorbell, events: ServiceEvents) {
+    const { address, udpPort: port, io, nic } = opened
+    const { lineRateBps, pathMtu } = nic.settings
+    this.about = { address: address.toString(), port, io, lineRateBps, pathMtu }
+    this.#opened = opened
+    this.#doorbell = doorbell
+    this.#events = events
+  }
+
+  /** Takes what has been posted since the last round of the loop. */
+  takeWork(now: Nanos): void {
+    this.#doorbell.awake()
+    this.#now = now
+    this.#doorbell.take(this.#takeOf)
+  }
+
+  #now: Nanos = 0
+  readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
+
+  async answer(kind: string, body: never, context: CallContext): Promise<unknown> {
+    const answer = this.#answers[kind as keyof VerbsCalls] as (body: unknown, context: CallContext) => unknown
+    try {
+      return await answer(body, context)
+    } finally {
+      this.#opened.loop.wake()
+    }
+  }
+
+  /** The application has rung while the loop slept. */
+  onEvent(): void {
+    this.#opened.loop.wake()
+  }
+
+  async close(): Promise<void> {
+    const { loop } = this.#opened
+    for (const port of this.#listeners.keys()) this.#unlisten(port)
+    for (const { connection } of this.#byId.values()) connection?.disconnect(loop.now())
+    loop.wake()
+    for (let ms = 0; this.#byId.size > 0 && ms < GRACE_MS; ms += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS)
+    await closeNic(this.#opened)
+  }
+
+  // ---- HostedEvents
+
+  created(hosted: HostedConnection): void {
+    hosted.bell = this.#freeBell()
+    this.#byBell[hosted.bell] = hosted
+    this.#byId.set(hosted.id, hosted)
+  }
+
+  established(_now: Nanos, hosted: HostedConnection): void {
+    const waiting = this.#connecting.get(hosted.id)
+    if (waiting !== undefined) {
+      this.#connecting.delete(hosted.id)
+      waiting.resolve(hosted.about)
+      return
+    }
+    for (const [port, listener] of this.#listeners) {
+      if (!listener.waiting.has(hosted.id)) continue
+      this.#tell({ type: 'incoming', port, connection: hosted.about, queues: hosted.queues.shared })
+      return
+    }
+    // Nobody listens any more.
+    hosted.connection!.disconnect(this.#opened.loop.now())
+  }
+
+  completions({ id }: HostedConnection): void {
+    this.#tell({ type: 'completions', id })
+  }
+
+  closed({ id, bell, wasEstablished }: HostedConnection, error: WeirError | null): void {
+    if (this.#byId.delete(id)) this.#byBell[bell] = null
+    const waiting = this.#connecting.get(id)
+    if (waiting !== undefined) {
+      this.#connecting.delete(id)
+      waiting.reject(error ?? new WeirError('WEIR_CANCELLED', 'the connection was cancelled'))
+      return
+    }
+    if (wasEstablished) this.#tell({ type: 'closed', id, error: error === null ? null : recordOf(error) })
+    else this.#accepted(id)
+  }
+
+  // ---- Calls
+
+  readonly #answers: Answers = {
+    register: ({ bytes, access }) => {
+      const { key, address } = this.#opened.nic.memory.register(bytes, bytes.length, access)
+      return { key, address }
+    },
+    deregister: ({ key }) => {
+      const region = this.#opened.nic.memory.find(key)
+      if (region !== null) this.#opened.nic.memory.deregister(region)
+    },
+    listen: ({ port, backlog, privateData }) => {
+      const listener = new HostListener(backlog, () => this.#makeIncoming(privateData))
+      this.#opened.nic.listen(port, listener)
+      this.#listeners.set(port, listener)
+    },
+    unlisten: ({ port }) => this.#unlisten(port),
+    connect: (body, context) => this.#connect(body, context),
+    accept: ({ id }) => this.#accepted(id),
+    disconnect: ({ id }) => {
+      this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
+    },
+    stats: ({ id }) => {
+      const connection = this.#byId.get(id)?.connection
+      if (!connection) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
+      return { ...connection.stats }
+    },
+  }
+
+  async #connect(
+    { id, remote, port, options, queues }: VerbsCalls['connect'],
+    { signal }: CallContext,
+  ): Promise<unknown> {
+    const { nic, loop } = this.#opened
+    const address = HostAddress.parse(remote)
+    this.#freeBell()
+    const hosted = new HostedConnection(id, new Queues(queues), this.#regionOf, this)
+    const cancel = () => {
+      hosted.connection?.disconnect(loop.now())
+      loop.wake()
+    }
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#connecting.set(id, { resolve, reject })
+        nic.connect(loop.now(), address, port, hosted, options)
+        loop.wake()
+        if (signal.aborted) cancel()
+        else signal.addEventListener('abort', cancel, { once: true })
+      })
+    } finally {
+      this.#connecting.delete(id)
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  #unlisten(port: number): void {
+    const listener = this.#listeners.get(port)
+    if (listener === undefined) return
+    this.#opened.nic.unlisten(port)
+    this.#listeners.delete(port)
+    // Whom nobody has accepted nobody will.
+    for (const id of listener.waiting) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
+  }
+
+  /** The application has taken it, or never will. */
+  #accepted(id: number): void {
+    for (const listener of this.#listeners.values()) listener.waiting.delete(id)
+  }
+
+  #makeIncoming(privateData: Uint8Array): HostedConnection {
+    const queues = Queues.make(this.#opened.nic.settings.queueDepth)
+    return new HostedConnection(--this.#lastIncoming, queues, this.#regionOf, this, privateData)
+  }
+
+  readonly #regionOf = (key: number): MemoryRegion => this.#opened.nic.memory.find(key) ?? GONE
+
+  /** Throws WEIR_FULL. */
+  #freeBell(): number {
+    const bell = this.#byBell.indexOf(null)
+    if (bell >= 0) return bell
+    throw new WeirError('WEIR_FULL', `all ${BELLS_MAX} connections of this host are in use`)
+  }
+
+  #tell(event: FromVerbs): void {
+    this.#events.tell(event)
+  }
+}
+
+/** Accepts connections for an application that takes them later. */
+class HostListener implements Listener {
+  /** Connections that the application has not taken. */
+  readonly waiting = new Set<number>()
+  readonly #backlog: number
+  readonly #make: () => HostedConnection
+
+  constructor(backlog: number, make: () => HostedConnection) {
+    this.#backlog = backlog
+    this.#make = make
+  }
+
+  accept(): ConnectionHandler {
+    if (this.waiting.size >= this.#backlog) {
+      throw new WeirError('WEIR_FULL', `${this.#backlog} connections wait to be accepted already`)
+    }
+    const made = this.#make()
+    this.waiting.add(made.id)
+    return made
+  }
+}

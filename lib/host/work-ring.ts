@@ -1,0 +1,122 @@
+/** Work requests on their way from an application's thread to its NIC's: records of 64 bytes. */
+import type { MemoryRegion } from '../qp/memory.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/work.js'
+import { SharedRing } from './shared-ring.js'
+
+export const WORK_BYTES = 64
+
+/** A record as 8 numbers of 64 bits: which is what. */
+const F64 = { ID: 0, OFFSET: 1, LENGTH: 2, REMOTE_ADDRESS: 3 } as const
+/** The rest of it as numbers of 32 bits. An immediate and a key to invalidate never go together. */
+const U32 = { OPCODE: 8, LKEY: 9, RKEY: 10, IMMEDIATE: 11, COMPARE_OR_ADD: 12, SWAP: 14 } as const
+/** Beside the opcode. */
+const UNSIGNALED = 1 << 8
+const FENCE = 1 << 9
+
+/** The region of a key; never null: one that is not registered any more is invalid. */
+export type RegionOfKey = (key: number) => MemoryRegion
+
+/** One direction of one connection's work: sends or receives. The producer has checked what it posts. */
+export class WorkRing {
+  readonly ring: SharedRing
+  readonly #f64: Float64Array
+  readonly #u32: Uint32Array
+
+  /** Throws WEIR_BAD_ARGUMENT unless depth is a power of two. */
+  static make(depth: number): WorkRing {
+    return new WorkRing(SharedRing.make(depth, WORK_BYTES).memory)
+  }
+
+  constructor(memory: SharedArrayBuffer) {
+    this.ring = new SharedRing(memory, WORK_BYTES)
+    this.#f64 = new Float64Array(memory, this.ring.recordsAt)
+    this.#u32 = new Uint32Array(memory, this.ring.recordsAt)
+  }
+
+  /** Producer. False when the ring is full. */
+  pushSend(work: SendWork): boolean {
+    if (this.ring.isFull) return false
+    this.#put(work)
+    const at = this.ring.producing * 16
+    const { opcode } = work
+    const signaled = work.signaled ?? true
+    this.#u32[at + U32.OPCODE] = opcode | (signaled ? 0 : UNSIGNALED) | (work.fence ? FENCE : 0)
+    this.#f64[this.ring.producing * 8 + F64.REMOTE_ADDRESS] = work.remoteAddress ?? 0
+    this.#u32[at + U32.RKEY] = work.rkey ?? 0
+    this.#u32[at + U32.IMMEDIATE] =
+      (opcode === WorkOpcode.SEND_WITH_INV ? work.invalidateKey : work.immediate) ?? 0
+    if (opcode >= WorkOpcode.COMPARE_AND_SWAP) {
+      this.#putU64(at + U32.COMPARE_OR_ADD, work.compareOrAdd ?? 0n)
+      this.#putU64(at + U32.SWAP, work.swap ?? 0n)
+    }
+    this.ring.publish()
+    return true
+  }
+
+  /** Producer. False when the ring is full. */
+  pushReceive(work: ReceiveWork): boolean {
+    if (this.ring.isFull) return false
+    this.#put(work)
+    this.ring.publish()
+    return true
+  }
+
+  /** Consumer: reads the oldest send without taking it; there must be one. */
+  peekSend(into: SendWork, regionOf: RegionOfKey): void {
+    this.#get(into, regionOf)
+    const at = this.ring.consuming * 16
+    const word = this.#u32[at + U32.OPCODE]!
+    into.opcode = (word & 0xff) as WorkOpcode
+    into.signaled = (word & UNSIGNALED) === 0
+    into.fence = (word & FENCE) !== 0
+    into.remoteAddress = this.#f64[this.ring.consuming * 8 + F64.REMOTE_ADDRESS]!
+    into.rkey = this.#u32[at + U32.RKEY]!
+    into.immediate = this.#u32[at + U32.IMMEDIATE]!
+    into.invalidateKey = into.immediate
+    if (into.opcode >= WorkOpcode.COMPARE_AND_SWAP) {
+      into.compareOrAdd = this.#getU64(at + U32.COMPARE_OR_ADD)
+      into.swap = this.#getU64(at + U32.SWAP)
+    }
+  }
+
+  /** Consumer: the same of a receive. */
+  peekReceive(into: ReceiveWork, regionOf: RegionOfKey): void {
+    this.#get(into, regionOf)
+  }
+
+  /** Consumer: `id` and opcode of the oldest record, of a receive 0. */
+  peekId(): number {
+    return this.#f64[this.ring.consuming * 8 + F64.ID]!
+  }
+
+  peekOpcode(): number {
+    return this.#u32[this.ring.consuming * 16 + U32.OPCODE]! & 0xff
+  }
+
+  #put(work: ReceiveWork | SendWork): void {
+    const at = this.ring.producing * 8
+    this.#f64[at + F64.ID] = work.id
+    this.#f64[at + F64.OFFSET] = work.offset
+    this.#f64[at + F64.LENGTH] = work.length
+    this.#u32[2 * at + U32.LKEY] = work.region.key
+    this.#u32[2 * at + U32.OPCODE] = 0
+  }
+
+  #get(into: ReceiveWork | SendWork, regionOf: RegionOfKey): void {
+    const at = this.ring.consuming * 8
+    into.id = this.#f64[at + F64.ID]!
+    into.offset = this.#f64[at + F64.OFFSET]!
+    into.length = this.#f64[at + F64.LENGTH]!
+    into.region = regionOf(this.#u32[2 * at + U32.LKEY]!)
+  }
+
+  #putU64(at: number, value: bigint): void {
+    const word = BigInt.asUintN(64, value)
+    this.#u32[at] = Number(word & 0xffffffffn)
+    this.#u32[at + 1] = Number(word >> 32n)
+  }
+
+  #getU64(at: number): bigint {
+    return (BigInt(this.#u32[at + 1]!) << 32n) | BigInt(this.#u32[at]!)
+  }
+}
