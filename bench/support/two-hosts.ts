@@ -5,6 +5,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { WeirError } from '../../lib/errors.js'
 import type { Place } from './weir-daemon.js'
 
 export const VETH_MTU = 9000
@@ -13,6 +14,9 @@ const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
 /** Of 127.0.0.0/8, where nothing else is likely to be. */
 const LOOPBACK = ['127.77.0.1', '127.77.0.2'] as const
+
+const CARRIER_TRIES = 100
+const CARRIER_WAIT_MS = 20
 
 export interface TwoHosts {
   kind: 'veth' | 'loopback'
@@ -43,6 +47,7 @@ export function makeTwoHosts(): TwoHosts {
       ip('-n', name, 'link', 'set', 'lo', 'up')
       ip('-n', name, 'link', 'set', 'eth0', 'mtu', String(VETH_MTU), 'up')
     }
+    for (const name of names) waitForCarrier(name)
     const [first, second] = names.map((name, i) => ({
       address: ADDRESSES[i]!,
       within: ['ip', 'netns', 'exec', name],
@@ -53,6 +58,17 @@ export function makeTwoHosts(): TwoHosts {
     close()
     return onLoopback(`no namespaces here (${(error as Error).message.split('\n')[0]}): on loopback`)
   }
+}
+
+/** The kernel tells of a carrier some time after the link is up; until then the interface is not among those of the machine. */
+function waitForCarrier(name: string): void {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4))
+  for (let tries = 0; tries < CARRIER_TRIES; tries++) {
+    const shown = execFileSync('ip', ['-n', name, 'link', 'show', 'eth0'], { encoding: 'utf8' })
+    if (shown.includes('state UP')) return
+    Atomics.wait(sleeper, 0, 0, CARRIER_WAIT_MS)
+  }
+  throw new WeirError('WEIR_BAD_STATE', `the veth pair has no carrier in namespace ${name}`)
 }
 
 export function onLoopback(note: string): TwoHosts {
