@@ -8,9 +8,9 @@
 --    record of every switch passed. What follows it goes to Wireshark's own dissector of RoCEv2. For other ports:
 --    Decode As, "udp.port", "weir". (Over IPv6, IOAM is a hop-by-hop option, which Wireshark knows.)
 -- 2. IFA, IP protocol 253, with UDP and RoCEv2 behind it.
--- 3. Names of the vendor opcodes, 0xc0 to 0xff, which Wireshark calls unknown.
+-- 3. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 --
--- Layouts are those of int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
+-- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
 -- records those of lib/wire/int-units.ts.
 
 local UDP_PORT_ROCE = 4791
@@ -320,9 +320,31 @@ local v_syndrome = ProtoField.uint8("weir.sack.syndrome", "Syndrome", base.HEX)
 local v_msn = ProtoField.uint24("weir.sack.msn", "Message sequence number")
 local v_base = ProtoField.uint24("weir.sack.base", "Base PSN")
 local v_bitmap = ProtoField.bytes("weir.sack.bitmap", "Bitmap")
-vendor.fields = { v_opcode, v_sequence, v_syndrome, v_msn, v_base, v_bitmap }
+-- The acknowledgement that NOTIFY and RATE carry along, and what they answer (lib/wire/delayed-ack.ts).
+local KINDS = { [0] = "probe", [1] = "request", [2] = "READ response" }
+local v_aeth_syndrome = ProtoField.uint8("weir.ack.syndrome", "Syndrome", base.HEX)
+local v_aeth_msn = ProtoField.uint24("weir.ack.msn", "Message sequence number")
+local v_acknowledges = ProtoField.bool("weir.ack.acknowledges", "Acknowledges", 8, nil, 0x80)
+local v_kind = ProtoField.uint8("weir.ack.kind", "Answers", base.DEC, KINDS, 0x03)
+local v_acked = ProtoField.uint24("weir.ack.psn", "PSN acknowledged")
+-- RATE and RATE_REQUEST (lib/wire/rate.ts, rate-request.ts).
+local v_flows = ProtoField.uint16("weir.rate.flows", "Concurrent flows at the receiver (0: unknown)")
+local v_window = ProtoField.uint64("weir.rate.window", "Window (B)")
+local v_base_rtt = ProtoField.double("weir.rate_request.base_rtt", "T (ns)")
+local v_line_rate = ProtoField.double("weir.rate_request.line_rate", "Rate of the sender's link (bit/s)")
+local v_mtu = ProtoField.double("weir.rate_request.mtu", "Payload of a full packet (B)")
+local v_option = ProtoField.double("weir.rate_request.option", "Option")
+-- What authenticates feedback on a connection with a key (lib/wire/feedback-tag.ts, direct-tag.ts).
+local v_tag_switch = ProtoField.uint16("weir.tag.switch_id", "Switch id")
+local v_tag_sequence = ProtoField.uint64("weir.tag.sequence", "Sequence number")
+local v_tag_hash = ProtoField.bytes("weir.tag.hash", "SipHash-2-4")
+vendor.fields = {
+  v_opcode, v_sequence, v_syndrome, v_msn, v_base, v_bitmap, v_aeth_syndrome, v_aeth_msn, v_acknowledges, v_kind, v_acked,
+  v_flows, v_window, v_base_rtt, v_line_rate, v_mtu, v_option, v_tag_switch, v_tag_sequence, v_tag_hash,
+}
 
-local BTH_BYTES, AETH_BYTES, SACK_BYTES = 12, 4, 36
+local BTH_BYTES, AETH_BYTES, SACK_BYTES, ICRC_BYTES = 12, 4, 36, 4
+local DELAYED_ACK_BYTES, RATE_BYTES, RATE_REQUEST_BYTES, TAG_BYTES = 4, 8, 120, 16
 local PSN_AT = 9
 
 -- The PSNs that a bitmap names, as ranges: "17-19 22".
@@ -340,34 +362,122 @@ local function ranges(base_psn, bitmap)
   return table.concat(found, " ")
 end
 
--- AETH as in an acknowledgement, then what has arrived beyond it (lib/wire/sack.ts). `at` is behind the BTH.
+-- Headers by opcode: from `at`, behind the BTH. Each returns where it ends, or nil if that was not captured, and words for the summary.
+
+local function has(tvb, at, bytes)
+  return at + bytes <= tvb:captured_len()
+end
+
+-- AETH as in an acknowledgement, then what has arrived beyond it (lib/wire/sack.ts).
 local function add_sack(tvb, at, tree)
-  if at + AETH_BYTES + SACK_BYTES > tvb:captured_len() then return "" end
+  if not has(tvb, at, AETH_BYTES + SACK_BYTES) then return nil, "" end
   tree:add(v_syndrome, tvb(at, 1))
   tree:add(v_msn, tvb(at + 1, 3))
   local sack = at + AETH_BYTES
   tree:add(v_base, tvb(sack + 1, 3))
   local text = ranges(tvb(sack + 1, 3):uint(), tvb(sack + 4, 32))
   tree:add(v_bitmap, tvb(sack + 4, 32)):append_text(" (" .. text .. ")")
-  return " arrived " .. text
+  return sack + SACK_BYTES, " arrived " .. text
+end
+
+local function add_delayed_ack(tvb, at, tree)
+  if not has(tvb, at, DELAYED_ACK_BYTES) then return nil, "" end
+  tree:add(v_acknowledges, tvb(at, 1))
+  tree:add(v_kind, tvb(at, 1))
+  local text = " answers " .. (KINDS[tvb(at, 1):bitfield(6, 2)] or "nothing known")
+  if tvb(at, 1):bitfield(0, 1) == 1 then
+    tree:add(v_acked, tvb(at + 1, 3))
+    text = text .. " acks " .. tvb(at + 1, 3):uint()
+  end
+  return at + DELAYED_ACK_BYTES, text
+end
+
+local function add_notify(tvb, at, tree)
+  if not has(tvb, at, AETH_BYTES) then return nil, "" end
+  tree:add(v_aeth_syndrome, tvb(at, 1))
+  tree:add(v_aeth_msn, tvb(at + 1, 3))
+  return add_delayed_ack(tvb, at + AETH_BYTES, tree)
+end
+
+local function add_rate(tvb, at, tree)
+  local from = add_notify(tvb, at, tree)
+  if from == nil or not has(tvb, from, RATE_BYTES) then return nil, "" end
+  tree:add(v_flows, tvb(from, 2))
+  tree:add(v_window, tvb(from + 2, 6))
+  return from + RATE_BYTES, " window " .. tostring(tvb(from + 2, 6):uint64())
+end
+
+local function add_rate_request(tvb, at, tree)
+  if not has(tvb, at, RATE_REQUEST_BYTES) then return nil, "" end
+  tree:add(v_base_rtt, tvb(at, 8))
+  tree:add(v_line_rate, tvb(at + 8, 8))
+  tree:add(v_mtu, tvb(at + 16, 8))
+  -- Options that are not given are NaN.
+  for i = 0, (RATE_REQUEST_BYTES - 24) / 8 - 1 do
+    local option = tvb(at + 24 + 8 * i, 8)
+    local value = option:float()
+    if value == value then tree:add(v_option, option):prepend_text(i .. ": ") end
+  end
+  return at + RATE_REQUEST_BYTES, ""
+end
+
+local function add_nothing(_, at)
+  return at, ""
+end
+
+local HEADERS = {
+  [0xc0] = add_nothing, [0xc1] = add_notify, [0xc2] = add_rate, [0xc3] = add_sack, [0xc4] = add_rate_request, [0xc5] = add_delayed_ack,
+}
+-- Acknowledgements, whose headers Wireshark shows itself: bytes of them.
+local ACKNOWLEDGEMENTS = { [17] = AETH_BYTES, [18] = AETH_BYTES + 8 }
+
+-- What is left between the headers and the ICRC, if it is as long as a tag. (Behind a probe that measures T comes padding.)
+local function add_tag(tvb, at, tree, of_switch)
+  if tvb:reported_len() ~= at + TAG_BYTES + ICRC_BYTES or not has(tvb, at, TAG_BYTES) then return end
+  if of_switch then
+    tree:add(v_tag_switch, tvb(at, 2))
+    tree:add(v_tag_sequence, tvb(at + 2, 6))
+  else
+    tree:add(v_tag_sequence, tvb(at, 8))
+  end
+  tree:add(v_tag_hash, tvb(at + 8, 8))
 end
 
 local bth_opcode = Field.new("infiniband.bth.opcode")
 local bth_psn = Field.new("infiniband.bth.psn")
 local bth_qp = Field.new("infiniband.bth.destqp")
 
+-- The tag of an acknowledgement, on a connection with a key.
+local function dissect_acknowledgement(psn, header_bytes, root)
+  local tvb, at = psn.source, psn.offset - PSN_AT + BTH_BYTES + header_bytes
+  if tvb:reported_len() ~= at + TAG_BYTES + ICRC_BYTES then return end
+  local tree = root:add(vendor)
+  tree:append_text(": feedback tag")
+  add_tag(tvb, at, tree, false)
+end
+
 function vendor.dissector(_, pinfo, root)
-  local opcode = bth_opcode()
-  if opcode == nil or opcode.value < 0xc0 then return end
+  local opcode, psn = bth_opcode(), bth_psn()
+  if opcode == nil then return end
+  local header_bytes = ACKNOWLEDGEMENTS[opcode.value]
+  if header_bytes ~= nil and psn ~= nil then return dissect_acknowledgement(psn, header_bytes, root) end
+  if opcode.value < 0xc0 then return end
   local name = VENDOR[opcode.value] or string.format("vendor opcode 0x%02x", opcode.value)
-  local psn, qp = bth_psn(), bth_qp()
+  local qp = bth_qp()
   local tree = root:add(vendor)
   tree:append_text(": " .. name)
   tree:add(v_opcode, opcode.range, opcode.value)
-  if psn ~= nil then tree:add(v_sequence, psn.range, psn.value) end
   local more = ""
-  -- A BTH behind a shim whose end was not captured lies in a buffer of its own.
-  if name == "SACK" and psn ~= nil then more = add_sack(psn.source, psn.offset - PSN_AT + BTH_BYTES, tree) end
+  if psn ~= nil then
+    tree:add(v_sequence, psn.range, psn.value)
+    -- A BTH behind a shim whose end was not captured lies in a buffer of its own.
+    local tvb, headers = psn.source, HEADERS[opcode.value]
+    if headers ~= nil then
+      local at, text = headers(tvb, psn.offset - PSN_AT + BTH_BYTES, tree)
+      more = text
+      if at ~= nil then add_tag(tvb, at, tree, name == "DIRECT_NOTIFY") end
+    end
+  end
   pinfo.cols.info = string.format("%s QP=0x%06x sequence %d%s", name, qp and qp.value or 0, psn and psn.value or 0, more)
 end
 
