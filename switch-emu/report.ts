@@ -1,5 +1,6 @@
 /** From what a run left behind to its result: the same for virtual time, the overlay and veth. */
 import {
+  type FlowPathsResult,
   type FlowResult,
   type PortResult,
   type RunResult,
@@ -17,6 +18,8 @@ export interface FlowOutcome {
   ackedBytes: number
   retransmittedBytes: number
   timeouts: number
+  paths?: FlowPathsResult
+  refused?: string
   digestEqual?: boolean
 }
 
@@ -72,6 +75,8 @@ function flowResult(
     retransmittedBytes: outcome.retransmittedBytes,
     timeouts: outcome.timeouts,
     ackedBytes: outcome.ackedBytes,
+    ...(outcome.paths !== undefined && { paths: outcome.paths }),
+    ...(outcome.refused !== undefined && { refused: outcome.refused }),
     ...(outcome.digestEqual !== undefined && { digestEqual: outcome.digestEqual }),
   }
 }

@@ -54,6 +54,8 @@ export interface CongestionControl {
    * its own last, and `sample.seq` is the packet that met the congestion. Controllers without it take no notice.
    */
   onDirectResponse?(now: Nanos, sample: AckSample): void
+  /** The flow takes another path from its next packet on, and nothing is in flight: what was learned of the old one is void. */
+  onPathChange?(): void
   /** Receiver-based control: the receiver has worked out the window. */
   onReceiverWindow?(now: Nanos, windowBytes: number): void
   windowBytes(): number
@@ -75,5 +77,7 @@ export interface ReceiverControl {
   onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean
   /** A congested switch has told the receiver. True if the window is to be sent now. */
   onDirectResponse(now: Nanos, hops: HopRecords): boolean
+  /** The sender takes another path. */
+  onPathChange(): void
   windowBytes(): number
 }

@@ -8,6 +8,7 @@ import type { Nanos } from '../time/nanos.js'
 import { HopRecords } from '../wire/hop-records.js'
 import type { CongestionContext } from './congestion-control.js'
 import type { HpccConstants } from './hpcc-options.js'
+import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
 export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
@@ -161,23 +162,14 @@ export class HpccCore {
     this.#lastNs[into] = now
   }
 
-  /** tau of a link; NaN if its telemetry is not newer than what is known, or states no rate. */
   #elapsedNs(hops: HopRecords, i: number, row: number): Nanos {
-    const modulus = hops.tsModulusNs[i]!
-    let dt = hops.tsNs[i]! - this.#last.tsNs[row]!
-    if (dt < 0) dt += modulus
-    return dt > 0 && dt <= modulus / 2 && hops.rateBps[i]! > 0 ? dt : Number.NaN
+    return elapsedNs(hops, i, this.#last, row)
   }
 
   /** u' of a link, lines 4 and 5. */
   #uOf(hops: HopRecords, i: number, row: number, dt: Nanos): number {
     const last = this.#last
-    let sent = hops.txBytes[i]! - last.txBytes[row]!
-    if (sent < 0) sent += hops.txModulusBytes[i]!
-    const b = hops.rateBps[i]! / 8e9
-    // An accumulated queue is a mean of minima already: one more would take from it what it has kept.
-    const qlen = hops.accumulated ? hops.qlenBytes[i]! : Math.min(hops.qlenBytes[i]!, last.qlenBytes[row]!)
-    return qlen / (b * this.t) + sent / dt / b
+    return queueShare(hops, i, last, row, this.t) + rateShare(hops, i, last, row, dt)
   }
 
   /** Lines 8 and 9. */
@@ -227,6 +219,17 @@ export class HpccCore {
   /** Wc is another one than the last W. */
   setReferenceWindow(windowBytes: number): void {
     this.#wc = windowBytes
+  }
+
+  /** The flow takes another path: it begins as a new flow does, for no window or telemetry of the old path is comparable. */
+  restart(): void {
+    this.#last.count = 0
+    this.#w = this.wInit
+    this.#wc = this.wInit
+    this.#wAi = this.#wAiExpected
+    this.#u = 1
+    this.#incStage = 0
+    this.#busiest = 0
   }
 
   /** Between minRate x T and W_init. */

@@ -47,6 +47,11 @@ export class Hpcc implements CongestionControl {
     if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample)
   }
 
+  onPathChange(): void {
+    this.#core.restart()
+    this.#lastUpdateSeq = -1
+  }
+
   windowBytes(): number {
     return this.#core.windowBytes
   }

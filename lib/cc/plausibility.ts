@@ -57,11 +57,19 @@ export class PlausibilityCheck {
   readonly #doubtedNs = new Float64Array(MAX_HOPS)
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
   #unconfirmed = 0
+  /** The flow has taken another path, of which nothing is known yet. */
+  #pathChanged = false
   readonly #loadMax: number
 
   /** @param loadMax the greatest load that a link may tell, as a multiple of its rate: 1, or more where switches tell guaranteed shares */
   constructor(loadMax = 1) {
     this.#loadMax = loadMax * TOLERANCE
+  }
+
+  /** The flow takes another path: as telemetry of one that it has not told of, the first waits for a second. */
+  onPathChange(): void {
+    this.#pathChanged = this.#last.count > 0
+    this.#doubtedSinceNs = Number.POSITIVE_INFINITY
   }
 
   /** All that was not believed. */
@@ -80,7 +88,7 @@ export class PlausibilityCheck {
     }
     const last = this.#last
     if (last.count === 0 || last.busiestOnly !== hops.busiestOnly) return this.#believe(now, hops, true)
-    if (last.pathId !== hops.pathId) return this.#onOtherPath(now, hops)
+    if (this.#pathChanged || last.pathId !== hops.pathId) return this.#onOtherPath(now, hops)
     const doubt = this.#compare(now, hops, last, this.#lastNs)
     if (doubt === Doubt.NONE) return this.#believe(now, hops, false)
     return this.#doubt(now, hops, tNs, doubt)
@@ -135,6 +143,7 @@ export class PlausibilityCheck {
 
   #believe(now: Nanos, hops: HopRecords, anew: boolean): boolean {
     this.#countUnconfirmed()
+    this.#pathChanged = false
     this.#doubtedSinceNs = Number.POSITIVE_INFINITY
     if (hops.busiestOnly && !anew) this.#remember(now, hops)
     else {

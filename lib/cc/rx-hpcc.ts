@@ -71,6 +71,10 @@ export class RxHpcc implements CongestionControl {
     this.#w = this.#core.bounded(windowBytes)
   }
 
+  onPathChange(): void {
+    this.#w = this.#core.wInit
+  }
+
   /**
    * W, and what the receiver may have without having acknowledged it: a window of three packets would need an acknowledgement
    * for each. R = W / T holds the flow to its rate all the same. Never more than W_init, by which flows begin.
@@ -139,6 +143,16 @@ export class RxHpccReceiver implements ReceiverControl {
     if (!core.measureInflight(now, hops)) return false
     core.onFlows(concurrentFlows)
     return this.#newInt(now, hops, acknowledging)
+  }
+
+  onPathChange(): void {
+    this.#core.restart()
+    this.#sentW = this.#core.wInit
+    this.#w = this.#sentW
+    this.#lastSentNs = Number.NEGATIVE_INFINITY
+    this.#lastUpdateTime = Number.NEGATIVE_INFINITY
+    this.#increases = 0
+    this.#newsSince = 0
   }
 
   onDirectResponse(now: Nanos, hops: HopRecords): boolean {

@@ -1,4 +1,5 @@
 import type { OptionValues } from '../cc/options.js'
+import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
@@ -31,6 +32,8 @@ export interface NicConfig {
   int?: { format: IntFormat; hops: number }
   /** How telemetry is collected and brought back; `telemetry-settings.ts` has the defaults. */
   telemetry?: Partial<TelemetrySettings>
+  /** Path selection and admission; `path-settings.ts` has the defaults. */
+  paths?: Partial<PathSettings>
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
   /**
@@ -98,8 +101,8 @@ export type Recovery = (typeof RECOVERIES)[number]
 const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 
 /** A NIC's settings, checked, with defaults filled in. */
-export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry'>> &
-  Pick<NicConfig, Optional> & { telemetry: TelemetrySettings }
+export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry' | 'paths'>> &
+  Pick<NicConfig, Optional> & { telemetry: TelemetrySettings; paths: PathSettings }
 
 type Optional = 'macOfPeer' | 'baseRttNs' | 'sourcePorts' | 'receiveBudgetBytes' | 'secret'
 
@@ -132,6 +135,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     cm: {},
     ...(given as unknown as NicConfig),
     telemetry: telemetrySettings(config.telemetry),
+    paths: pathSettings(config.paths),
   }
   check(settings)
   return settings

@@ -16,5 +16,11 @@ export function newConnectionStats(): ConnectionStats {
     pathHops: 0,
     refusedFeedback: 0,
     implausibleTelemetry: 0,
+    sourcePort: 0,
+    pathMoves: 0,
+    pathProbes: 0,
+    pathProbeBytes: 0,
+    pathUtilization: 0,
+    admissionDelayNs: 0,
   }
 }

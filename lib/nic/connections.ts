@@ -14,7 +14,6 @@ import * as ipv4 from '../wire/ipv4.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
 import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
 import type { Flow } from './flow.js'
-import { HostHeaders } from './host-headers.js'
 import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
@@ -37,14 +36,12 @@ export class Connections {
   readonly #datagram = new MadDatagram()
   #datagramPsn = 0
   readonly #concurrent = new ConcurrentFlows()
-  readonly #headers: HostHeaders
   /** Where all connections keep what came out of order. */
   readonly #reorderPool: ReorderPool
 
   constructor(nic: Nic) {
     const { settings } = nic
     this.#nic = nic
-    this.#headers = new HostHeaders(settings, nic.sourcePorts)
     this.#reorderPool = new ReorderPool(settings.reorderPackets, settings.pool.slotBytes)
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
@@ -96,7 +93,7 @@ export class Connections {
     flow.sourcePort = this.#nic.sourcePorts.choose(options.sourcePort, this.#nic.settings.random)
     flow.priority = options.priority ?? this.#nic.settings.priority
     const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
-    this.#headers.prepare(flow, dscp)
+    this.#nic.headers.prepare(flow, dscp)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.cmId = this.#cm.connect(now, {
@@ -166,7 +163,7 @@ export class Connections {
     if (!this.#cm.pollTransmit(now, this.#datagram)) return null
     this.#datagramPsn = (this.#datagramPsn + 1) & 0xffffff
     return tx.managementDatagram(
-      this.#headers.forManagement(this.#datagram.destination),
+      this.#nic.headers.forManagement(this.#datagram.destination),
       this.#datagram.bytes,
       this.#datagramPsn,
     )
@@ -254,7 +251,7 @@ export class Connections {
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     flow.priority = priorityOfDscp(this.#nic.settings, dscp)
-    this.#headers.prepare(flow, dscp)
+    this.#nic.headers.prepare(flow, dscp)
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)

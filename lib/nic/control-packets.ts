@@ -19,11 +19,15 @@ export const Control = {
   RATE: 0x10,
   /** Asks the peer to do that. */
   RATE_REQUEST: 0x20,
+  /** Probes of the connection's paths. */
+  PATH_PROBE: 0x40,
+  /** Answers to the peer's. */
+  PATH_ANSWER: 0x80,
 } as const
 
 /**
- * Flows with such packets to send, in turns. One of each kind waits for a flow at most: a second one takes its place, and
- * tells what both had to tell. So the number of flows bounds them. They are never paced.
+ * Flows with such packets to send, in turns. One of each kind waits for a flow at most, of path probes and their answers one
+ * a path: a second one takes its place, and tells what both had to tell. So the number of flows bounds them. They are never paced.
  */
 export class ControlPackets {
   readonly #flows: readonly (Flow | null)[]
@@ -85,7 +89,7 @@ export class ControlPackets {
       const missed = this.#tx.counters.noFrame
       const frame = this.#make(now, flow, what)
       const noFrame = frame === null && this.#tx.counters.noFrame > missed
-      if (!noFrame) flow.control &= ~what
+      if (!noFrame && !this.#hasMore(flow, what)) flow.control &= ~what
       if (flow.control !== 0) this.#ring.push(index)
       this.sentFlow = flow
       if (frame !== null || noFrame) return frame
@@ -117,9 +121,27 @@ export class ControlPackets {
         return tx.notification(flow, this.#concurrentFlows())
       case Control.RATE:
         return tx.rate(flow, this.#concurrentFlows())
+      case Control.PATH_PROBE:
+        return this.#pathProbe(now, flow)
+      case Control.PATH_ANSWER:
+        return flow.pathAnswers?.waits ? tx.pathAnswer(flow, flow.pathAnswers) : null
       default:
         return this.#request(now, flow)
     }
+  }
+
+  #hasMore(flow: Flow, what: number): boolean {
+    if (what === Control.PATH_PROBE) return flow.paths?.probes?.wantsToSend ?? false
+    return what === Control.PATH_ANSWER && (flow.pathAnswers?.waits ?? false)
+  }
+
+  #pathProbe(now: Nanos, flow: Flow): Frame | null {
+    const probes = flow.paths?.probes
+    if (!probes?.wantsToSend) return null
+    const path = probes.nextPath
+    const frame = this.#tx.pathProbe(flow, probes.paths[path]!.headers, probes.sequenceOf(path))
+    if (frame !== null) probes.onSent(now, path, frame.wireLength)
+    return frame
   }
 
   #request(now: Nanos, flow: Flow): Frame | null {

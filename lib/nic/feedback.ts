@@ -12,6 +12,7 @@ import * as rate from '../wire/rate.js'
 import * as telemetry from '../wire/telemetry.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
+import { PathAnswers } from './path-answers.js'
 import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
 
 /** T that a peer may claim, and the least that is believed. */
@@ -21,6 +22,8 @@ const LINE_RATE_MAX_BPS = 1e12
 export interface FeedbackEvents {
   /** The answer to a probe that measures T. */
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void
+  /** The answer to a path probe, with its telemetry. */
+  onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   flowChanged(now: Nanos, flow: Flow): void
 }
 
@@ -96,6 +99,14 @@ export class Feedback {
         return true
       case Opcode.DIRECT_NOTIFY:
         return this.#onDirect(now, flow, frame, sample)
+      case Opcode.PATH_PROBE:
+        flow.pathAnswers ??= new PathAnswers()
+        flow.pathAnswers.keep(frame)
+        this.#control.push(flow, Control.PATH_ANSWER)
+        return true
+      case Opcode.PATH_ANSWER:
+        this.#events.onPathAnswer(now, flow, bth.psn(frame.view, frame.bth), sample.hops)
+        return true
       default:
         return false
     }

@@ -16,6 +16,8 @@ export class FlowPlausibility {
   readonly #stats: ConnectionStats
   readonly #loadMax: number
   #check: PlausibilityCheck | null = null
+  /** What the check had counted at the last call. */
+  #counted = 0
 
   /** @param stats where it counts what it does not believe; @param loadMax as of PlausibilityCheck */
   constructor(stats: ConnectionStats, loadMax: number) {
@@ -35,8 +37,14 @@ export class FlowPlausibility {
       ? check.checkDirect(hops)
       : check.check(now, hops, this.#stats.baseRttNs || T_UNKNOWN_NS)
     const { implausible } = check
-    totals.implausibleTelemetry += implausible - this.#stats.implausibleTelemetry
-    this.#stats.implausibleTelemetry = implausible
+    totals.implausibleTelemetry += implausible - this.#counted
+    this.#stats.implausibleTelemetry += implausible - this.#counted
+    this.#counted = implausible
     return believed
+  }
+
+  /** The telemetry is that of another path from now on. */
+  onPathChange(): void {
+    this.#check?.onPathChange()
   }
 }

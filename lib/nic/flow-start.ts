@@ -4,6 +4,7 @@ import { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicSettings } from './config.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
+import type { PathSelector } from './path-selector.js'
 import { RateRequest } from './rate-request.js'
 import { TelemetryProbe } from './telemetry-probe.js'
 import type { ConnectOptions } from './types.js'
@@ -15,10 +16,12 @@ const BASE_RTT_UNKNOWN_NS = 100_000
 export class FlowStart {
   readonly #settings: NicSettings
   readonly #control: ControlPackets
+  readonly #paths: PathSelector
 
-  constructor(settings: NicSettings, control: ControlPackets) {
+  constructor(settings: NicSettings, control: ControlPackets, paths: PathSelector) {
     this.#settings = settings
     this.#control = control
+    this.#paths = paths
   }
 
   /** Throws WEIR_BAD_ARGUMENT now for a controller that could not be made once T is known. */
@@ -63,6 +66,7 @@ export class FlowStart {
     flow.stats.rateBps = flow.cc.rateBps()
     flow.stats.windowBytes = flow.windowBytes()
     flow.adjustAckRequests()
+    this.#paths.begin(flow)
     if (!flow.peerIsWeir || !ccWantsTelemetry(cc.name)) return
     flow.telemetry.start()
     flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes, flow.telemetry.probeShare)

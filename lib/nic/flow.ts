@@ -1,6 +1,5 @@
 import type { AckSample, CongestionControl, ReceiverControl } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
-import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { WeirError } from '../errors.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
@@ -11,42 +10,24 @@ import type { BaseRttProbe } from './base-rtt-probe.js'
 import { newConnectionStats } from './connection-stats.js'
 import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
+import type { FlowOptions, FlowPhase } from './flow-options.js'
+import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
 import type { NicConnection } from './nic-connection.js'
 import { Pacer } from './pacer.js'
+import type { PathAnswers } from './path-answers.js'
 import type { RateRequest } from './rate-request.js'
-import { SendLog } from './send-log.js'
 import type { SwitchGuard } from './switch-guard.js'
 import { TelemetryEcho } from './telemetry-echo.js'
 import type { TelemetryProbe } from './telemetry-probe.js'
 import { TelemetrySource } from './telemetry-source.js'
+import { Transmissions } from './transmissions.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
-
-/** Where a flow is in its life; only an established one sends. */
-export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'closing' | 'failing' | 'closed'
 
 /** AckReq stands on every so-manieth packet at least (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
-
-export interface FlowOptions {
-  index: number
-  qpn: number
-  remote: HostAddress
-  handler: ConnectionHandler
-  completions: CompletionQueue
-  phase: FlowPhase
-  pathMtu: number
-  ccChoice: { name: string; options: OptionValues }
-  intFormat: number
-  intSlots: number
-  telemetry: TelemetrySettings
-  /** Bound on unacknowledged packets, a power of two. */
-  packetsInFlightMax: number
-  /** Lateness that pacing makes good. */
-  slackNs: Nanos
-  lineRateBps: number
-  selectiveRepeat: boolean
-}
+/** READ responses are on their way no longer than so many T, but for what a pause holds up. */
+const RESPONSES_QUIET_ROUND_TRIPS = 4
 
 /**
  * Everything that the NIC keeps of one connection: its queue pair, its congestion controller, the prepared
@@ -72,6 +53,10 @@ export class Flow implements QpObserver {
   /** Ethernet, IP and UDP headers as the next packet needs them but for lengths, port and checksum. */
   headers: Buffer = Buffer.alloc(0)
   sourcePort = 0
+  /** Of the flow's packets. */
+  dscp = 0
+  /** Where the peer's data came from last, 0 = none has come. */
+  peerSourcePort = 0
   /** 0 to 7: what a switch pauses the flow by. */
   priority = 0
   /** The same headers with the DSCP that asks switches for direct answers. */
@@ -80,6 +65,14 @@ export class Flow implements QpObserver {
   readonly telemetry: TelemetrySource
   /** Sends probes for telemetry; null when nothing collects any. */
   telemetryProbe: TelemetryProbe | null = null
+  /** How this end chooses the path of what it sends; null: it does not. */
+  paths: FlowPaths | null = null
+  /** Telemetry of the peer's path probes; made when the first arrives. */
+  pathAnswers: PathAnswers | null = null
+  /** Bytes of data packets sent so far, on the wire. */
+  sentWireBytes = 0
+  /** Why the flow is not admitted: told to the handler. */
+  refusal: WeirError | null = null
   /** Encapsulation of this end's telemetry, and the records that it may collect. */
   readonly intFormat: number
   readonly intSlots: number
@@ -110,6 +103,8 @@ export class Flow implements QpObserver {
   switchGuard: SwitchGuard | null = null
   /** The peer is a weir: it understands shims, probes and notifications. */
   peerIsWeir = false
+  /** The peer answers path probes. */
+  peerAnswersPaths = false
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
   receiveBudgetBytes = Number.POSITIVE_INFINITY
   readonly #pacer: Pacer
@@ -137,17 +132,10 @@ export class Flow implements QpObserver {
   /** True while the flow stands in the NIC's list of those whose handlers have something to hear. */
   dirty = false
 
-  readonly #requests: SendLog
-  /** Made when the first READ is answered. */
-  #responses: SendLog | null = null
-  #lastResponsePsn = -1
-  #lastResponseNs: Nanos = Number.NEGATIVE_INFINITY
+  readonly #sent: Transmissions
   /** Windows sent to the peer, and the last one that came from it; 24 bits. */
   #rateSequence = 0
   #lastRateSequence = -1
-  readonly #packetsInFlightMax: number
-  /** Packets with payload sent so far: what controllers count by. */
-  #transmissions = 0
   readonly #lineRateBps: number
   #lossBytes = 0
   /** N of the last acknowledgement that told it: flows that send to the same host now. */
@@ -171,15 +159,14 @@ export class Flow implements QpObserver {
     this.plausibility = new FlowPlausibility(this.stats, options.telemetry.loadMax)
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest')
     this.echoesOnAcks = options.telemetry.answer === 'ack'
-    this.#requests = new SendLog(options.packetsInFlightMax)
-    this.#packetsInFlightMax = options.packetsInFlightMax
+    this.#sent = new Transmissions(options.packetsInFlightMax)
     this.#pacer = new Pacer(options.slackNs)
     this.#lineRateBps = options.lineRateBps
   }
 
   /** Packets with payload sent so far: what controllers count by. */
   get transmissions(): number {
-    return this.#transmissions
+    return this.#sent.count
   }
 
   /**
@@ -187,7 +174,30 @@ export class Flow implements QpObserver {
    * for T.
    */
   dataInFlight(now: Nanos): boolean {
-    return this.qp.inFlightBytes > 0 || now - this.#lastResponseNs < this.stats.baseRttNs
+    return this.qp.inFlightBytes > 0 || now - this.#sent.lastResponseNs < this.stats.baseRttNs
+  }
+
+  /** True if payload waits to be sent, or is in flight. */
+  hasDataToSend(now: Nanos): boolean {
+    return this.dataInFlight(now) || this.qp.nextPayloadBytes(true) > 0
+  }
+
+  /** True if nothing is in flight that a packet by another path could overtake. */
+  isQuiet(now: Nanos): boolean {
+    return this.qp.isQuiet && now >= this.responsesQuietNs
+  }
+
+  /** When READ responses are taken to have arrived; nothing acknowledges them. */
+  get responsesQuietNs(): Nanos {
+    return this.#sent.lastResponseNs + RESPONSES_QUIET_ROUND_TRIPS * this.stats.baseRttNs
+  }
+
+  /** The flow takes another path, and nothing is in flight. */
+  onPathChange(): void {
+    this.cc?.onPathChange?.()
+    this.plausibility.onPathChange()
+    this.telemetryProbe?.onPathChange()
+    this.#tellRate()
   }
 
   /** True if there is a reason for a probe for telemetry. */
@@ -206,6 +216,7 @@ export class Flow implements QpObserver {
    * known it goes at line rate, as every flow starts.
    */
   maySend(): boolean {
+    if (this.paths !== null && this.paths.phase !== 'settled' && this.paths.phase !== 'new') return false
     return this.qp.peekTransmit(this.windowOpen) >= TxKind.RESPONSE
   }
 
@@ -225,6 +236,7 @@ export class Flow implements QpObserver {
 
   /** A packet of `wireBytes` has left for the pacing clock. */
   paced(now: Nanos, wireBytes: number): void {
+    this.sentWireBytes += wireBytes
     this.#pacer.onSent(now, this.#paceBps(), wireBytes)
     this.telemetryProbe?.onData(now, wireBytes)
   }
@@ -243,19 +255,13 @@ export class Flow implements QpObserver {
 
   /** A request packet leaves. Returns its number among the flow's transmissions. */
   requestSent(psn: number, now: Nanos, again: boolean): number {
-    this.#requests.record(psn, now, this.#transmissions, again)
-    return this.#transmissions++
+    return this.#sent.requestSent(psn, now, again)
   }
 
   /** A READ response of `bytes` payload leaves; one that the peer asks for again counts as sent again. */
   responseSent(psn: number, now: Nanos, bytes: number): void {
-    this.#responses ??= new SendLog(this.#packetsInFlightMax)
-    const again = psn <= this.#lastResponsePsn
-    this.#responses.record(psn, now, this.#transmissions++, again)
-    this.#lastResponseNs = now
     this.stats.sentBytes += bytes
-    if (again) this.stats.retransmittedBytes += bytes
-    else this.#lastResponsePsn = psn
+    if (this.#sent.responseSent(psn, now)) this.stats.retransmittedBytes += bytes
   }
 
   // ---- QpObserver: remembered, and acted on when the queue pair has finished with the packet
@@ -287,7 +293,7 @@ export class Flow implements QpObserver {
 
   #acknowledge(now: Nanos, sample: AckSample): void {
     sample.ackedBytes = this.ackedBytes
-    this.#fill(sample, now, this.#requests, this.ackedSeq)
+    this.#fill(sample, now, false, this.ackedSeq)
     this.ackedSeq = -1
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
@@ -297,10 +303,8 @@ export class Flow implements QpObserver {
 
   /** Telemetry of a packet came back by a notification. @param ofResponse the packet was a READ response */
   onTelemetry(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
-    const log = ofResponse ? this.#responses : this.#requests
-    if (log === null || sample.hops.count === 0) return
+    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
     sample.ackedBytes = 0
-    this.#fill(sample, now, log, psn)
     this.cc?.onTelemetry(now, sample)
     this.#record(sample)
   }
@@ -310,7 +314,7 @@ export class Flow implements QpObserver {
     if (sample.hops.count === 0) return
     sample.ackedBytes = 0
     sample.seq = sndNxt
-    sample.sndNxt = this.#transmissions
+    sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.qp.inFlightBytes
     sample.rttNs = 0
     this.cc?.onTelemetry(now, sample)
@@ -319,10 +323,8 @@ export class Flow implements QpObserver {
 
   /** A congested switch on the way of that packet has answered by itself. */
   onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
-    const log = ofResponse ? this.#responses : this.#requests
-    if (log === null || sample.hops.count === 0) return
+    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
     sample.ackedBytes = 0
-    this.#fill(sample, now, log, psn)
     this.cc?.onDirectResponse?.(now, sample)
     this.#record(sample)
   }
@@ -335,9 +337,7 @@ export class Flow implements QpObserver {
     this.rateRequest?.onAnswer()
     if (flows > 0) this.#flowsAtReceiver = flows
     this.cc.onReceiverWindow?.(now, windowBytes)
-    this.stats.rateBps = this.cc.rateBps()
-    this.stats.windowBytes = this.windowBytes()
-    this.adjustAckRequests()
+    this.#tellRate()
   }
 
   nextRateSequence(): number {
@@ -358,11 +358,18 @@ export class Flow implements QpObserver {
     return deadline
   }
 
-  #fill(sample: AckSample, now: Nanos, log: SendLog, psn: number): void {
-    sample.seq = log.transmissionOf(psn)
-    sample.sndNxt = this.#transmissions
+  /** False if the flow has sent no such packet. */
+  #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
+    sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.qp.inFlightBytes
-    sample.rttNs = log.rttNs(psn, now)
+    return this.#sent.fill(sample, now, ofResponse, psn)
+  }
+
+  #tellRate(): void {
+    if (this.cc === null) return
+    this.stats.rateBps = this.cc.rateBps()
+    this.stats.windowBytes = this.windowBytes()
+    this.adjustAckRequests()
   }
 
   #record(sample: AckSample): void {
@@ -372,11 +379,7 @@ export class Flow implements QpObserver {
     if (sample.rttNs > 0) stats.rttNs = sample.rttNs
     const hops = sample.hops
     if (hops.flows > 0) this.#flowsAtReceiver = hops.flows
-    if (this.cc !== null) {
-      stats.rateBps = this.cc.rateBps()
-      stats.windowBytes = this.windowBytes()
-      this.adjustAckRequests()
-    }
+    this.#tellRate()
     if (hops.count === 0) return
     let fullest = 0
     for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)

@@ -21,11 +21,19 @@ export class HostHeaders {
 
   /** Gives a flow its headers, and those by which it asks switches for direct answers. */
   prepare(flow: Flow, dscp: number): void {
+    flow.dscp = dscp
+    flow.stats.sourcePort = this.#sourcePorts.nearest(flow.sourcePort)
     const { subscribe, subscribeDscp } = this.#settings.telemetry
     flow.headers = this.forFlow(flow.remote, flow.sourcePort, dscp)
     if (subscribe === 'dscp') {
       flow.subscribedHeaders = this.forFlow(flow.remote, flow.sourcePort, subscribeDscp)
     }
+  }
+
+  /** From now on the flow's packets leave from another source port. */
+  sendFrom(flow: Flow, sourcePort: number): void {
+    flow.sourcePort = sourcePort
+    this.prepare(flow, flow.dscp)
   }
 
   /** Of a flow, whose UDP source port is its entropy; where packets cannot leave from that, of the nearest. */

@@ -8,6 +8,7 @@ import { workStatusName } from '../qp/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import type { HopRecords } from '../wire/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
 import { ControlPackets } from './control-packets.js'
@@ -15,6 +16,8 @@ import { Feedback } from './feedback.js'
 import type { Flow } from './flow.js'
 import { FlowStart } from './flow-start.js'
 import { FlowTable } from './flow-table.js'
+import { HostHeaders } from './host-headers.js'
+import { PathSelector } from './path-selector.js'
 import { PfcReceiver } from './pfc-receiver.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
 import { Scheduler } from './scheduler.js'
@@ -38,6 +41,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly settings: NicSettings
   readonly table: FlowTable
   readonly sourcePorts: SourcePorts
+  readonly headers: HostHeaders
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   readonly #tx: TxPipeline
@@ -50,6 +54,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #control: ControlPackets
   readonly #feedback: Feedback
   readonly #start: FlowStart
+  readonly #paths: PathSelector
   readonly #dirty: Flow[] = []
   #dispatching = false
   readonly #completion = new Completion()
@@ -60,6 +65,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.settings = nicSettings(config)
     this.address = config.address
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
+    this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
     this.table = new FlowTable(this.settings.connectionsMax, config.random)
     this.#scheduler = new Scheduler(this.table.flows, this.table.capacity)
@@ -75,7 +81,9 @@ export class Nic implements Node, Verbs, RxEvents {
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
     this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
-    this.#start = new FlowStart(this.settings, this.#control)
+    const { settings, headers, sourcePorts } = this
+    this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters, this)
+    this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
   }
 
@@ -190,6 +198,7 @@ export class Nic implements Node, Verbs, RxEvents {
     // What was posted while an acknowledgement was owed stood behind it.
     if (flow.needsBaseRtt()) this.startProbe(flow)
     if (flow.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
+    if (flow.paths !== null) this.#paths.consider(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
     if (flow.phase === 'failing') this.#connections.finishFailing(now, flow)
@@ -199,6 +208,10 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
     this.#connections.onDatagram(now, frame, at, end)
+  }
+
+  onPeerPort(now: Nanos, flow: Flow, sourcePort: number): void {
+    this.#paths.follow(now, flow, sourcePort)
   }
 
   onData(now: Nanos, flow: Flow): void {
@@ -218,6 +231,17 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.#start.advance(flow)) this.flowChanged(now, flow)
   }
 
+  onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
+    this.#paths.onAnswer(now, flow, sequence, hops)
+  }
+
+  // ---- PathEvents
+
+  refuse(now: Nanos, flow: Flow, error: WeirError): void {
+    flow.refusal = error
+    this.flowChanged(now, flow)
+  }
+
   onFlowChanged(now: Nanos, flow: Flow): void {
     this.#connections.onTraffic(now, flow)
     this.flowChanged(now, flow)
@@ -233,9 +257,11 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     if (flow.needsBaseRtt()) this.startProbe(flow)
+    if (flow.paths !== null) this.#paths.consider(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
-    if (flow.completions.pending > 0 || flow.failedStatus !== -1) this.#markDirty(flow)
+    if (flow.completions.pending > 0 || flow.failedStatus !== -1 || flow.refusal !== null)
+      this.#markDirty(flow)
   }
 
   /** As FlowStart. */
@@ -260,6 +286,7 @@ export class Nic implements Node, Verbs, RxEvents {
   removeFlow(flow: Flow): void {
     this.#scheduler.remove(flow)
     this.#control.remove(flow)
+    this.#paths.remove(flow)
     this.#timers.set(flow.index, NEVER)
     this.table.remove(flow)
   }
@@ -291,6 +318,7 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#start.advance(flow)
     }
     this.#feedback.onTimeout(now, flow)
+    if (flow.paths !== null) this.#paths.onTimeout(now, flow)
     flow.settle(now, this.#rx.sample)
     this.#timers.set(index, NEVER)
     this.flowChanged(now, flow)
@@ -298,7 +326,8 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** A deadline that moves back is left alone: the timer finds out when it fires, and is set anew. */
   #setTimer(now: Nanos, flow: Flow): void {
-    const deadline = flow.nextTimeout(now)
+    let deadline = flow.nextTimeout(now)
+    if (flow.paths !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
   }
 
@@ -325,7 +354,11 @@ export class Nic implements Node, Verbs, RxEvents {
 
   #deliver(now: Nanos, flow: Flow): void {
     this.deliverCompletions(now, flow)
-    if (flow.failedStatus !== -1) {
+    if (flow.refusal !== null) {
+      const { refusal } = flow
+      flow.refusal = null
+      this.#connections.fail(now, flow, refusal)
+    } else if (flow.failedStatus !== -1) {
       const what = `connection to ${flow.remote}: ${workStatusName(flow.failedStatus)}`
       flow.failedStatus = -1
       this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))

@@ -14,13 +14,15 @@ export type PeerWords = weirData.ConnectParameters
 const VERSION = 1
 /** Bit of `features`: keeps packets that come out of order, sends SACKs and reads them. */
 const SELECTIVE_REPEAT = 1
+/** Answers path probes. */
+const PATH_ANSWERS = 2
 const NO_WORDS = new Uint8Array(0)
 
 /** This end's words, for a REQ or a REP. */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   return weirData.encode({
     version: VERSION,
-    features: flow.selectiveRepeat ? SELECTIVE_REPEAT : 0,
+    features: (flow.selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS,
     pathMtu: flow.pathMtu,
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
@@ -93,6 +95,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
     return
   }
   flow.peerIsWeir = true
+  flow.peerAnswersPaths = (words.features & PATH_ANSWERS) !== 0
   flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
   flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)
   if (words.receiveBudgetBytes > 0) flow.receiveBudgetBytes = words.receiveBudgetBytes

@@ -13,6 +13,7 @@ import * as ipv6 from '../wire/ipv6.js'
 import { Opcode } from '../wire/opcode.js'
 import { parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
+import * as udp from '../wire/udp.js'
 import { WireError } from '../wire/wire-error.js'
 import { Verdict } from './feedback-guard.js'
 import type { Flow } from './flow.js'
@@ -42,6 +43,8 @@ export interface RxEvents {
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow): void
+  /** The peer sends the flow payload from another UDP source port than before, or than this end. Told before the packet is looked at. */
+  onPeerPort(now: Nanos, flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
   /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
@@ -151,6 +154,10 @@ export class RxPipeline {
     if (!forQp) frame.bringIn()
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
+    if (opcode < Opcode.CNP && frame.payloadLength > 0) {
+      const port = udp.sourcePort(frame.view, frame.l4)
+      if (port !== flow.peerSourcePort || port !== flow.sourcePort) this.#events.onPeerPort(now, flow, port)
+    }
     const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // What nothing authenticates may carry data, and collect telemetry, but bring none back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
@@ -206,14 +213,18 @@ export class RxPipeline {
     sample.hops.accumulated = false
     sample.hops.busiestOnly = false
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
-    if (isMarked(frame)) flow.echoCe = true
+    // Of a path that may be another than the data's: for path selection alone.
+    const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
+    if (isMarked(frame) && !ofPaths) flow.echoCe = true
     if (frame.shim < 0) return false
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
-      if (!flow.plausibility.believes(now, sample.hops, isDirect, this.counters)) sample.hops.count = 0
+      if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
+        sample.hops.count = 0
       return false
     }
+    if (ofPaths) return false
     if (flow.receiver === null) flow.echo.keep(frame)
     return true
   }

@@ -47,6 +47,11 @@ export class TelemetryEcho {
     this.#busiest = busiestOnly ? new BusiestHop() : null
   }
 
+  /** The peer has taken another path: what comes is compared with nothing that came before. */
+  onPathChange(): void {
+    this.#format = -1
+  }
+
   /** A packet with telemetry to be sent back has arrived. */
   keep(frame: Frame): void {
     const view = this.#view

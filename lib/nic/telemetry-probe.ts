@@ -125,6 +125,12 @@ export class TelemetryProbe {
     this.#next()
   }
 
+  /** The flow takes another path: answers to probes of the old one count no more. */
+  onPathChange(): void {
+    if (this.#awaited) this.#next()
+    this.#lastAnswered = (this.sequence - 1) & 0xffffff
+  }
+
   #next(): void {
     this.#awaited = false
     this.sequence = (this.sequence + 1) & 0xffffff

@@ -14,6 +14,7 @@ import * as rateRequest from '../wire/rate-request.js'
 import * as telemetry from '../wire/telemetry.js'
 import type { Flow } from './flow.js'
 import { beginFrame, completeHeaders } from './headers.js'
+import type { PathAnswers } from './path-answers.js'
 import type { RateRequest } from './rate-request.js'
 import { NO_SHIM } from './telemetry-source.js'
 
@@ -127,6 +128,33 @@ export class TxPipeline {
     if (frame === null) return null
     const at = telemetry.begin(frame, flow.intFormat, flow.intSlots, 0)
     this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /**
+   * A probe of one of the flow's paths: the data's headers but for the source port. Records name their links, whatever those
+   * of data are.
+   *
+   * @param headers of that path
+   */
+  pathProbe(flow: Flow, headers: Buffer, sequence: number): Frame | null {
+    const frame = this.#begin(flow, headers)
+    if (frame === null) return null
+    const format = flow.intFormat === intShim.FORMAT_COMPACT ? intShim.FORMAT_WIDE : flow.intFormat
+    const at = telemetry.begin(frame, format, flow.intSlots, 0)
+    this.#writeVendor(frame, flow, Opcode.PATH_PROBE, at, sequence, 0)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /** The answer to one of the peer's path probes. */
+  pathAnswer(flow: Flow, answers: PathAnswers): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = frame.payload
+    const bytes = answers.write(frame, at)
+    if (bytes > 0) frame.shim = at
+    this.#writeVendor(frame, flow, Opcode.PATH_ANSWER, at + bytes, answers.sequence, 0)
+    answers.sent()
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 

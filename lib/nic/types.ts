@@ -39,7 +39,10 @@ export interface ConnectOptions {
   pathMtu?: number
   /** T, when it is known; otherwise idle probes measure it after the handshake. */
   baseRttNs?: Nanos
-  /** UDP source port of both directions, 0xc000 to 0xffff: the entropy for ECMP. Default: drawn at random. */
+  /**
+   * UDP source port of both directions, 0xc000 to 0xffff: the entropy for ECMP. Default: drawn at random. With path selection
+   * it is the first of those that are probed.
+   */
   sourcePort?: number
   /** Priority of the connection's packets, both ways, 0 to 7: it chooses their DSCP. Default: the NIC's. */
   priority?: number
@@ -109,4 +112,15 @@ export interface ConnectionStats {
   refusedFeedback: number
   /** Telemetry that no switch can have written, or that nothing bore out: it was ignored. */
   implausibleTelemetry: number
+  /** UDP source port that this end sends from: the entropy of its path. */
+  sourcePort: number
+  /** Other paths that the flow has taken while it ran. */
+  pathMoves: number
+  /** Probes of paths sent, and their bytes on the wire; each answer has as many. */
+  pathProbes: number
+  pathProbeBytes: number
+  /** U of the flow's path when it was last probed, 0 = not known. */
+  pathUtilization: number
+  /** How long the flow waited until a path had room for it. */
+  admissionDelayNs: Nanos
 }

@@ -95,6 +95,11 @@ export class QueuePair {
     return this.#requester.inFlightBytes
   }
 
+  /** True if nothing that this end has requested is under way: all is acknowledged, or has been taken for lost by silence. */
+  get isQuiet(): boolean {
+    return this.#requester.sendSeq === this.#requester.sndUna
+  }
+
   /** The next new PSN to be sent. Never goes back. */
   get sndNxt(): number {
     return this.#requester.sndNxt

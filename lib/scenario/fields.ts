@@ -45,6 +45,15 @@ export const positiveDuration = field(value => {
   if (ns === 0) throw new Error('a time above zero is needed here')
   return ns
 })
+
+export function durationUpTo(max: number) {
+  return field(value => {
+    const ns = quantity(parseDuration)(value)
+    if (ns > max) throw new Error(`a time up to ${formatDuration(max)} is needed, not ${formatDuration(ns)}`)
+    return ns
+  })
+}
+
 export const bytes = field(quantity(parseBytes))
 export const positiveBytes = field(value => {
   const n = quantity(parseBytes)(value)

@@ -16,6 +16,7 @@ import { checkPriorities } from './priorities.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveNetwork } from './resolve-network.js'
+import { resolvePaths } from './resolve-paths.js'
 import { resolveRoutes } from './resolve-routes.js'
 import { resolveTelemetry } from './resolve-telemetry.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
@@ -111,6 +112,7 @@ function resolveScenario(
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
   const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, flows, workloads })
+  const paths = resolvePaths(problems, given.paths)
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
     checkPriorities(problems, network, { flows, workloads })
@@ -127,6 +129,7 @@ function resolveScenario(
     transport,
     int,
     telemetry,
+    paths,
     baseRttNs: shape.baseRtt ?? 'measured',
     flows,
     workloads,

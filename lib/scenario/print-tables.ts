@@ -50,6 +50,7 @@ function flowTable(result: RunResult): string {
   const { flows } = result
   if (flows.length === 0) return 'No flows.\n'
   if (flows.length > FLOW_ROWS_MAX) return manyFlows(flows)
+  const withPaths = flows.some(flow => flow.paths !== undefined)
   const withDigest = flows.some(flow => flow.digestEqual !== undefined)
   const head = ['flow', 'path', 'bytes', 'seconds', 'goodput', 'slowdown', 'resent']
   const rows = flows.map(flow => [
@@ -58,13 +59,21 @@ function flowTable(result: RunResult): string {
     flow.fctNs === null
       ? `${formatBytes(flow.ackedBytes)} of ${formatBytes(flow.bytes)}`
       : formatBytes(flow.bytes),
-    flow.fctNs === null ? 'cut off' : seconds(flow.fctNs),
+    flow.fctNs !== null ? seconds(flow.fctNs) : flow.refused === undefined ? 'cut off' : 'refused',
     formatRate(flow.goodputBps),
     flow.slowdown === null ? '-' : flow.slowdown.toFixed(2),
     formatBytes(flow.retransmittedBytes),
+    ...(withPaths ? pathFigures(flow) : []),
     ...(withDigest ? [digestWord(flow)] : []),
   ])
-  return table(withDigest ? [...head, 'digest'] : head, rows, 2)
+  if (withPaths) head.push('port', 'moves', 'delayed')
+  if (withDigest) head.push('digest')
+  return table(head, rows, 2)
+}
+
+function pathFigures({ paths }: FlowResult): string[] {
+  if (paths === undefined) return ['-', '-', '-']
+  return [String(paths.sourcePort), String(paths.moves), formatDuration(paths.delayedNs)]
 }
 
 function digestWord(flow: FlowResult): string {
@@ -93,7 +102,10 @@ function manyFlows(flows: readonly FlowResult[]): string {
       formatRate,
     ),
   ]
-  const lead = `${flows.length} flows, ${done.length} finished, ${bytes}, ${resent} sent again, ${timeouts} timeouts\n\n`
+  const refused = flows.filter(flow => flow.refused !== undefined).length
+  const moves = flows.reduce((sum, flow) => sum + (flow.paths?.moves ?? 0), 0)
+  const more = `${refused > 0 ? `, ${refused} refused` : ''}${moves > 0 ? `, ${moves} moves to other paths` : ''}`
+  const lead = `${flows.length} flows, ${done.length} finished${more}, ${bytes}, ${resent} sent again, ${timeouts} timeouts\n\n`
   return lead + table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1)
 }
 

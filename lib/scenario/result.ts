@@ -41,8 +41,25 @@ export interface FlowResult {
   timeouts: number
   /** Payload acknowledged in all: `bytes` when it finished. */
   ackedBytes: number
+  /** Path selection and admission; absent: the scenario has none. */
+  paths?: FlowPathsResult
+  /** Why the flow was not admitted; absent: it was. */
+  refused?: string
   /** Where real bytes were sent: whether those that arrived are the same. */
   digestEqual?: boolean
+}
+
+/** What path selection did for one flow, at its sender. */
+export interface FlowPathsResult {
+  /** UDP source port at the end: the entropy of the path taken. */
+  sourcePort: number
+  /** Other paths taken while it ran. */
+  moves: number
+  /** Path probes sent, and their bytes on the wire; answers not included. */
+  probes: number
+  probeBytes: number
+  /** How long it waited to be admitted. */
+  delayedNs: number
 }
 
 export interface PortResult {

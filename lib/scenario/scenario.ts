@@ -1,3 +1,4 @@
+import type { PathSettings } from '../cc/path-settings.js'
 import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Nanos } from '../time/nanos.js'
 import type { IntFormat } from '../wire/telemetry.js'
@@ -24,6 +25,8 @@ export interface Scenario {
   int: IntSettings
   /** How telemetry is collected and brought back; names, ranges and defaults are those of lib/cc/telemetry-settings.ts. */
   telemetry: TelemetrySettings
+  /** Path selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
+  paths: PathSettings
   /** One T for all flows, or 'measured': idle probes find each connection's own. */
   baseRttNs: Nanos | 'measured'
   /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */

@@ -27,6 +27,7 @@ export const scenarioSchema = z.object({
   transport: part,
   int: part,
   telemetry: part,
+  paths: part,
   /** A time, or `measured` (default). */
   baseRtt: f.baseRtt.optional(),
   traffic: part,

@@ -28,9 +28,13 @@ export function dataOverheadBytes(int: IntSettings | null, switches: number): nu
   return PLAIN_BYTES + telemetry.senderBytes(format, int.hops) + inserted
 }
 
-/** Room for the headers of a packet whose payload is not materialised, with all the telemetry that it may collect. */
-export function headerSlotBytes(int: IntSettings): number {
-  const headers = dataOverheadBytes(int, int.hops) + HEADERS_MORE_BYTES
+/**
+ * Room for the headers of a packet whose payload is not materialised, with all the telemetry that it may collect. Path
+ * probes have wide records where data packets have compact ones.
+ */
+export function headerSlotBytes({ format, hops }: IntSettings): number {
+  const longest: IntSettings = { format: format === 'compact' ? 'wide' : format, hops }
+  const headers = dataOverheadBytes(longest, hops) + HEADERS_MORE_BYTES
   return Math.max(HEADER_SLOT_BYTES, (headers + 63) & ~63)
 }
 

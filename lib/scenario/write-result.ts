@@ -28,6 +28,8 @@ const FLOW_KEYS = [
   'retransmittedBytes',
   'timeouts',
   'ackedBytes',
+  'paths',
+  'refused',
   'digestEqual',
 ] as const satisfies readonly (keyof FlowResult)[]
 const PORT_KEYS = [

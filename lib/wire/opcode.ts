@@ -58,6 +58,10 @@ export const Opcode = {
    * sender, FECN what goes on to its receiver.
    */
   DIRECT_NOTIFY: 0xc5,
+  /** Weir: collects telemetry of the path that its source port leads along, for path selection; the PSN is its number. */
+  PATH_PROBE: 0xc6,
+  /** Weir: returns that telemetry, with the probe's number. */
+  PATH_ANSWER: 0xc7,
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
@@ -132,6 +136,8 @@ define(Opcode.RATE, 'RATE', AETH | DELAYED_ACK | RATE, RESPONSE | ONLY)
 define(Opcode.SACK, 'SACK', AETH | SACK, RESPONSE | ONLY)
 define(Opcode.RATE_REQUEST, 'RATE_REQUEST', RATE_REQUEST, REQUEST | ONLY)
 define(Opcode.DIRECT_NOTIFY, 'DIRECT_NOTIFY', DELAYED_ACK, RESPONSE | ONLY)
+define(Opcode.PATH_PROBE, 'PATH_PROBE', 0, REQUEST | ONLY)
+define(Opcode.PATH_ANSWER, 'PATH_ANSWER', 0, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE are numbered alike in RC and UC. */
 function defineMessages(service: number, prefix: string): void {

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { probesPaths } from '../../lib/cc/path-settings.js'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -11,6 +12,7 @@ import { headerSlotBytes } from '../../lib/scenario/wire-sizes.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
+import { pathFigures } from '../../lib/traffic/path-figures.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../../lib/wire/address.js'
@@ -119,6 +121,8 @@ export class VirtualRun {
         ackedBytes: flow.ackedBytes,
         retransmittedBytes: flow.connection.stats.retransmittedBytes,
         timeouts: flow.connection.stats.timeouts,
+        ...(probesPaths(this.#scenario.paths) && { paths: pathFigures(flow.connection.stats) }),
+        ...(flow.error?.code === 'WEIR_NOT_ADMITTED' && { refused: flow.error.message }),
       })),
       ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
       series: { ...portSampler.series(), ...flowSampler.series() },
@@ -148,7 +152,7 @@ export class VirtualRun {
   }
 
   #addHost(name: string, address: string, random: Random): void {
-    const { transport, int, telemetry, baseRttNs, cc } = this.#scenario
+    const { transport, int, telemetry, paths, baseRttNs, cc } = this.#scenario
     const incoming = this.#plan.filter(flow => flow.to === name || flow.from === name).length
     const nic = new Nic({
       address: HostAddress.parse(address),
@@ -159,6 +163,7 @@ export class VirtualRun {
       cc,
       int,
       telemetry,
+      paths,
       baseRttNs: baseRttNs === 'measured' ? undefined : baseRttNs,
       priority: DEFAULT_PRIORITY,
       dscpOfPriority: hostDscps(this.#scenario, name),

@@ -311,6 +311,7 @@ DissectorTable.get("ip.proto"):add(IP_PROTOCOL_IFA, ifa)
 
 local VENDOR = {
   [0xc0] = "PROBE", [0xc1] = "NOTIFY", [0xc2] = "RATE", [0xc3] = "SACK", [0xc4] = "RATE_REQUEST", [0xc5] = "DIRECT_NOTIFY",
+  [0xc6] = "PATH_PROBE", [0xc7] = "PATH_ANSWER",
 }
 
 local vendor = Proto("weir_vendor", "Weir vendor packet")

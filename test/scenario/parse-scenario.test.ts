@@ -1,4 +1,5 @@
 import t from 'tap'
+import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
 import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { CcCatalogue } from '../../lib/scenario/resolve-cc.js'
@@ -81,6 +82,7 @@ watch: {queues: [s1:s2], every: 100us}
     },
     int: { format: 'wide', hops: 2 },
     telemetry: DEFAULT_TELEMETRY,
+    paths: DEFAULT_PATHS,
     baseRttNs: 'measured',
     flows: [
       { name: 'flow0', from: 'h1', to: 'h3', bytes: 200_000_000, startNs: 0, priority: 3 },

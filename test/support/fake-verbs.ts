@@ -4,6 +4,7 @@
  * operation.
  */
 import { WeirError } from '../../lib/errors.js'
+import { newConnectionStats } from '../../lib/nic/connection-stats.js'
 import type {
   Connection,
   ConnectionHandler,
@@ -128,21 +129,7 @@ class FakeConnection implements Connection {
     this.handler = handler
     this.remote = verbs.peer?.address ?? verbs.address
     verbs.open++
-    this.stats = {
-      baseRttNs: 1000,
-      rttNs: 1000,
-      rateBps: 1e9,
-      windowBytes: 1e5,
-      inFlightBytes: 0,
-      sentBytes: 0,
-      ackedBytes: 0,
-      retransmittedBytes: 0,
-      timeouts: 0,
-      pathQueueBytes: 0,
-      pathHops: 0,
-      refusedFeedback: 0,
-      implausibleTelemetry: 0,
-    }
+    this.stats = { ...newConnectionStats(), baseRttNs: 1000, rttNs: 1000, rateBps: 1e9, windowBytes: 1e5 }
   }
 
   postSend(_now: Nanos, work: SendWork): boolean {

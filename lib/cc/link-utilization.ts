@@ -1,0 +1,42 @@
+/**
+ * The normalised inflight bytes of one link, from two telemetries of it (draft-miao-rtgwg-hpccplus, lines 4 and 5 of the
+ * listing). Links are rows of HopRecords.
+ */
+import type { Nanos } from '../time/nanos.js'
+import type { HopRecords } from '../wire/hop-records.js'
+
+/** tau: ns between two stamps of a link. NaN if the telemetry is not newer than what is known, or states no rate. */
+export function elapsedNs(hops: HopRecords, row: number, last: HopRecords, lastRow: number): Nanos {
+  const modulus = hops.tsModulusNs[row]!
+  let dt = hops.tsNs[row]! - last.tsNs[lastRow]!
+  if (dt < 0) dt += modulus
+  return dt > 0 && dt <= modulus / 2 && hops.rateBps[row]! > 0 ? dt : Number.NaN
+}
+
+/** What the link has sent between two stamps, as a share of what its rate allows: txRate / B. @param dt as of elapsedNs */
+export function rateShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  dt: Nanos,
+): number {
+  let sent = hops.txBytes[row]! - last.txBytes[lastRow]!
+  if (sent < 0) sent += hops.txModulusBytes[row]!
+  return sent / dt / (hops.rateBps[row]! / 8e9)
+}
+
+/** min(qlen) / (B T), of two telemetries. @param tNs T */
+export function queueShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  tNs: Nanos,
+): number {
+  // An accumulated queue is a mean of minima already: one more would take from it what it has kept.
+  const qlen = hops.accumulated
+    ? hops.qlenBytes[row]!
+    : Math.min(hops.qlenBytes[row]!, last.qlenBytes[lastRow]!)
+  return qlen / ((hops.rateBps[row]! / 8e9) * tNs)
+}

@@ -1,0 +1,30 @@
+import type { OptionValues } from '../cc/options.js'
+import type { TelemetrySettings } from '../cc/telemetry-settings.js'
+import type { CompletionQueue } from '../qp/completion-queue.js'
+import type { Nanos } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
+import type { ConnectionHandler } from './types.js'
+
+/** Where a flow is in its life; only an established one sends. */
+export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'closing' | 'failing' | 'closed'
+
+/** What a flow is made with. */
+export interface FlowOptions {
+  index: number
+  qpn: number
+  remote: HostAddress
+  handler: ConnectionHandler
+  completions: CompletionQueue
+  phase: FlowPhase
+  pathMtu: number
+  ccChoice: { name: string; options: OptionValues }
+  intFormat: number
+  intSlots: number
+  telemetry: TelemetrySettings
+  /** Bound on unacknowledged packets, a power of two. */
+  packetsInFlightMax: number
+  /** Lateness that pacing makes good. */
+  slackNs: Nanos
+  lineRateBps: number
+  selectiveRepeat: boolean
+}
