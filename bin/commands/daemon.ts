@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
-import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import { parseTelemetrySettings, type TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
@@ -40,6 +40,7 @@ interface DaemonFlags {
   telemetry: string[]
   keyFile?: string
   chunk: string
+  hostHop: boolean
   perf: boolean
   worker: boolean
   busyPoll?: boolean
@@ -125,6 +126,10 @@ function optionsOfDaemon(): Command {
       'file of mode 0600 with a secret of 16 to 1024 bytes that all hosts have: connections without it are refused, and ' +
         'feedback is authenticated (HPCC++ draft-02, security considerations; default: none)',
     )
+    .option(
+      '--no-host-hop',
+      'this host is no hop of the paths to it: senders are not held to what it can take in (as --telemetry hostHop=false)',
+    )
     .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
     .option('--no-perf', 'let no other host measure against this one (weir perf)')
     .option('--busy-poll', 'look for packets without ever sleeping: lowest latency, a whole core')
@@ -163,7 +168,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
-    telemetry: parseTelemetrySettings(flags.telemetry),
+    telemetry: telemetryOf(flags),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
@@ -190,6 +195,11 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
 /** `$XDG_DATA_HOME/weir/inbox`, by default in ~/.local/share. */
 export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'weir', 'inbox')
+}
+
+function telemetryOf({ telemetry, hostHop }: DaemonFlags): Partial<TelemetrySettings> {
+  const given = parseTelemetrySettings(telemetry)
+  return hostHop ? given : { ...given, hostHop: false }
 }
 
 function pathMtu(text: string): number {

@@ -195,13 +195,14 @@ export class HpccCore {
   }
 
   /**
-   * N flows send to the receiver now, 0 if that is not known: W_ai follows it while the last hop is the busiest, for
-   * then they all share it (section on receiver-based HPCC).
+   * N flows send to the receiver now, 0 if that is not known: W_ai follows it while the last link, or the host behind it, is
+   * the busiest, for then they all share it (section on receiver-based HPCC).
    */
   onFlows(flows: number): void {
     if (!this.#countFlows) return
     const last = this.#last
-    const shared = flows > 0 && !last.busiestOnly && this.#busiest === last.count - 1
+    const lastLink = Math.max(0, last.count - (last.endsAtHost ? 2 : 1))
+    const shared = flows > 0 && !last.busiestOnly && this.#busiest >= lastLink
     this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
   }
 

@@ -4,7 +4,7 @@
  *
  * Compared with what was last believed, on one path
  *
- * - hops, links and their rates stay as they are;
+ * - hops, links and their rates stay as they are, but the rate of the receiving host's own record, which it measures;
  * - stamps go forwards, and not by more than the own clock has, plus a second that packets may have been under way;
  * - a link sends no more than its rate allows in the time between two stamps.
  *
@@ -14,7 +14,7 @@
  * in between that does not, is believed too: then what was known is wrong (a damaged stamp, a switch that started anew).
  */
 import type { Nanos } from '../time/nanos.js'
-import { HopRecords, MAX_HOPS } from '../wire/hop-records.js'
+import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/hop-records.js'
 import { rateBoundBps } from '../wire/int-units.js'
 
 /** Why telemetry is not believed; places in `counts`. */
@@ -43,6 +43,8 @@ const UNDER_WAY_MAX_NS = 1e9
 const TOLERANCE = 1.001
 /** What rounding to the units of compact records may add to the bytes between two of them: 4,096 and a stamp's at 800 Gbit/s. */
 const ROUNDING_BYTES = 4200
+/** What a host's loop may take in at a time, before it measures its rate again. */
+const HOST_BURST_BYTES = 1e6
 /** Wide records wrap there; compact ones sooner. */
 const TWO_48 = 0x1_0000_0000_0000
 
@@ -178,8 +180,9 @@ export class PlausibilityCheck {
 
   #compareRow(hops: HopRecords, i: number, known: HopRecords, row: number, elapsedNs: Nanos): Doubt {
     const rate = hops.rateBps[i]!
+    const isHost = hops.switchId[i] === HOST_ID
     const same =
-      known.rateBps[row] === rate &&
+      (known.rateBps[row] === rate || isHost) &&
       known.switchId[row] === hops.switchId[i] &&
       known.port[row] === hops.port[i] &&
       known.tsModulusNs[row] === hops.tsModulusNs[i]
@@ -195,7 +198,9 @@ export class PlausibilityCheck {
     if (sent < 0) sent += hops.txModulusBytes[i]!
     // A compact record rounds the rate down.
     const bound = modulus < TWO_48 ? rateBoundBps(rate) : rate
-    const possible = (dt * bound * this.#loadMax) / 8e9 + ROUNDING_BYTES
+    const fastest = isHost ? Math.max(rate, known.rateBps[row]!) : bound
+    const burst = isHost ? HOST_BURST_BYTES : ROUNDING_BYTES
+    const possible = (dt * fastest * this.#loadMax) / 8e9 + burst
     return rate > 0 && sent > possible ? Doubt.TX_BYTES : Doubt.NONE
   }
 }
@@ -205,6 +210,8 @@ function isPathOfHops(hops: HopRecords): boolean {
   if (hops.overflow || hops.busiestOnly || hops.ratioOnly) return true
   let ids = 0
   let told = 0
+  // The host's own record is the last.
+  for (let i = 0; i < hops.count; i++) if (hops.switchId[i] === HOST_ID && i < hops.count - 1) return false
   for (let i = 0; i < hops.count; i++) {
     ids ^= hops.switchId[i]!
     told |= hops.switchId[i]!

@@ -16,6 +16,7 @@ export interface TelemetrySettings {
   subscribeEvery: number
   subscribeDscp: number
   loadMax: number
+  hostHop: boolean
 }
 
 interface Described {
@@ -128,6 +129,13 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     default: 1,
     doc: "telemetry of a load above so many times the link's rate is ignored; more where switches tell a share as the rate",
     source: 'draft-02, security considerations',
+  },
+  {
+    name: 'hostHop',
+    kind: 'flag',
+    default: true,
+    doc: 'this end tells of itself as the last hop of the paths to it, where its port knows what waits; default false in scenarios: their hosts are no part of the network',
+    source: 'draft-02, section 4, lines 1-9: a hop like any other',
   },
 ]
 

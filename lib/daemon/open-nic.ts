@@ -3,6 +3,7 @@ import type { OptionValues } from '../cc/options.js'
 import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
+import { Intake } from '../io/intake.js'
 import { interfaceRateBps } from '../io/interface.js'
 import type { Port } from '../io/port.js'
 import type { Waiter } from '../io/waiter.js'
@@ -126,10 +127,12 @@ export async function openNic(
   const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
   try {
     if (options.int) checkTelemetry(options.int.format, io, address)
-    const nic = createNic(options, address, pool, port, link)
+    const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
+    const intake = intakeOf(port, lineRateBps)
+    const nic = createNic({ ...options, lineRateBps }, address, pool, port, link, intake)
     const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
     const waiter = waiterWith?.(port.waiter)
-    const loop = new HostLoop({ node: nic, port, spinNs, waiter, onRound, onError: onDefect })
+    const loop = new HostLoop({ node: nic, port, spinNs, waiter, intake, onRound, onError: onDefect })
     const polling = new Polling(loop)
     loop.start()
     if (options.busyPoll) polling.begin()
@@ -147,14 +150,20 @@ export async function closeNic({ loop, polling, port }: OpenedNic): Promise<void
   await port.close()
 }
 
+/** What measures the host as the last hop, where the port knows how much waits. */
+function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
+  return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
+}
+
 function createNic(
-  options: NicOptions,
+  options: NicOptions & { lineRateBps: number },
   address: HostAddress,
   pool: FramePool,
   port: Port,
   link: OpenedPort['link'],
+  hostIntake: Intake | undefined,
 ): Nic {
-  const { cc, lineRateBps = interfaceRateBps(options.address), pathMtu = pathMtuFor(port.mtu) } = options
+  const { cc, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   if (cc) checkController(cc, lineRateBps, pathMtu)
   return new Nic({
     address,
@@ -179,6 +188,7 @@ function createNic(
     ...link,
     sourcePorts: port.sourcePorts ?? undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
+    hostIntake,
     gathers: port.gathers,
     slackNs: SLACK_NS,
     cm: CM_PATIENCE,

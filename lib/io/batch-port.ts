@@ -98,8 +98,8 @@ export class BatchPort implements Port {
       const room = pool.reserve(RECEIVER_ROOM_BYTES)
       this.#arena = new DataView(pool.arena.buffer)
       this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
-      this.#roce = new Receiving(new BatchReceiver(pool, roce.fd, this.#family, room), udp.PORT_ROCE)
-      this.#int = new Receiving(new BatchReceiver(pool, int.fd, this.#family, room), udp.PORT_INT)
+      this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
+      this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
       this.#current = this.#int
       this.receiveBudgetBytes = Math.floor(roce.receiveBufferBytes / KERNEL_OVERHEAD)
       const { counters } = this
@@ -114,6 +114,10 @@ export class BatchPort implements Port {
 
   get sourcePorts(): readonly number[] {
     return this.#senders.ports
+  }
+
+  waitingBytes(): number {
+    return this.#closed ? 0 : this.#roce.receiver.waitingBytes() + this.#int.receiver.waitingBytes()
   }
 
   receive(): Frame | null {

@@ -141,6 +141,10 @@ export class DgramPort implements Port {
     return this.#roce.receiveBudgetBytes
   }
 
+  waitingBytes(): number {
+    return Number.NaN
+  }
+
   receive(): Frame | null {
     return this.#ring.shift()
   }

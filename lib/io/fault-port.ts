@@ -53,6 +53,10 @@ export class FaultPort implements Port {
     return this.#inner.counters
   }
 
+  waitingBytes(): number {
+    return this.#inner.waitingBytes()
+  }
+
   receive(): Frame | null {
     const frame = this.#inner.receive()
     // Nothing followed the frame that was held back: it goes when the driver has come to the end of its round.

@@ -1,5 +1,6 @@
 import type { Node } from '../frame/node.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Intake } from './intake.js'
 import type { Port } from './port.js'
 import { type Driven, RealTimeLoop } from './real-time-loop.js'
 import type { Waiter } from './waiter.js'
@@ -17,6 +18,8 @@ export interface HostLoopOptions {
   onRound?: (now: Nanos) => void
   /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
   onError?: (error: unknown) => void
+  /** Told what each round takes in; of ports whose `waitingBytes` is a number. Default: none. */
+  intake?: Intake
 }
 
 /** Frames received and frames sent in one round before the event loop gets its turn. */
@@ -31,11 +34,13 @@ export class HostLoop implements Driven {
   readonly #port: Port
   readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
+  readonly #intake: Intake | null
 
   constructor(options: HostLoopOptions) {
     this.#node = options.node
     this.#port = options.port
     this.#onRound = options.onRound ?? (() => {})
+    this.#intake = options.intake ?? null
     this.#loop = new RealTimeLoop(this, {
       clock: options.clock,
       busyPoll: options.busyPoll,
@@ -72,12 +77,16 @@ export class HostLoop implements Driven {
 
   round(now: Nanos): boolean {
     this.#onRound(now)
+    this.#intake?.begin(now)
     let received = 0
+    let bytes = 0
     for (; received < BATCH_FRAMES; received++) {
       const frame = this.#port.receive()
       if (frame === null) break
+      bytes += frame.length
       this.#node.onFrame(now, 0, frame)
     }
+    this.#intake?.took(bytes, this.#port.waitingBytes())
     if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
     let sent = 0
     while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
@@ -87,6 +96,7 @@ export class HostLoop implements Driven {
       sent++
     }
     this.#port.flush()
+    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
     return sent === BATCH_FRAMES || received === BATCH_FRAMES
   }
 

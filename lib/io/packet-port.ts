@@ -132,6 +132,10 @@ export class PacketPort implements Port {
     return this.#counters
   }
 
+  waitingBytes(): number {
+    return Number.NaN
+  }
+
   receive(): Frame | null {
     if (this.#closed) return null
     const ring = this.#ring

@@ -23,6 +23,11 @@ export interface Port {
    */
   readonly gathers: boolean
   readonly counters: PortCounters
+  /**
+   * Bytes of what has arrived and waits for `receive`, as they count in `counters.rxBytes`; NaN where the kernel does not tell. It is
+   * asked once for many frames, as it may take a system call.
+   */
+  waitingBytes(): number
   /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
   readonly waiter: Waiter | null
   /**

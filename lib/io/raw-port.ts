@@ -120,6 +120,10 @@ export class RawPort implements Port {
     socket.on('error', () => this.counters.rxErrors++)
   }
 
+  waitingBytes(): number {
+    return Number.NaN
+  }
+
   receive(): Frame | null {
     return this.#ring.shift()
   }

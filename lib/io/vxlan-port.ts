@@ -66,6 +66,10 @@ export class VxlanPort implements Port {
     return this.#vxlan.port
   }
 
+  waitingBytes(): number {
+    return Number.NaN
+  }
+
   receive(): Frame | null {
     return this.#ring.shift()
   }

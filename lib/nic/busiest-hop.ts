@@ -16,6 +16,7 @@ export class BusiestHop {
     intShim.read(view, 0, bytes, hops)
     if (hops.count === 0 || intShim.format(view, 0) !== intShim.FORMAT_WIDE) return bytes
     const busiest = this.#find(tNs)
+    const isHost = hops.endsAtHost && busiest === hops.count - 1
     this.#now = this.#last
     this.#last = hops
     const from = intShim.BYTES + busiest * intShim.WIDE_SLOT_BYTES
@@ -23,7 +24,8 @@ export class BusiestHop {
       view.setUint32(intShim.BYTES + i, view.getUint32(from + i))
     }
     intShim.setHops(view, 0, 1)
-    intShim.setFlags(view, 0, (intShim.flags(view, 0) & ~intShim.FLAG_OVERFLOW) | intShim.FLAG_BUSIEST_ONLY)
+    const kept = intShim.flags(view, 0) & ~intShim.FLAG_OVERFLOW & ~(isHost ? 0 : intShim.FLAG_HOST)
+    intShim.setFlags(view, 0, kept | intShim.FLAG_BUSIEST_ONLY)
     return intShim.BYTES + intShim.WIDE_SLOT_BYTES
   }
 

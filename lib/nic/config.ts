@@ -9,6 +9,7 @@ import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import { checkSecret } from './connection-key.js'
+import type { HostIntake } from './host-hop.js'
 import type { IcrcMode } from './rx-pipeline.js'
 import type { ConnectOptions } from './types.js'
 
@@ -75,6 +76,8 @@ export interface NicConfig {
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
   gathers?: boolean
+  /** What tells how this host keeps up with what comes in: `telemetry.hostHop` makes of it the paths' last hop. Default: nothing does. */
+  hostIntake?: HostIntake
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
   receiveBudgetBytes?: number
   /** Priority, 0 to 7, of connections that name none, and of the connection manager's datagrams. Default 0. */
@@ -104,7 +107,7 @@ const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry' | 'paths'>> &
   Pick<NicConfig, Optional> & { telemetry: TelemetrySettings; paths: PathSettings }
 
-type Optional = 'macOfPeer' | 'baseRttNs' | 'sourcePorts' | 'receiveBudgetBytes' | 'secret'
+type Optional = 'macOfPeer' | 'baseRttNs' | 'sourcePorts' | 'receiveBudgetBytes' | 'secret' | 'hostIntake'
 
 /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
 export function nicSettings(config: NicConfig): NicSettings {

@@ -3,6 +3,7 @@ import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import type { HostHop } from './host-hop.js'
 import type { ConnectionHandler } from './types.js'
 
 /** Where a flow is in its life; only an established one sends. */
@@ -21,6 +22,8 @@ export interface FlowOptions {
   intFormat: number
   intSlots: number
   telemetry: TelemetrySettings
+  /** This host as the last hop of the path. Default: it is none. */
+  hostHop?: HostHop | null
   /** Bound on unacknowledged packets, a power of two. */
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */

@@ -157,7 +157,7 @@ export class Flow implements QpObserver {
     this.intSlots = options.intSlots
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
     this.plausibility = new FlowPlausibility(this.stats, options.telemetry.loadMax)
-    this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest')
+    this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#sent = new Transmissions(options.packetsInFlightMax)
     this.#pacer = new Pacer(options.slackNs)

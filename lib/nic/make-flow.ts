@@ -7,6 +7,7 @@ import { intFormat, type NicSettings } from './config.js'
 import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-options.js'
 import type { FlowTable } from './flow-table.js'
+import type { HostHop } from './host-hop.js'
 import type { ConnectionHandler, ConnectOptions } from './types.js'
 
 /** Of a NIC, what a flow is made with. */
@@ -14,6 +15,7 @@ interface Host {
   settings: NicSettings
   table: FlowTable
   memory: MemoryTable
+  hostHop: HostHop | null
 }
 
 /** What is known of a connection when its flow is made. */
@@ -29,7 +31,7 @@ export interface Beginning {
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
-  { settings, table, memory }: Host,
+  { settings, table, memory, hostHop }: Host,
   reorderPool: ReorderPool,
   { remote, handler, phase, pathMtu, cc, telemetry }: Beginning,
 ): Flow {
@@ -47,6 +49,7 @@ export function makeFlow(
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
     telemetry: { ...settings.telemetry, ...telemetry },
+    hostHop,
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     lineRateBps: settings.lineRateBps,

@@ -17,6 +17,7 @@ import type { Flow } from './flow.js'
 import { FlowStart } from './flow-start.js'
 import { FlowTable } from './flow-table.js'
 import { HostHeaders } from './host-headers.js'
+import { HostHop } from './host-hop.js'
 import { PathSelector } from './path-selector.js'
 import { PfcReceiver } from './pfc-receiver.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
@@ -42,6 +43,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly table: FlowTable
   readonly sourcePorts: SourcePorts
   readonly headers: HostHeaders
+  /** This host as the last hop of paths to it, or null. */
+  readonly hostHop: HostHop | null
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   readonly #tx: TxPipeline
@@ -64,6 +67,9 @@ export class Nic implements Node, Verbs, RxEvents {
   constructor(config: NicConfig) {
     this.settings = nicSettings(config)
     this.address = config.address
+    const { hostIntake, lineRateBps } = this.settings
+    const tells = hostIntake !== undefined && this.settings.telemetry.hostHop
+    this.hostHop = tells ? new HostHop(hostIntake, lineRateBps) : null
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
@@ -80,8 +86,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
-    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
-    const { settings, headers, sourcePorts } = this
+    const { settings, headers, sourcePorts, hostHop } = this
+    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this, hostHop)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters, this)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)

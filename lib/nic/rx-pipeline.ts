@@ -212,6 +212,7 @@ export class RxPipeline {
     sample.hops.flows = 0
     sample.hops.accumulated = false
     sample.hops.busiestOnly = false
+    sample.hops.endsAtHost = false
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     // Of a path that may be another than the data's: for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER

@@ -3,6 +3,7 @@ import { MAX_HOPS } from '../wire/hop-records.js'
 import * as intShim from '../wire/int-shim.js'
 import * as telemetry from '../wire/telemetry.js'
 import { BusiestHop } from './busiest-hop.js'
+import { type HostHop, HostQueueMean } from './host-hop.js'
 
 /** Where a record holds its queue length, and the low bits of its stamp. */
 const WIDE_QUEUE = 20
@@ -41,9 +42,15 @@ export class TelemetryEcho {
   #pathId = 0
   /** Null: all hops are sent back. */
   readonly #busiest: BusiestHop | null
+  readonly #host: HostHop | null
+  /** Of the host's own record. */
+  readonly hostQueue = new HostQueueMean()
+  /** What waits lacks no record, and has none too many. */
+  #complete = false
 
-  /** @param busiestOnly only the hop with the highest inflight bytes is sent back */
-  constructor(busiestOnly: boolean) {
+  /** @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one */
+  constructor(busiestOnly: boolean, host: HostHop | null = null) {
+    this.#host = host
     this.#busiest = busiestOnly ? new BusiestHop() : null
   }
 
@@ -57,6 +64,7 @@ export class TelemetryEcho {
     const view = this.#view
     const again = this.bytes > 0
     this.bytes = telemetry.writeEcho(view, 0, frame)
+    this.#complete = false
     const format = intShim.format(view, 0)
     const hops = intShim.slots(view, 0)
     const pathId = intShim.pathId(view, 0)
@@ -97,9 +105,15 @@ export class TelemetryEcho {
    * Writes what waits into an answer from `at` on; returns its bytes. @param tNs T of the flow, 0 = not known
    */
   write(into: Frame, at: number, tNs: number): number {
-    if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
+    if (!this.#complete) this.#finish(tNs)
     this.#buffer.copy(into.bytes, at, 0, this.bytes)
     return this.bytes
+  }
+
+  #finish(tNs: number): void {
+    if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.hostQueue)
+    if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
+    this.#complete = true
   }
 
   /** What waited has been sent. */

@@ -67,7 +67,7 @@ export function resolveTelemetry(
   // A priority may send more than its guaranteed share while others send nothing.
   const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
   const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
-  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, loadMax, ...shape }
+  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax, ...shape }
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }

@@ -7,6 +7,11 @@
  */
 export const MAX_HOPS = 16
 
+/** Switch ids from here on are no switch's. */
+export const RESERVED_ID_FIRST = 0xfff0
+/** Of the record that the receiving host appends for itself: the last hop of a path, port 0. */
+export const HOST_ID = 0xffff
+
 export class HopRecords {
   /** Rows in use. */
   count = 0
@@ -25,6 +30,8 @@ export class HopRecords {
   accumulated = false
   /** True if the receiver has sent back only the hop with the highest inflight bytes. */
   busiestOnly = false
+  /** True if the last row is the receiving host's own. */
+  endsAtHost = false
   readonly switchId = new Uint16Array(MAX_HOPS)
   readonly port = new Uint16Array(MAX_HOPS)
   readonly rateBps = new Float64Array(MAX_HOPS)
@@ -42,6 +49,7 @@ export class HopRecords {
     this.ratioOnly = other.ratioOnly
     this.accumulated = other.accumulated
     this.busiestOnly = other.busiestOnly
+    this.endsAtHost = other.endsAtHost
     for (let i = 0; i < other.count; i++) this.copyRow(i, other, i)
   }
 

@@ -16,7 +16,7 @@
  * bytes u32. A compact slot is 8 bytes: speed code 4 bits, stamp 24, txBytes 20, queue 16 (int-units.ts);
  * it names no switch and no port.
  */
-import { type HopRecords, MAX_HOPS } from './hop-records.js'
+import { HOST_ID, type HopRecords, MAX_HOPS } from './hop-records.js'
 import {
   QLEN_MAX,
   QLEN_UNIT_BYTES,
@@ -54,6 +54,8 @@ export const FLAG_RATIO_ONLY = 0x08
 export const FLAG_ACCUMULATED = 0x04
 /** Of an echo: only the hop with the highest inflight bytes is left. */
 export const FLAG_BUSIEST_ONLY = 0x02
+/** Of an echo: the last record is the receiving host's own. */
+export const FLAG_HOST = 0x01
 
 const VERSION_FORMAT = 0
 const FLAGS = 1
@@ -202,6 +204,29 @@ export function writeEchoOf(view: DataView, at: number, hops: HopRecords): numbe
 }
 
 /**
+ * Puts the receiving host's own record, HOST_ID, behind the others of an echo, however many slots the sender gave. There must be fewer than
+ * MAX_HOPS, and room. Returns the echo's bytes.
+ */
+export function appendHost(
+  view: DataView,
+  at: number,
+  rateBps: number,
+  tsNs: number,
+  txBytes: number,
+  qlenBytes: number,
+): number {
+  const filled = slots(view, at)
+  const end = at + totalBytes(view, at)
+  if (format(view, at) === FORMAT_COMPACT) writeCompact(view, end, rateBps, tsNs, txBytes, qlenBytes)
+  else writeWide(view, end, HOST_ID, 0, rateBps, tsNs, txBytes, qlenBytes)
+  view.setUint8(at + SLOTS, filled + 1)
+  if (hopCount(view, at) < 0xff) view.setUint8(at + HOP_COUNT, hopCount(view, at) + 1)
+  view.setUint16(at + PATH_ID, pathId(view, at) ^ HOST_ID)
+  setFlags(view, at, flags(view, at) | FLAG_HOST)
+  return totalBytes(view, at)
+}
+
+/**
  * A hop's part: appends its record in place, counts the hop and folds its id into the path id. When the
  * slots are full the hop is counted, the overflow flag set and no record written.
  *
@@ -257,6 +282,7 @@ export function read(view: DataView, at: number, end: number, into: HopRecords):
   into.ratioOnly = (flagBits & FLAG_RATIO_ONLY) !== 0
   into.accumulated = (flagBits & FLAG_ACCUMULATED) !== 0
   into.busiestOnly = (flagBits & FLAG_BUSIEST_ONLY) !== 0
+  into.endsAtHost = (flagBits & FLAG_HOST) !== 0
   if (format(view, at) === FORMAT_COMPACT) {
     for (let i = 0; i < count; i++) readCompact(view, at + BYTES + i * COMPACT_SLOT_BYTES, into, i)
   } else {
@@ -275,7 +301,8 @@ export function print(view: DataView, at: number): string {
     (bits & FLAG_OVERFLOW ? ' overflow' : '') +
     (bits & FLAG_RATIO_ONLY ? ' ratio-only' : '') +
     (bits & FLAG_ACCUMULATED ? ' accumulated' : '') +
-    (bits & FLAG_BUSIEST_ONLY ? ' busiest-only' : '')
+    (bits & FLAG_BUSIEST_ONLY ? ' busiest-only' : '') +
+    (bits & FLAG_HOST ? ' host' : '')
   const kind = format(view, at) === FORMAT_COMPACT ? 'compact' : 'wide'
   const path = pathId(view, at).toString(16)
   const count = flows(view, at) === 0 ? '' : ` flows ${flows(view, at)}`

@@ -169,6 +169,7 @@ export function read(frame: Frame, into: HopRecords): WireError {
   into.flows = 0
   into.accumulated = false
   into.busiestOnly = false
+  into.endsAtHost = false
   into.ratioOnly = (flags(frame) & intShim.FLAG_RATIO_ONLY) !== 0
   if (frame.intFormat === INT_MD) intMd.read(view, shim, into)
   else if (frame.intFormat === IFA) ifa.read(view, shim, into)

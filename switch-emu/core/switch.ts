@@ -5,6 +5,7 @@ import type { Node } from '../../lib/frame/node.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
+import { RESERVED_ID_FIRST } from '../../lib/wire/hop-records.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
@@ -87,8 +88,9 @@ export class Switch implements Node {
 
   constructor(options: SwitchOptions) {
     const { id, name, ports } = options
-    if (!Number.isInteger(id) || id < 0 || id > 0xffff) {
-      throw new WeirError('WEIR_BAD_ARGUMENT', `switch ${name}: id is 0 to 65535, not ${id}`)
+    if (!Number.isInteger(id) || id < 0 || id >= RESERVED_ID_FIRST) {
+      const most = RESERVED_ID_FIRST - 1
+      throw new WeirError('WEIR_BAD_ARGUMENT', `switch ${name}: id is 0 to ${most}, not ${id}`)
     }
     if (ports.length < 1 || ports.length > PORTS_MAX) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `switch ${name}: 1 to ${PORTS_MAX} ports, not ${ports.length}`)

@@ -20,6 +20,9 @@ class NotingPort implements Port {
   constructor(pool: FramePool) {
     this.#pool = pool
   }
+  waitingBytes(): number {
+    return 5
+  }
   receive(): Frame | null {
     return null
   }
@@ -62,6 +65,7 @@ t.test('without faults it is the port itself', t => {
   )
   t.equal(port.mtu, 1500)
   t.same(port.sourcePorts, [7])
+  t.equal(port.waitingBytes(), 5)
   t.equal(port.receiveBudgetBytes, 9)
   t.equal(pool.inUse, 0)
   t.end()

@@ -81,7 +81,7 @@ watch: {queues: [s1:s2], every: 100us}
       recovery: 'selective',
     },
     int: { format: 'wide', hops: 2 },
-    telemetry: DEFAULT_TELEMETRY,
+    telemetry: { ...DEFAULT_TELEMETRY, hostHop: false },
     paths: DEFAULT_PATHS,
     baseRttNs: 'measured',
     flows: [

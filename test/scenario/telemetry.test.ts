@@ -11,12 +11,13 @@ const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: 
 const parse = (text: string) => parseScenario(BASE + text, 'x.yaml')
 
 t.test('settings and their defaults', async t => {
-  t.same(parse('switches: [s1]').telemetry, DEFAULT_TELEMETRY)
+  t.same(parse('switches: [s1]').telemetry, { ...DEFAULT_TELEMETRY, hostHop: false })
   const { telemetry } = parse(
     'switches: [s1]\ntelemetry: {everyBytes: 64KB, plain: true, answer: notify, subscribe: dscp, subscribeEvery: 4}',
   )
   t.same(telemetry, {
     ...DEFAULT_TELEMETRY,
+    hostHop: false,
     everyBytes: 64_000,
     plain: true,
     answer: 'notify',

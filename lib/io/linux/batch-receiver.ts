@@ -1,4 +1,5 @@
 import type { FramePool } from '../../frame/frame-pool.js'
+import { KernelQueue } from './kernel-queue.js'
 import { type Libc, loadLibc } from './libc.js'
 import { CMSG_HEADER_BYTES, CONTROL_BYTES, MessageBatch, NAME_BYTES } from './message-batch.js'
 import {
@@ -10,6 +11,7 @@ import {
   SOL_SOCKET,
   SOL_UDP,
   UDP_GRO,
+  type UdpSocket,
 } from './udp-socket.js'
 
 /** Datagrams of one recvmmsg. Few, so that what was read is still in the cache when it is copied. */
@@ -37,8 +39,7 @@ export class BatchReceiver {
   readonly view: DataView
   readonly #libc: Libc = loadLibc()
   readonly #batch = new MessageBatch(this.#libc, MESSAGES, MESSAGES)
-  readonly #fd: number
-  readonly #family: 4 | 6
+  readonly #socket: UdpSocket
   readonly #roomAt: number
   #count = 0
   #message = 0
@@ -47,11 +48,14 @@ export class BatchReceiver {
   #endAt = 0
   #segmentBytes = 0
   #drained = false
+  readonly #queue: KernelQueue
+  /** Nothing was left when `next` looked last. */
+  #empty = true
 
   /** @param room offset of RECEIVER_ROOM_BYTES of the pool's arena, which several receivers may share in turn */
-  constructor(pool: FramePool, fd: number, family: 4 | 6, room: number) {
-    this.#fd = fd
-    this.#family = family
+  constructor(pool: FramePool, socket: UdpSocket, room: number) {
+    this.#socket = socket
+    this.#queue = new KernelQueue(socket.receiveBufferBytes)
     this.#roomAt = room
     this.view = this.#batch.view
     const arena = this.#libc.address(pool.arena)
@@ -66,6 +70,17 @@ export class BatchReceiver {
     return this.#segmentAt < this.#endAt || this.#message < this.#count
   }
 
+  /**
+   * Payload bytes that wait: of what has been read and not been given out, and of what the kernel holds. That takes a system call if `next` found
+   * something last.
+   */
+  waitingBytes(): number {
+    if (this.#empty) return 0
+    let bytes = this.#endAt - this.#segmentAt
+    for (let message = this.#message; message < this.#count; message++) bytes += this.#batch.moved(message)
+    return bytes + this.#queue.sample(this.#socket.receiveMemoryBytes())
+  }
+
   /** Finds the next datagram, reading when none is left. False if there is none: the next call reads again. */
   next(): boolean {
     if (this.#segmentAt >= this.#endAt && !this.#nextMessage()) return false
@@ -77,7 +92,7 @@ export class BatchReceiver {
 
   #nextMessage(): boolean {
     for (;;) {
-      if (this.#message === this.#count && !this.#read()) return false
+      if (this.#message === this.#count && !this.#read()) return this.#isEmpty()
       const message = this.#message++
       const length = this.#batch.moved(message)
       this.#segmentAt = this.#roomAt + message * BUFFER_BYTES
@@ -85,12 +100,19 @@ export class BatchReceiver {
       if (length === 0) continue
       const name = this.#batch.nameAt(message)
       this.sourcePort = this.view.getUint16(name + 2)
-      this.sourceAt = name + (this.#family === 4 ? 4 : 8)
+      this.sourceAt = name + (this.#socket.family === 4 ? 4 : 8)
       this.tos = 0
       this.#segmentBytes = length
       this.#readControl(this.#batch.controlAt(message), this.#batch.controlLength(message))
+      this.#queue.onRead(length, this.#segmentBytes)
       return true
     }
+  }
+
+  #isEmpty(): false {
+    this.#empty = true
+    this.#queue.onEmpty()
+    return false
   }
 
   #read(): boolean {
@@ -101,9 +123,10 @@ export class BatchReceiver {
       return false
     }
     for (let i = 0; i < MESSAGES; i++) this.#batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
-    const count = this.#libc.recvmmsg(this.#fd, this.#batch.headers, MESSAGES, MSG_DONTWAIT, 0)
+    const count = this.#libc.recvmmsg(this.#socket.fd, this.#batch.headers, MESSAGES, MSG_DONTWAIT, 0)
     if (count <= 0) return false
     this.#count = count
+    this.#empty = false
     this.#drained = count < MESSAGES
     return true
   }

@@ -19,6 +19,7 @@ const SO_RCVBUF = 8
 const SO_SNDBUFFORCE = 32
 const SO_RCVBUFFORCE = 33
 export const SO_RXQ_OVFL = 40
+const SO_MEMINFO = 55
 export const IP_TOS = 1
 const IP_MTU_DISCOVER = 10
 const IP_RECVTOS = 13
@@ -29,6 +30,7 @@ const PMTUDISC_DO = 2
 export const UDP_SEGMENT = 103
 export const UDP_GRO = 104
 
+const MEMINFO_BYTES = 36
 const SOCKADDR_IN_BYTES = 16
 const SOCKADDR_IN6_BYTES = 28
 
@@ -64,6 +66,7 @@ export class UdpSocket {
   readonly family: 4 | 6
   readonly port: number
   readonly #libc: Libc = loadLibc()
+  readonly #memory = new MemoryInfo()
 
   /** Throws WEIR_BAD_ARGUMENT when the address cannot be bound, WEIR_UNSUPPORTED without system calls. */
   constructor(options: UdpSocketOptions) {
@@ -106,6 +109,17 @@ export class UdpSocket {
     return this.#get(SOL_SOCKET, SO_RCVBUF)
   }
 
+  /**
+   * Kernel memory that what waits in the receive queue is charged with, bytes (SO_MEMINFO, SK_MEMINFO_RMEM_ALLOC; 0 before Linux 4.12). What has
+   * been read counts until the kernel gives it back: see KernelQueue.
+   */
+  receiveMemoryBytes(): number {
+    const { bytes, length, view } = this.#memory
+    view.setInt32(MEMINFO_BYTES, MEMINFO_BYTES, true)
+    const failed = this.#libc.getsockopt(this.fd, SOL_SOCKET, SO_MEMINFO, bytes, length) < 0
+    return failed ? 0 : view.getUint32(0, true)
+  }
+
   close(): void {
     this.#libc.close(this.fd)
   }
@@ -131,6 +145,13 @@ export class UdpSocket {
     this.#libc.getsockname(this.fd, name, new Uint8Array(length.buffer))
     return (name[2]! << 8) | name[3]!
   }
+}
+
+/** Where SO_MEMINFO is written: nine words of 32 bits (linux/sock_diag.h), and their length behind them. */
+class MemoryInfo {
+  readonly bytes = new Uint8Array(MEMINFO_BYTES + 4)
+  readonly length = this.bytes.subarray(MEMINFO_BYTES)
+  readonly view = new DataView(this.bytes.buffer)
 }
 
 /** `struct sockaddr_in` or `sockaddr_in6`. */
