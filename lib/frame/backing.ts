@@ -28,7 +28,7 @@ export class Backing {
     if (length === 0) return NONE
     if (this.#mask === 0) this.#makeRoom()
     // Pieces of one size that follow each other get places that follow each other.
-    const index = Math.floor(at / length) & this.#mask
+    const index = (at / length) & this.#mask
     const kept = this.#views[index]!
     if (kept.length === length && kept.byteOffset === this.bytes.byteOffset + at) return kept
     const made = new Uint8Array(this.bytes.buffer, this.bytes.byteOffset + at, length)

@@ -34,7 +34,7 @@ export interface BatchPortOptions {
 }
 
 /** Of longer datagrams only the headers are copied into the slot, and what is behind the payload. */
-const LEND_FROM_BYTES = 1024
+const LEND_FROM_BYTES = 4096
 /** Room for those of a packet with telemetry of 15 hops; longer ones take the payload with them. */
 const HEADERS_BYTES = 448
 /** Pad and ICRC. */
@@ -214,8 +214,9 @@ export class BatchPort implements Port {
   #lend(frame: Frame, start: number, at: number, bytes: number): boolean {
     const slot = frame.bytes.byteOffset + start
     this.#pool.arena.copyWithin(slot, at, at + HEADERS_BYTES)
-    for (let n = bytes - TAIL_BYTES; n < bytes; n++)
-      this.#arena.setUint8(slot + n, this.#arena.getUint8(at + n))
+    for (let n = bytes - TAIL_BYTES; n < bytes; n += 4) {
+      this.#arena.setInt32(slot + n, this.#arena.getInt32(at + n))
+    }
     const isFound =
       parseFrame(frame) === WireError.OK && frame.payload >= 0 && frame.payload <= start + HEADERS_BYTES
     if (!isFound) {

@@ -2,8 +2,8 @@ import { assert } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { MemoryRegion } from './memory.js'
 
-/** Shorter payloads are copied also for a port that gathers: two more pieces of a packet cost it more than the copy. */
-export const GATHER_FROM_BYTES = 512
+/** Shorter payloads are copied also for a port that gathers: two more pieces of a packet cost as much as the copy. */
+export const GATHER_FROM_BYTES = 2048
 
 /**
  * Gives the frame `length` bytes of a region as its payload from `at` on, with the zero pad to 4 bytes (IBA 9.2.3), and sets

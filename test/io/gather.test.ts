@@ -270,7 +270,7 @@ t.test('headers of any length are in the slot', { skip: fault ?? false }, async 
   const b = open(B)
   // INT-MD has the longest headers that there are.
   for (const hops of [0, 5, 12, 13, 14, 16]) {
-    const payload = pattern(seed + hops, 1500)
+    const payload = pattern(seed + hops, 4084)
     const shimBytes = intMd.BYTES + hops * intMd.HOP_BYTES
     const datagram = new Uint8Array(shimBytes + bth.BYTES + payload.length + 4)
     const fields = { source: A, destination: B, sourcePort: 4791, destinationPort: 4792, payload: datagram }
