@@ -14,8 +14,11 @@ const NONE = new Uint8Array(0)
  */
 export class Backing {
   readonly bytes: Uint8Array
-  /** Where its first byte lies in this process, once a port has asked the system; 0 before. */
-  pointer = 0
+  /**
+   * Where its first byte lies in this process, once a port has asked the system; 0 before. One number, which can be handed
+   * on in its array without an object being made for it.
+   */
+  readonly pointer = new Float64Array(1)
   #views: Uint8Array[] = []
   #mask = 0
 

@@ -11,13 +11,14 @@
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
 
+/** `previous` is taken modulo 2^32. */
 type NativeCrc32 = (bytes: Uint8Array, previous: number) => number
 
 const POLYNOMIAL = 0xedb8_8320
 /** From so many bytes on the native routine is faster. */
 export const NATIVE_FROM_BYTES = 384
 
-/** State before the first byte. */
+/** State before the first byte. All states are signed 32-bit numbers: V8 makes no object for these. */
 export const START = -1
 
 const native = loadNative()
@@ -40,7 +41,7 @@ export function update(state: number, bytes: Uint8Array, view: DataView, at: num
 
 /** Takes all of `bytes` into `state` by the native routine, wherever they lie. */
 export function updateByNative(state: number, bytes: Uint8Array): number {
-  return ~nativeCrc32(bytes, ~state >>> 0)
+  return ~nativeCrc32(bytes, ~state)
 }
 
 /** The CRC as an unsigned number. */
@@ -141,6 +142,6 @@ function loadNative(): { name: string; crc32: NativeCrc32 } {
     const module = createRequire(import.meta.url)('@node-rs/crc32') as { crc32: NativeCrc32 }
     return { name: '@node-rs/crc32', crc32: module.crc32 }
   } catch {
-    return { name: 'zlib', crc32: zlib.crc32 }
+    return { name: 'zlib', crc32: (bytes, previous) => zlib.crc32(bytes, previous >>> 0) }
   }
 }

@@ -34,6 +34,11 @@ const AFTER_PREFIX = crc32.updateByTable(crc32.START, new DataView(new Uint8Arra
 
 /** What the ICRC of the frame should be, an unsigned 32-bit number. The frame must be materialised. */
 export function compute(frame: Frame): number {
+  return computeSigned(frame) >>> 0
+}
+
+/** The same as a signed number: V8 makes no object for it. */
+function computeSigned(frame: Frame): number {
   return computeWith(frame, maskHeaders(frame))
 }
 
@@ -43,7 +48,7 @@ export function write(frame: Frame): void {
     throw new WeirError('WEIR_BAD_STATE', 'icrc.write: the frame has no BTH; fill in its offsets first')
   }
   if (!isPresent(frame)) return
-  frame.view.setUint32(packetEnd(frame) - BYTES, compute(frame), true)
+  frame.view.setInt32(packetEnd(frame) - BYTES, computeSigned(frame), true)
 }
 
 /** False if the end of the packet, and with it the ICRC, is not materialised. */
@@ -53,7 +58,11 @@ export function isPresent(frame: Frame): boolean {
 
 /** The ICRC that the frame carries. */
 export function read(frame: Frame): number {
-  return frame.view.getUint32(packetEnd(frame) - BYTES, true)
+  return readSigned(frame) >>> 0
+}
+
+function readSigned(frame: Frame): number {
+  return frame.view.getInt32(packetEnd(frame) - BYTES, true)
 }
 
 /**
@@ -62,7 +71,7 @@ export function read(frame: Frame): number {
  */
 export function verify(frame: Frame): boolean {
   if (frame.bth < 0) return false
-  return !isPresent(frame) || compute(frame) === read(frame)
+  return !isPresent(frame) || computeSigned(frame) === readSigned(frame)
 }
 
 /**
@@ -74,7 +83,7 @@ export function verifyWithZeroId(frame: Frame): boolean {
   if (!isPresent(frame)) return true
   const masked = maskHeaders(frame)
   if (isIpv4(frame)) scratchView.setUint16(4, 0)
-  return computeWith(frame, masked) === read(frame)
+  return computeWith(frame, masked) === readSigned(frame)
 }
 
 /**
@@ -86,7 +95,7 @@ export function verifyWithZeroId(frame: Frame): boolean {
 export function verifyIgnoringId(frame: Frame): boolean {
   if (frame.bth < 0) return false
   if (!isPresent(frame)) return true
-  const difference = (compute(frame) ^ read(frame)) >>> 0
+  const difference = computeSigned(frame) ^ readSigned(frame)
   if (difference === 0) return true
   if (!isIpv4(frame)) return false
   return crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
@@ -118,10 +127,10 @@ function packetEnd(frame: Frame): number {
     : frame.l3 + ipv6.BYTES + ipv6.payloadLength(frame.view, frame.l3)
 }
 
-/** @param masked bytes of headers in the scratch */
+/** A signed number. @param masked bytes of headers in the scratch */
 function computeWith(frame: Frame, masked: number): number {
   const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
-  return crc32.finish(takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES))
+  return ~takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES)
 }
 
 /** What follows the BTH: extended headers, payload, which may lie outside of the slot, and pad. */

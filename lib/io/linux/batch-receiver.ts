@@ -58,9 +58,9 @@ export class BatchReceiver {
     this.#queue = new KernelQueue(socket.receiveBufferBytes)
     this.#roomAt = room
     this.view = this.#batch.view
-    const arena = this.#libc.address(pool.arena)
+    const arena = Float64Array.of(this.#libc.address(pool.arena))
     for (let i = 0; i < MESSAGES; i++) {
-      this.#batch.setPiece(i, arena + room + i * BUFFER_BYTES, BUFFER_BYTES)
+      this.#batch.setPiece(i, arena, room + i * BUFFER_BYTES, BUFFER_BYTES)
       this.#batch.setPieces(i, i, 1)
     }
   }

@@ -5,7 +5,7 @@ import * as ipv4 from '../../wire/ipv4.js'
 import * as ipv6 from '../../wire/ipv6.js'
 import * as udp from '../../wire/udp.js'
 import type { PortCounters } from '../port.js'
-import { type Libc, loadLibc, type Pointer } from './libc.js'
+import { type Libc, loadLibc } from './libc.js'
 import { MessageBatch, writeControl } from './message-batch.js'
 import {
   AF_INET,
@@ -58,7 +58,8 @@ export class BatchSender {
   readonly #family: 4 | 6
   readonly #rocePort: number
   readonly #intPort: number
-  readonly #arena: Pointer
+  /** Where the pool's memory begins. */
+  readonly #arena: Float64Array
   readonly #batch = new MessageBatch(this.#libc, MESSAGES, PIECES_PER_FRAME * FRAMES)
   readonly #frames: (Frame | null)[] = new Array(FRAMES).fill(null)
   #frameCount = 0
@@ -86,7 +87,7 @@ export class BatchSender {
     this.#family = options.family
     this.#rocePort = options.rocePort
     this.#intPort = options.intPort
-    this.#arena = this.#libc.address(options.pool.arena)
+    this.#arena = Float64Array.of(this.#libc.address(options.pool.arena))
   }
 
   /** False after `flush` could not send everything, until it can. */
@@ -108,7 +109,7 @@ export class BatchSender {
     const message = this.#messageCount - 1
     const index = this.#frameCount++
     this.#pieceOf[index] = this.#pieceCount
-    if (frame.outside === null) this.#addPiece(this.#slot(frame) + at, bytes)
+    if (frame.outside === null) this.#addPiece(this.#arena, this.#slot(frame) + at, bytes)
     else this.#addPieces(frame, frame.outside, at)
     this.#frames[index] = frame
     this.#endOf[message] = this.#frameCount
@@ -156,12 +157,13 @@ export class BatchSender {
     this.#messageCount = this.#frameCount = this.#pieceCount = this.#firstUnsent = 0
   }
 
-  #slot(frame: Frame): Pointer {
-    return this.#arena + frame.slot * this.#pool.slotBytes
+  /** Of the arena. */
+  #slot(frame: Frame): number {
+    return frame.slot * this.#pool.slotBytes
   }
 
-  #addPiece(pointer: Pointer, bytes: number): void {
-    this.#batch.setPiece(this.#pieceCount++, pointer, bytes)
+  #addPiece(base: Float64Array, offset: number, bytes: number): void {
+    this.#batch.setPiece(this.#pieceCount++, base, offset, bytes)
   }
 
   /** What lies in the slot before the payload, the payload, and what lies in the slot behind it. */
@@ -169,10 +171,10 @@ export class BatchSender {
     const { payload, payloadLength } = frame
     const slot = this.#slot(frame)
     const end = payload + payloadLength
-    if (outside.pointer === 0) outside.pointer = this.#libc.address(outside.bytes)
-    this.#addPiece(slot + at, payload - at)
-    this.#addPiece(outside.pointer + frame.outsideBase + payload, payloadLength)
-    this.#addPiece(slot + end, frame.length - end)
+    if (outside.pointer[0] === 0) outside.pointer[0] = this.#libc.address(outside.bytes)
+    this.#addPiece(this.#arena, slot + at, payload - at)
+    this.#addPiece(outside.pointer, frame.outsideBase + payload, payloadLength)
+    this.#addPiece(this.#arena, slot + end, frame.length - end)
   }
 
   /** Copies the payloads of what has to wait into the slots. */
@@ -181,7 +183,12 @@ export class BatchSender {
       const frame = this.#frames[i]!
       if (frame.outside === null) continue
       frame.bringIn()
-      this.#batch.setPiece(this.#pieceOf[i]! + 1, this.#slot(frame) + frame.payload, frame.payloadLength)
+      this.#batch.setPiece(
+        this.#pieceOf[i]! + 1,
+        this.#arena,
+        this.#slot(frame) + frame.payload,
+        frame.payloadLength,
+      )
     }
   }
 

@@ -75,9 +75,10 @@ export class MessageBatch {
     this.view.setUint32(message * HEADER_BYTES + IOV_COUNT, count, true)
   }
 
-  setPiece(piece: number, pointer: Pointer, bytes: number): void {
+  /** @param base one pointer; the piece begins `offset` bytes behind it */
+  setPiece(piece: number, base: Float64Array, offset: number, bytes: number): void {
     const at = this.#iovecsAt + piece * IOVEC_BYTES
-    this.#setPointer(at, pointer)
+    this.#setPointer(at, base[0]! + offset)
     this.view.setUint32(at + 8, bytes, true)
   }
 
