@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { describeCcOptions } from '../../lib/cc/parse-options.js'
+import { describePaths } from '../../lib/cc/path-options.js'
 import { describeTelemetry } from '../../lib/cc/telemetry-options.js'
 
-/** Takes `--cc-option` and `--telemetry`, both repeatable, and lists all that they may say below the command's help. */
+/** Takes `--cc-option`, `--telemetry` and `--paths`, all repeatable, and lists all that they may say below the command's help. */
 export function addCongestionFlags(command: Command): Command {
   return command
     .option(
@@ -17,11 +18,18 @@ export function addCongestionFlags(command: Command): Command {
       collect,
       [],
     )
+    .option(
+      '--paths <name=value>',
+      'how the paths of flows are chosen, and flows admitted, as listed below (repeatable)',
+      collect,
+      [],
+    )
     .addHelpText(
       'after',
       () =>
         `\nCongestion control, --cc-option (sections of draft-miao-rtgwg-hpccplus, draft-02):\n${indented(describeCcOptions())}` +
-        `\nTelemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):\n${indented(describeTelemetry())}`,
+        `\nTelemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):\n${indented(describeTelemetry())}` +
+        `\nPaths, --paths:\n${indented(describePaths())}`,
     )
 }
 

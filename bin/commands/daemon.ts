@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { parsePathSettings } from '../../lib/cc/path-settings.js'
 import { parseTelemetrySettings, type TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
@@ -38,6 +39,7 @@ interface DaemonFlags {
   dscpOfPriority?: string
   int: string
   telemetry: string[]
+  paths: string[]
   keyFile?: string
   chunk: string
   hostHop: boolean
@@ -169,6 +171,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
     telemetry: telemetryOf(flags),
+    paths: parsePathSettings(flags.paths),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,

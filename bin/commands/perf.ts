@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { parsePathSettings } from '../../lib/cc/path-settings.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import {
   connectDaemon,
@@ -30,6 +31,7 @@ export interface PerfFlags {
   cc?: string
   ccOption?: string[]
   telemetry?: string[]
+  paths?: string[]
   busyPoll?: boolean
   histogram?: boolean
   json?: boolean
@@ -207,12 +209,14 @@ function congestionOf({
   cc = '',
   ccOption = [],
   telemetry = [],
-}: PerfFlags): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry'> {
+  paths = [],
+}: PerfFlags): Pick<PerfRequest, 'congestionControl' | 'options' | 'telemetry' | 'paths'> {
   if (cc === '' && ccOption.length > 0) throw bad('--cc-option is of a congestion control: name it by --cc')
   const options = Object.entries(cc === '' ? {} : parseCcOptions(cc, ccOption))
   parseTelemetrySettings(telemetry)
+  parsePathSettings(paths)
   const numbers = Object.fromEntries(options.map(([name, value]) => [name, Number(value)]))
-  return { congestionControl: cc, options: numbers, telemetry }
+  return { congestionControl: cc, options: numbers, telemetry, paths }
 }
 
 function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {

@@ -30,6 +30,8 @@ export interface TrafficRequest {
   options: Record<string, number>
   /** 0 = the daemon's priority. */
   priorityPlusOne: number
+  /** 0 = any. */
+  sourcePort: number
 }
 
 export interface PerfRequest {
@@ -48,6 +50,7 @@ export interface PerfRequest {
   congestionControl: string
   options: Record<string, number>
   telemetry: string[]
+  paths: string[]
 }
 
 export interface CancelRequest {
@@ -67,6 +70,14 @@ export interface RequestBodies {
   perf: PerfRequest
 }
 
+export interface PathFigures {
+  sourcePort: number
+  moves: number
+  probes: number
+  probeBytes: number
+  delayedNs: number
+}
+
 export interface Progress {
   transferId: string
   bytes: number
@@ -81,6 +92,7 @@ export interface Progress {
   retransmittedBytes: number
   timeouts: number
   state: string
+  paths: PathFigures | null
 }
 
 export interface StatusReply {
@@ -128,6 +140,7 @@ export interface TrafficReply {
   retransmittedBytes: number
   timeouts: number
   baseRttNs: number
+  paths: PathFigures | null
 }
 
 export interface PerfReply {

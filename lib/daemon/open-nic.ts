@@ -1,5 +1,6 @@
 /** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
 import type { OptionValues } from '../cc/options.js'
+import type { PathSettings } from '../cc/path-settings.js'
 import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
@@ -84,6 +85,8 @@ export interface NicOptions {
   int?: { format: IntFormat; hops: number }
   /** How telemetry is collected and brought back. */
   telemetry?: Partial<TelemetrySettings>
+  /** How the paths of flows are chosen, and flows admitted. */
+  paths?: Partial<PathSettings>
   /** Shared with all peers, 16 to 1024 bytes: others are refused, and feedback is authenticated. Default: none. */
   secret?: Uint8Array
   /** Looks for packets without ever sleeping: lowest latency, one whole core. Default false. */
@@ -184,6 +187,7 @@ function createNic(
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,
     telemetry: options.telemetry,
+    paths: options.paths,
     secret: options.secret,
     ...link,
     sourcePorts: port.sourcePorts ?? undefined,

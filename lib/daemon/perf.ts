@@ -1,5 +1,6 @@
 /** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
 import { once } from 'node:events'
+import { parsePathSettings } from '../cc/path-settings.js'
 import { parseTelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
@@ -130,12 +131,13 @@ function settingsOf(request: PerfRequest): PerfSettings {
 }
 
 /** Congestion control other than the daemon's. Throws WEIR_BAD_ARGUMENT. */
-function connectOptions(request: PerfRequest): Pick<ConnectOptions, 'cc' | 'telemetry'> {
-  const { congestionControl: name, options, telemetry } = request
+function connectOptions(request: PerfRequest): Pick<ConnectOptions, 'cc' | 'telemetry' | 'paths'> {
+  const { congestionControl: name, options, telemetry, paths } = request
   const cc = { name, options: { ...options } }
   return {
     ...(name !== '' && { cc }),
     ...(telemetry.length > 0 && { telemetry: parseTelemetrySettings(telemetry) }),
+    ...(paths.length > 0 && { paths: parsePathSettings(paths) }),
   }
 }
 

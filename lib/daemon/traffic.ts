@@ -11,6 +11,7 @@ import type { HostLoop } from '../io/host-loop.js'
 import type { NicSettings } from '../nic/config.js'
 import type { ConnectOptions } from '../nic/types.js'
 import { SECOND } from '../time/nanos.js'
+import { pathFigures } from '../traffic/path-figures.js'
 import { TrafficFlow } from '../traffic/traffic-flow.js'
 import { TrafficSink } from '../traffic/traffic-sink.js'
 import { Meter } from '../transfer/meter.js'
@@ -91,14 +92,15 @@ async function runFlow(
 
 /** Throws WEIR_BAD_ARGUMENT for a controller or an option that does not exist. */
 function connectOptions(
-  { congestionControl, options, priorityPlusOne }: TrafficRequest,
+  { congestionControl, options, priorityPlusOne, sourcePort }: TrafficRequest,
   settings: NicSettings,
 ): ConnectOptions {
   const priority = priorityPlusOne === 0 ? undefined : priorityPlusOne - 1
-  if (congestionControl === '') return { priority }
+  const common = { priority, sourcePort: sourcePort || undefined }
+  if (congestionControl === '') return common
   const cc = { name: congestionControl, options }
   checkController(cc, settings.lineRateBps, settings.pathMtu)
-  return { cc, priority }
+  return { ...common, cc }
 }
 
 /** Waits for the connection and its base RTT: a flow's time does not count them. */
@@ -145,6 +147,7 @@ async function reportUntil(
       baseRttNs: stats.baseRttNs,
       retransmittedBytes: stats.retransmittedBytes,
       timeouts: stats.timeouts,
+      paths: pathFigures(stats),
       state: 'streaming',
     })
   }
@@ -170,5 +173,6 @@ function replyOf(flow: TrafficFlow, startUnixMs: number): Loose<TrafficReply> {
     retransmittedBytes: stats.retransmittedBytes,
     timeouts: stats.timeouts,
     baseRttNs: stats.baseRttNs,
+    paths: pathFigures(stats),
   }
 }

@@ -216,6 +216,7 @@ export function checkConnectOptions(options: ConnectOptions, format: IntFormat):
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
   checkHops(telemetrySettings(options.telemetry), format)
+  pathSettings(options.paths)
 }
 
 function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {

@@ -75,8 +75,8 @@ export class Connections {
   ): Connection {
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings.int.format)
-    const { pathMtu, cc, telemetry } = options
-    const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry })
+    const { pathMtu, cc, telemetry, paths } = options
+    const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { OptionValues } from '../cc/options.js'
+import type { PathSettings } from '../cc/path-options.js'
 import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import type { Nanos } from '../time/nanos.js'
@@ -24,6 +25,7 @@ export interface FlowOptions {
   telemetry: TelemetrySettings
   /** This host as the last hop of the path. Default: it is none. */
   hostHop?: HostHop | null
+  pathSettings: PathSettings
   /** Bound on unacknowledged packets, a power of two. */
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */

@@ -1,5 +1,6 @@
 import type { AckSample, CongestionControl, ReceiverControl } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
+import type { PathSettings } from '../cc/path-options.js'
 import type { WeirError } from '../errors.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
@@ -65,6 +66,7 @@ export class Flow implements QpObserver {
   readonly telemetry: TelemetrySource
   /** Sends probes for telemetry; null when nothing collects any. */
   telemetryProbe: TelemetryProbe | null = null
+  readonly pathSettings: PathSettings
   /** How this end chooses the path of what it sends; null: it does not. */
   paths: FlowPaths | null = null
   /** Telemetry of the peer's path probes; made when the first arrives. */
@@ -155,6 +157,7 @@ export class Flow implements QpObserver {
     this.selectiveRepeat = options.selectiveRepeat
     this.intFormat = options.intFormat
     this.intSlots = options.intSlots
+    this.pathSettings = options.pathSettings
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
     this.plausibility = new FlowPlausibility(this.stats, options.telemetry.loadMax)
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)

@@ -27,13 +27,14 @@ export interface Beginning {
   pathMtu: number | undefined
   cc: ConnectOptions['cc']
   telemetry?: ConnectOptions['telemetry']
+  paths?: ConnectOptions['paths']
 }
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
   { settings, table, memory, hostHop }: Host,
   reorderPool: ReorderPool,
-  { remote, handler, phase, pathMtu, cc, telemetry }: Beginning,
+  { remote, handler, phase, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const completions = new CompletionQueue(2 * settings.queueDepth)
@@ -50,6 +51,7 @@ export function makeFlow(
     intSlots: settings.int.hops,
     telemetry: { ...settings.telemetry, ...telemetry },
     hostHop,
+    pathSettings: { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
     lineRateBps: settings.lineRateBps,

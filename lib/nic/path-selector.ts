@@ -1,4 +1,4 @@
-import { type PathSettings, probesPaths } from '../cc/path-settings.js'
+import { probesPaths } from '../cc/path-settings.js'
 import { WeirError } from '../errors.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { formatDuration } from '../units/units.js'
@@ -49,7 +49,6 @@ export interface PathEvents {
  * links. An end chooses once it has payload to send, READ responses included.
  */
 export class PathSelector {
-  readonly #settings: PathSettings
   readonly #nic: NicSettings
   readonly #headers: HostHeaders
   readonly #ports: SourcePorts
@@ -67,7 +66,6 @@ export class PathSelector {
     totals: ImplausibleCounter,
     events: PathEvents,
   ) {
-    this.#settings = nic.paths
     this.#nic = nic
     this.#headers = headers
     this.#ports = ports
@@ -79,7 +77,7 @@ export class PathSelector {
 
   /** The flow has T: from now on it chooses its path, if it may and the peer answers path probes. */
   begin(flow: Flow): void {
-    if (probesPaths(this.#settings) && flow.peerAnswersPaths) flow.paths = newFlowPaths()
+    if (probesPaths(flow.pathSettings) && flow.peerAnswersPaths) flow.paths = newFlowPaths()
   }
 
   /** Forgets the flow. */
@@ -161,14 +159,15 @@ export class PathSelector {
   #start(now: Nanos, flow: Flow): void {
     const paths = flow.paths!
     const ports = [flow.sourcePort]
-    const count = Math.min(this.#settings.count, this.#ports.count)
+    const count = Math.min(flow.pathSettings.count, this.#ports.count)
     while (ports.length < count) ports.push(this.#anotherPort(ports))
     paths.probes = new PathProbes(
       ports.map(port => this.#path(flow, port)),
       flow.stats,
     )
     // Without a choice it sends at once, and the first rounds tell whether to move.
-    paths.phase = this.#settings.start === 'choose' || this.#settings.admission > 0 ? 'choosing' : 'settled'
+    paths.phase =
+      flow.pathSettings.start === 'choose' || flow.pathSettings.admission > 0 ? 'choosing' : 'settled'
     this.#round(now, flow)
   }
 
@@ -214,7 +213,7 @@ export class PathSelector {
   }
 
   #intervalNs(flow: Flow): Nanos {
-    return this.#settings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
+    return flow.pathSettings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
   }
 
   /** Of entropies that lead along the same links one is enough: others are tried in place of the rest. */
@@ -234,7 +233,7 @@ export class PathSelector {
   // ---- New flows, and admission
 
   #choose(now: Nanos, flow: Flow): void {
-    const { admission } = this.#settings
+    const { admission } = flow.pathSettings
     const least = leastUtilization(flow.paths!.probes!.paths)
     // Nothing measured, nothing to refuse for: there are no switches with telemetry.
     const full = admission > 0 && (least >= admission || this.#queue.firstTo(flow.remote) !== null)
@@ -259,7 +258,7 @@ export class PathSelector {
 
   #delay(now: Nanos, flow: Flow, least: number): void {
     const paths = flow.paths!
-    const { admissionWaitNs } = this.#settings
+    const { admissionWaitNs } = flow.pathSettings
     if (admissionWaitNs === 0) {
       this.#refuse(now, flow, least, '')
       return
@@ -276,7 +275,7 @@ export class PathSelector {
   /** A round has ended while the flow waits. */
   #admit(now: Nanos, flow: Flow): void {
     const least = leastUtilization(flow.paths!.probes!.paths)
-    if (this.#queue.firstTo(flow.remote) !== flow || least >= this.#settings.admission) return
+    if (this.#queue.firstTo(flow.remote) !== flow || least >= flow.pathSettings.admission) return
     this.#endWait(now, flow)
     this.#take(now, flow)
   }
@@ -286,7 +285,7 @@ export class PathSelector {
     const probes = paths.probes!
     if (paths.phase === 'waiting' && now >= paths.untilNs) {
       this.#endWait(now, flow)
-      const waited = `, after ${formatDuration(this.#settings.admissionWaitNs)}`
+      const waited = `, after ${formatDuration(flow.pathSettings.admissionWaitNs)}`
       this.#refuse(now, flow, leastUtilization(probes.paths), waited)
     } else if (!probes.active && now >= paths.nextRoundNs) this.#round(now, flow)
   }
@@ -304,7 +303,7 @@ export class PathSelector {
   }
 
   #refuse(now: Nanos, flow: Flow, least: number, why: string): void {
-    const { admission } = this.#settings
+    const { admission } = flow.pathSettings
     const paths = flow.paths!.probes!.paths.length
     const measured = Number.isNaN(least) ? 'is not known' : `is ${least.toFixed(3)}`
     const what = `every path to ${flow.remote} is used too much: the utilization of the least used of ${paths} ${measured}`
@@ -320,7 +319,7 @@ export class PathSelector {
 
   #compare(now: Nanos, flow: Flow): void {
     const paths = flow.paths!
-    const { move, margin } = this.#settings
+    const { move, margin } = flow.pathSettings
     const { random } = this.#nic
     paths.better = -1
     if (move === 'never' || now < paths.holdUntilNs) return

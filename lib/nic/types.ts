@@ -1,4 +1,5 @@
 import type { OptionValues } from '../cc/options.js'
+import type { PathSettings } from '../cc/path-options.js'
 import type { TelemetrySettings } from '../cc/telemetry-options.js'
 import type { WeirError } from '../errors.js'
 import type { Completion } from '../qp/completion-queue.js'
@@ -35,6 +36,8 @@ export interface ConnectOptions {
   cc?: { name: string; options: OptionValues }
   /** How this end's telemetry of the connection is collected and brought back; what is not given is the NIC's. */
   telemetry?: Partial<TelemetrySettings>
+  /** How this end chooses the connection's path, and whether it is admitted; what is not given is the NIC's. */
+  paths?: Partial<PathSettings>
   /** Bytes, 256, 512, 1024, 2048 or 4096; the smaller of both ends' counts. Default: the NIC's. */
   pathMtu?: number
   /** T, when it is known; otherwise idle probes measure it after the handshake. */

@@ -52,8 +52,8 @@ export interface PerfRunOptions {
   limits: HostLimits
   remote: HostAddress
   settings: PerfSettings
-  /** Congestion control of the data's connections, and how they collect telemetry; default: the NIC's. */
-  connect?: Pick<ConnectOptions, 'cc' | 'telemetry'>
+  /** Congestion control of the data's connections, how they collect telemetry and choose paths; default: the NIC's. */
+  connect?: Pick<ConnectOptions, 'cc' | 'telemetry' | 'paths'>
   /** The clock that `now` comes from. */
   clock: () => Nanos
   /** User and system time of this process, microseconds. */

@@ -1,3 +1,4 @@
+import { pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { linksOf } from '../fabric.js'
@@ -7,7 +8,7 @@ export type DaemonPlace = { socket: string; inbox: string } & Record<string, str
 
 /** The command line of the daemon that is a host of a scenario. It ends when its standard input does. */
 export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {
-  const { hosts, cc, transport, int, telemetry, baseRttNs } = scenario
+  const { hosts, cc, transport, int, telemetry, paths, baseRttNs } = scenario
   const options = {
     address: hosts.find(({ name }) => name === host)!.address,
     ...place,
@@ -26,6 +27,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
   for (const [name, value] of Object.entries(telemetry)) args.push('--telemetry', `${name}=${value}`)
+  for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
   return ['daemon', '--until-stdin-ends', ...args]
 }

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { probesPaths } from '../../lib/cc/path-settings.js'
 import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
+import type { PathFigures } from '../../lib/control/messages.js'
 import { WeirError } from '../../lib/errors.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import type { RunResult } from '../../lib/scenario/result.js'
@@ -125,6 +127,7 @@ class TrafficRun {
           congestionControl: cc.name,
           options: numbersOf(cc.options),
           priorityPlusOne: flow.priority + 1,
+          sourcePort: flow.sourcePort ?? 0,
         },
         {
           signal,
@@ -134,9 +137,12 @@ class TrafficRun {
           },
         },
       )
-      return finished(reply)
+      return { ...finished(reply), ...this.#paths(reply.paths) }
     } catch (error) {
-      if (signal.aborted && !this.#signal.aborted) return unfinished(last)
+      if (signal.aborted && !this.#signal.aborted)
+        return { ...unfinished(last), ...this.#paths((last as Progress | null)?.paths) }
+      if (error instanceof WeirError && error.code === 'WEIR_NOT_ADMITTED')
+        return { ...unfinished(last), refused: error.message }
       if (error instanceof WeirError) {
         throw new WeirError(error.code, `flow ${flow.name} (${flow.from} to ${flow.to}): ${error.message}`)
       }
@@ -144,6 +150,11 @@ class TrafficRun {
     } finally {
       this.#done++
     }
+  }
+
+  /** For a scenario that chooses paths. */
+  #paths(paths: PathFigures | null | undefined): Pick<FlowOutcome, 'paths'> {
+    return probesPaths(this.#lab.scenario.paths) && paths ? { paths } : {}
   }
 
   #nowNs(): Nanos {

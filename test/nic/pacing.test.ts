@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
+import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
 import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
 import { Flow } from '../../lib/nic/flow.js'
 import type { ConnectionHandler } from '../../lib/nic/types.js'
@@ -23,6 +24,7 @@ function flowAt(rateBps: number, slackNs: number): { flow: Flow; setRate: (rate:
     ccChoice: { name: 'hpcc', options: {} },
     intFormat: 0,
     telemetry: DEFAULT_TELEMETRY,
+    pathSettings: DEFAULT_PATHS,
     intSlots: 5,
     packetsInFlightMax: 16,
     slackNs,

@@ -1,0 +1,121 @@
+/**
+ * Path selection and admission by telemetry, setting by setting: the one table that checks, scenario files, command lines and
+ * their help follow. Source is the last section of draft-miao-rtgwg-hpccplus (draft-02), behind that on QoS queueing: the
+ * end-host fetches telemetry along the routes of its traffic, and decides by it on path selection and traffic admission.
+ */
+import type { Nanos } from '../time/nanos.js'
+
+export interface PathSettings {
+  count: number
+  start: 'choose' | 'hash'
+  move: 'never' | 'idle' | 'drain'
+  margin: number
+  intervalNs: Nanos
+  /** 0: all flows are admitted. */
+  admission: number
+  admissionWaitNs: Nanos
+  admissionQueue: number
+}
+
+export const PATHS_SOURCE = 'draft-02, path selection and traffic admission'
+
+/** Paths of one connection, at most: the low bits of a probe's number say which. */
+export const PATHS_MAX = 16
+
+export type PathOption = {
+  /** As users give it: a time has no unit in its name. */
+  name: string
+  key: keyof PathSettings
+  doc: string
+} & (
+  | { kind: 'choice'; choices: readonly string[]; default: string }
+  /** Of `duration`: ns. */
+  | { kind: 'count' | 'number' | 'duration'; min: number; max: number; default: number }
+)
+
+export const PATH_OPTIONS: readonly PathOption[] = [
+  {
+    name: 'count',
+    key: 'count',
+    kind: 'count',
+    min: 1,
+    max: PATHS_MAX,
+    default: 1,
+    doc: 'UDP source ports that a connection probes the paths of, while it has something to send; 1: it keeps its own',
+  },
+  {
+    name: 'start',
+    key: 'start',
+    kind: 'choice',
+    choices: ['choose', 'hash'],
+    default: 'choose',
+    doc: 'what a new flow takes: the least used path, after two to four T in which it sends nothing, or at once that of its own port',
+  },
+  {
+    name: 'move',
+    key: 'move',
+    kind: 'choice',
+    choices: ['never', 'idle', 'drain'],
+    default: 'never',
+    doc: 'when a flow that runs takes another path: when it has nothing in flight; drain: it also stops sending until that is so',
+  },
+  {
+    name: 'margin',
+    key: 'margin',
+    kind: 'number',
+    min: 0,
+    max: 1,
+    default: 0.1,
+    doc: "by so much must others use the other path less than the flow's own",
+  },
+  {
+    name: 'interval',
+    key: 'intervalNs',
+    kind: 'duration',
+    min: 0,
+    max: 60e9,
+    default: 0,
+    doc: 'between two probes of one path, at least; 0: 8 T. A flow that has still to choose probes once per T',
+  },
+  {
+    name: 'admission',
+    key: 'admission',
+    kind: 'number',
+    min: 0,
+    max: 10,
+    default: 0,
+    doc: 'utilization from which a path takes no new flow, as in 0.9; 0: all flows are admitted',
+  },
+  {
+    name: 'admissionWait',
+    key: 'admissionWaitNs',
+    kind: 'duration',
+    min: 0,
+    max: 600e9,
+    default: 0,
+    doc: 'how long a flow waits to be admitted before it is refused; 0: it is refused at once',
+  },
+  {
+    name: 'admissionQueue',
+    key: 'admissionQueue',
+    kind: 'count',
+    min: 1,
+    max: 4096,
+    default: 64,
+    doc: 'flows of a host that may wait; further ones are refused',
+  },
+]
+
+/** Range of a setting for people. */
+export function pathRange(option: PathOption): string {
+  if (option.kind === 'choice') return option.choices.join('|')
+  return option.kind === 'duration' ? `0 to ${option.max / 1e9}s` : `${option.min} to ${option.max}`
+}
+
+/** For `--help`: a line each. */
+export function describePaths(): string[] {
+  return PATH_OPTIONS.map(
+    option =>
+      `${option.name}=${pathRange(option)}, default ${option.default}: ${option.doc} (${PATHS_SOURCE})`,
+  )
+}
