@@ -9,7 +9,7 @@ import { defaultInbox } from './daemon.js'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description('say what this machine allows, what is missing, and how to mend it')
-    .option('--json', 'print it as JSON: {checks, on, io}')
+    .option('--json', 'print it as JSON: {checks, on, io, auto}')
     .action(async ({ json }: { json?: boolean }) => {
       const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
       const diagnosis = await diagnose({ nodeLeast: engines.node, inbox: defaultInbox() })
@@ -21,7 +21,7 @@ export function doctorCommand(): Command {
 
 const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const
 
-function print({ checks, on, io }: Diagnosis): string {
+function print({ checks, on, io, auto }: Diagnosis): string {
   const width = Math.max(...checks.map(({ name }) => name.length))
   const lines = checks.flatMap(({ name, status, found, affects, fix }) => {
     const line = `${MARKS[status]}  ${name.padEnd(width)}  ${found}`
@@ -33,7 +33,7 @@ function print({ checks, on, io }: Diagnosis): string {
   return `${lines.join('\n')}\n\n${verdicts('weir run --on', on)}\n${verdicts('weir daemon --io', {
     ...ways,
     'packet, in labs': packetInLabs,
-  })}`
+  })}  auto: takes ${auto.takes}${auto.why === undefined ? '' : ` (${auto.why})`}\n`
 }
 
 function verdicts(title: string, all: Record<string, Verdict>): string {

@@ -67,11 +67,17 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
     )
   }
   const ports = { pool, address, rocePort: port, intPort: port + 1, sourcePorts: options.sourcePorts }
-  if (io === 'batch' || (io === 'auto' && libcFault() === null)) {
+  if (io === 'batch' || (io === 'auto' && automaticIo().takes === 'batch')) {
     return { io: 'batch', port: new BatchPort(ports) }
   }
   if (io === 'raw') return { io, port: await RawPort.open(ports) }
   return { io: 'dgram', port: await DgramPort.open(ports) }
+}
+
+/** What `auto` takes on this machine, and why not something faster. */
+export function automaticIo(): { takes: 'batch' | 'dgram'; why?: string } {
+  const fault = libcFault()
+  return fault === null ? { takes: 'batch' } : { takes: 'dgram', why: fault }
 }
 
 /** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */

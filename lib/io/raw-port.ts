@@ -252,7 +252,7 @@ function openRaw(): RawSocket {
     raw = createRequire(import.meta.url)('raw-socket')
   } catch {
     throw unsupported(
-      'the optional package raw-socket is not there; it needs a C++ compiler when it is installed',
+      'needs the optional package raw-socket; install it, with a C++ compiler at hand, with: npm install --include=optional && npm rebuild raw-socket; or choose --io dgram',
     )
   }
   try {

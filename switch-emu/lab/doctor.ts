@@ -2,10 +2,12 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { automaticIo } from '../../lib/daemon/open-port.js'
 import { WeirError } from '../../lib/errors.js'
 import { SOCKET_BUFFER_BYTES } from '../../lib/io/datagram-socket.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
+import { rawFault } from '../../lib/io/raw-port.js'
 import { formatBytes } from '../../lib/units/units.js'
 import * as crc32 from '../../lib/wire/crc32.js'
 import { PORT_INT, PORT_ROCE } from '../../lib/wire/udp.js'
@@ -37,7 +39,9 @@ export interface Diagnosis {
   /** Places for `weir run --on`. */
   on: Record<'virtual' | 'overlay' | 'veth', Verdict>
   /** Ways for `weir daemon --io`; `packetInLabs` is `packet` for the hosts of labs. */
-  io: Record<'dgram' | 'batch' | 'packet' | 'packetInLabs', Verdict>
+  io: Record<'dgram' | 'batch' | 'raw' | 'packet' | 'packetInLabs', Verdict>
+  /** What `--io auto` takes, and why not what is faster. */
+  auto: { takes: string; why?: string }
 }
 
 export interface DoctorOptions {
@@ -73,7 +77,8 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
     ...lab,
     ...TOOLS.map(checkTool),
   ]
-  const outside = packetHere()
+  const here = (fault: string | null): Verdict =>
+    fault === null ? { works: true } : { works: false, why: fault }
   return {
     checks,
     on: {
@@ -84,9 +89,11 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
     io: {
       dgram: verdict([node, loopback]),
       batch: verdict([node, loopback, koffi]),
-      packet: outside === null ? { works: true } : { works: false, why: outside },
+      raw: here(rawFault()),
+      packet: here(packetHere()),
       packetInLabs: verdict([node, ...lab]),
     },
+    auto: automaticIo(),
   }
 }
 

@@ -26,7 +26,7 @@ t.test('JSON: every check says what it found; what is wrong says how to mend it'
   const ended = await place.weir(['doctor', '--json'])
   t.equal(ended.code, 0, ended.stderr)
   const diagnosis = JSON.parse(ended.stdout)
-  t.same(Object.keys(diagnosis), ['checks', 'on', 'io'])
+  t.same(Object.keys(diagnosis), ['checks', 'on', 'io', 'auto'])
   for (const { name, status, found, affects, fix } of diagnosis.checks as Check[]) {
     t.match(status, /^(ok|warn|fail)$/, name)
     t.ok(found.length > 0 && affects.length > 0, name)
@@ -34,7 +34,8 @@ t.test('JSON: every check says what it found; what is wrong says how to mend it'
   }
   t.match(checkOf(diagnosis, 'node'), { status: 'ok', found: process.version })
   t.same(diagnosis.on.virtual, { works: true })
-  t.same(Object.keys(diagnosis.io), ['dgram', 'batch', 'packet', 'packetInLabs'])
+  t.same(Object.keys(diagnosis.io), ['dgram', 'batch', 'raw', 'packet', 'packetInLabs'])
+  t.equal(diagnosis.auto.takes, diagnosis.io.batch.works ? 'batch' : 'dgram')
   t.same(diagnosis.on.veth.works, skip === false, 'as the labs of this test see it')
   t.same(place.leftFiles(), [])
 })
