@@ -2,7 +2,7 @@
 import t from 'tap'
 import { DOUBT_NAMES, PlausibilityCheck } from '../../lib/cc/plausibility.js'
 import { Random } from '../../lib/sim/random.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
+import { HOST_ID, HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -44,6 +44,45 @@ function at(ns: number, change: Partial<Hop> = {}): HopRecords {
     { id: 34, ts: 800 + ns, tx },
   ])
 }
+
+/** A switch, and behind it the receiving host at a rate of its own. */
+function withHost(ns: number, host: Partial<Hop> = {}): HopRecords {
+  const tx = Math.floor(1.25 * ns)
+  return records([
+    { id: 17, ts: 5_000_000 + ns, tx: 9_000 + tx },
+    { id: HOST_ID, port: 0, rate: 8e9, ts: 90_000 + ns, tx: 70_000 + Math.floor(0.9 * ns), ...host },
+  ])
+}
+
+t.test(
+  "the receiving host's own record may change its rate, as it measures that, and nothing else",
+  async t => {
+    const check = new PlausibilityCheck()
+    for (const [i, rate] of [8e9, 8e9, 9e9, 2e9, 40e9, 3e9].entries()) {
+      t.ok(check.check((i + 1) * 1000, withHost((i + 1) * 1000, { rate }), T_NS), `${rate}`)
+    }
+    const refused: [string, HopRecords][] = [
+      ['backwards', withHost(6500, { ts: 80_000 })],
+      // 100 Mbit more than in what the fastest rate takes a second for, in half a microsecond.
+      ['txBytes', withHost(6500, { tx: 70_000 + 12_500_000 })],
+      ['ahead', withHost(6500, { ts: 90_000 + 6500 + 1.1e9 })],
+      ['link', withHost(6500, { port: 1 })],
+      ['path', withHost(6500, { id: HOST_ID - 1 })],
+    ]
+    for (const [why, hops] of refused) {
+      if (why === 'path') hops.pathId = 17 ^ HOST_ID
+      const before = doubts(check)[why] ?? 0
+      t.notOk(check.check(6500, hops, T_NS), why)
+      t.equal(doubts(check)[why], before + 1, why)
+    }
+    // A switch that says it is a host, before the end of the path.
+    const early = withHost(6600)
+    early.switchId[0] = HOST_ID
+    early.pathId = 0
+    t.notOk(check.check(6600, early, T_NS))
+    t.ok(check.check(7000, withHost(7000, { rate: 3e9 }), T_NS), 'the truth is believed as before')
+  },
+)
 
 /** What was not believed, by name. */
 function doubts(check: PlausibilityCheck): Record<string, number> {

@@ -9,6 +9,45 @@ import { blank } from './helpers.js'
 const WIDE = intShim.FORMAT_WIDE
 const COMPACT = intShim.FORMAT_COMPACT
 
+t.test(
+  "the receiving host's record goes behind the others of an echo, whatever slots there were",
+  async t => {
+    for (const [format, slotBytes] of [
+      [WIDE, 24],
+      [COMPACT, 8],
+    ] as const) {
+      for (let hops = 0; hops < 15; hops++) {
+        const { view } = blank(8 + 16 * 24)
+        const { view: echo } = blank(8 + 16 * 24)
+        intShim.write(view, 0, format, hops, 0)
+        for (let n = 0; n < hops; n++)
+          intShim.stamp(view, 0, 392, n + 1, 0, 10e9, 1000 + n, 1280 * n, 640 * n)
+        const bytes = intShim.writeEcho(echo, 0, view, 0)
+        const before = new HopRecords()
+        intShim.read(echo, 0, 392, before)
+        t.equal(intShim.appendHost(echo, 0, 2.5e9, 64_000, 128_000, 6400), bytes + slotBytes)
+        t.equal(intShim.totalBytes(echo, 0), bytes + slotBytes)
+        const after = new HopRecords()
+        t.equal(intShim.read(echo, 0, bytes + slotBytes, after), WireError.OK)
+        t.equal(after.count, hops + 1)
+        t.ok(after.endsAtHost && !before.endsAtHost)
+        t.equal(after.pathId, before.pathId ^ 0xffff)
+        t.same([...after.txBytes.subarray(0, hops)], [...before.txBytes.subarray(0, hops)])
+        t.equal(after.switchId[hops], format === WIDE ? 0xffff : 0)
+        t.same(
+          [after.rateBps[hops], after.tsNs[hops], after.txBytes[hops], after.qlenBytes[hops]],
+          [2.5e9, 64_000, 128_000, 6400],
+        )
+      }
+    }
+    const { view, hex } = blank(8 + 24)
+    intShim.write(view, 0, WIDE, 0, intShim.FLAG_ECHO)
+    intShim.appendHost(view, 0, 10e9, 0x1234_5678_9abc, 0xfedc_ba98_7654, 0x0bad_cafe)
+    // Flags: echo 0x80, host 0x01. Rate: 10,000,000 kbit/s = 0x00989680.
+    t.equal(hex(), '10810101ffff0000' + 'ffff000000989680123456789abcfedcba9876540badcafe')
+  },
+)
+
 t.test('wide: layout byte by byte', async t => {
   const { view, hex } = blank(8 + 48)
   for (let i = 0; i < 56; i++) view.setUint8(i, 0xee)

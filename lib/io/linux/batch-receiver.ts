@@ -104,7 +104,6 @@ export class BatchReceiver {
       this.tos = 0
       this.#segmentBytes = length
       this.#readControl(this.#batch.controlAt(message), this.#batch.controlLength(message))
-      this.#queue.onRead(length, this.#segmentBytes)
       return true
     }
   }
@@ -127,6 +126,9 @@ export class BatchReceiver {
     if (count <= 0) return false
     this.#count = count
     this.#empty = false
+    // Nearly always as long as the last ones; only the queue's length is told by it.
+    for (let i = 0; i < count; i++)
+      this.#queue.onRead(this.#batch.moved(i), this.#segmentBytes || BUFFER_BYTES)
     this.#drained = count < MESSAGES
     return true
   }
