@@ -1,0 +1,98 @@
+/** Real sockets: a receiver that is slower than its sender, as a hop of the path and not. */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { BatchPort } from '../../lib/io/batch-port.js'
+import { HostLoop } from '../../lib/io/host-loop.js'
+import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
+import { libcFault } from '../../lib/io/linux/libc.js'
+import { Nic } from '../../lib/nic/nic.js'
+import { Random } from '../../lib/sim/random.js'
+import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import { randomPort, until } from '../io/helpers.js'
+import type { SlowReceiverReport, SlowReceiverSettings } from './slow-receiver.js'
+
+const BYTES = 16 << 20
+const LINE_BPS = 10e9
+const T_NS = 1_000_000
+
+interface Outcome extends SlowReceiverReport {
+  retransmittedBytes: number
+  pathHops: number
+  mostQueueBytes: number
+  implausible: number
+  /** For who reads it: told, not tested. */
+  milliseconds: number
+}
+
+async function send(hostHop: boolean): Promise<Outcome> {
+  const rocePort = randomPort()
+  const settings: SlowReceiverSettings = {
+    address: '127.0.0.2',
+    rocePort,
+    hostHop,
+    lineRateBps: LINE_BPS,
+    baseRttNs: T_NS,
+    packetNs: 30_000,
+    socketBufferBytes: 200_000,
+  }
+  const worker = new Worker(new URL('./slow-receiver.js', import.meta.url), { workerData: settings })
+  await once(worker, 'message')
+  const pool = new FramePool(2048, undefined, RECEIVER_ROOM_BYTES)
+  const port = new BatchPort({ pool, address: '127.0.0.1', rocePort, intPort: rocePort + 1 })
+  const random = new Random(1)
+  // No receive budget has been told: nothing but the host's own record holds the sender.
+  const nic = new Nic({
+    address: HostAddress.parse('127.0.0.1'),
+    pool,
+    random: () => random.u32(),
+    lineRateBps: LINE_BPS,
+    baseRttNs: T_NS,
+    pathMtu: 4096,
+    ackTimeoutNs: 33_554_432,
+    slackNs: 1_000_000,
+    sourcePorts: port.sourcePorts,
+  })
+  const loop = new HostLoop({ node: nic, port })
+  loop.start()
+  const flow = new TrafficFlow(loop.now(), nic, HostAddress.parse('127.0.0.2'), {
+    name: 'f',
+    bytes: BYTES,
+    storage: true,
+    connect: {},
+  })
+  loop.wake()
+  await until(() => flow.established)
+  flow.start(loop.now())
+  loop.wake()
+  let mostQueueBytes = 0
+  await until(() => {
+    mostQueueBytes = Math.max(mostQueueBytes, flow.connection.stats.pathQueueBytes)
+    return flow.done
+  })
+  const { retransmittedBytes, pathHops } = flow.connection.stats
+  if (flow.error !== null) throw flow.error
+  worker.postMessage('end')
+  const [report] = (await once(worker, 'message')) as [SlowReceiverReport]
+  await once(worker, 'exit')
+  loop.close()
+  await port.close()
+  const implausible = nic.counters.rx.implausibleTelemetry
+  const milliseconds = Math.round((flow.endNs - flow.startNs) / 1e6)
+  return { ...report, retransmittedBytes, pathHops, mostQueueBytes, implausible, milliseconds }
+}
+
+t.test('the kernel drops less, and less is sent again', { skip: libcFault() ?? false }, async t => {
+  const without = await send(false)
+  const held = await send(true)
+  t.comment(JSON.stringify({ without, held }))
+  t.equal(without.pathHops, 0)
+  t.equal(held.pathHops, 1)
+  t.ok(held.mostQueueBytes > 0, 'a queue has been told')
+  t.equal(held.implausible, 0)
+  t.ok(without.kernelDrops > 100, `${without.kernelDrops} packets were lost without it`)
+  t.ok(held.kernelDrops < without.kernelDrops / 2, `${held.kernelDrops} with it`)
+  t.ok(held.retransmittedBytes < without.retransmittedBytes / 2)
+})
