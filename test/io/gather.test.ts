@@ -197,7 +197,6 @@ function host(address: string, rocePort: number, random: Random, loses: number) 
     lineRateBps: 10e9,
     pathMtu: 4096,
     baseRttNs: 100_000,
-    ackTimeoutNs: 4_194_304,
     slackNs: 1e6,
     sourcePorts: port.sourcePorts,
     receiveBudgetBytes: port.receiveBudgetBytes,
