@@ -1,5 +1,5 @@
-/** Views that are kept at most: 2 MB of objects. */
-const VIEWS_MAX = 1 << 14
+/** Views that are kept at most: 0.5 MB of objects. */
+const VIEWS_MAX = 1 << 12
 /** The smallest path MTU: the pieces that a long message is sent in. */
 const BYTES_PER_VIEW = 256
 
