@@ -16,7 +16,6 @@ import type { IntFormat } from '../wire/telemetry.js'
 import { checkController } from './check-controller.js'
 import { checkTelemetry } from './check-telemetry.js'
 import { type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES, pathMtuFor } from './open-port.js'
-import { Polling } from './polling.js'
 import { systemRandom } from './random.js'
 
 /** Frames that may be on their way in and out at a time: 19 MB when all have been used. */
@@ -104,7 +103,6 @@ export interface OpenedNic {
   readonly pool: FramePool
   readonly nic: Nic
   readonly loop: HostLoop
-  readonly polling: Polling
 }
 
 /** For an application on another thread: how its work gets to the NIC. */
@@ -135,11 +133,18 @@ export async function openNic(
     const nic = createNic({ ...options, lineRateBps }, address, pool, port, link, intake)
     const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
     const waiter = waiterWith?.(port.waiter)
-    const loop = new HostLoop({ node: nic, port, spinNs, waiter, intake, onRound, onError: onDefect })
-    const polling = new Polling(loop)
+    const loop = new HostLoop({
+      node: nic,
+      port,
+      spinNs,
+      busyPoll: options.busyPoll,
+      waiter,
+      intake,
+      onRound,
+      onError: onDefect,
+    })
     loop.start()
-    if (options.busyPoll) polling.begin()
-    return { address, udpPort, io, port, pool, nic, loop, polling }
+    return { address, udpPort, io, port, pool, nic, loop }
   } catch (error) {
     await port.close()
     throw error
@@ -147,8 +152,7 @@ export async function openNic(
 }
 
 /** Stops the loop and closes the port: the connections' peers hear nothing of it. */
-export async function closeNic({ loop, polling, port }: OpenedNic): Promise<void> {
-  polling.close()
+export async function closeNic({ loop, port }: OpenedNic): Promise<void> {
   loop.close()
   await port.close()
 }

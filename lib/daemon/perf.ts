@@ -30,7 +30,7 @@ export interface ServedPerf {
 }
 
 /** Begins to serve runs of other hosts, unless `serves` is false. Close what it returns. */
-export function servePerf({ nic, loop, polling }: OpenedNic, serves: boolean): ServedPerf {
+export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf {
   const limits = {
     queueDepth: nic.settings.queueDepth,
     receiveBudgetBytes: nic.settings.receiveBudgetBytes,
@@ -41,7 +41,7 @@ export function servePerf({ nic, loop, polling }: OpenedNic, serves: boolean): S
     random: systemRandom(),
     cpuUs,
     storage: true,
-    onBusyPoll: busy => (busy ? polling.begin() : polling.end()),
+    onBusyPoll: busy => (busy ? loop.beginPolling() : loop.endPolling()),
   })
   if (!serves) server.refuse()
   const timer = setInterval(() => {
@@ -65,11 +65,11 @@ export function perfHandler(host: OpenedNic): Handler<'perf'> {
   return async (request, context) => {
     if (runs === RUNS_MAX) throw new WeirError('WEIR_FULL', `${RUNS_MAX} measurements run here already`)
     runs++
-    if (request.busyPoll) host.polling.begin()
+    if (request.busyPoll) host.loop.beginPolling()
     try {
       return { perf: await measure(host, request, context) }
     } finally {
-      if (request.busyPoll) host.polling.end()
+      if (request.busyPoll) host.loop.endPolling()
       runs--
     }
   }

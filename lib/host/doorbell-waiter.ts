@@ -13,6 +13,10 @@ export class DoorbellWaiter implements Waiter {
     this.#port = port
   }
 
+  look(): boolean {
+    return this.#doorbell.isRung || (this.#port?.look() ?? false)
+  }
+
   wait(ns: Nanos): boolean {
     if (this.#doorbell.isRung) return true
     if (this.#port?.wait(ns)) return true

@@ -70,6 +70,15 @@ export class HostLoop implements Driven {
     this.#loop.wake()
   }
 
+  /** From now on the loop looks without ever sleeping, until `endPolling` has been called as often. */
+  beginPolling(): void {
+    this.#loop.beginPolling()
+  }
+
+  endPolling(): void {
+    this.#loop.endPolling()
+  }
+
   /** Stops; the port is the caller's to close. */
   close(): void {
     this.#loop.close()

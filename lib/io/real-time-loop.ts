@@ -12,7 +12,7 @@ export interface Driven {
 
 export interface RealTimeLoopOptions {
   clock?: () => Nanos
-  /** Spins until the deadline instead of napping: lowest latency, one whole core. */
+  /** Looks without ever sleeping: lowest latency, one whole core. Default false. */
   busyPoll?: boolean
   /**
    * How long the loop goes on looking at the sockets after it was last woken, before it sleeps. While packets keep
@@ -54,7 +54,8 @@ const LINGER_NS: Nanos = 2_000_000
 export class RealTimeLoop {
   readonly #driven: Driven
   readonly #clock: () => Nanos
-  readonly #busyPoll: boolean
+  /** Who wants it never to sleep. */
+  #pollers: number
   readonly #spinNs: Nanos
   readonly #onError: (error: unknown) => void
   readonly #waiter: Waiter | null
@@ -75,7 +76,7 @@ export class RealTimeLoop {
   constructor(driven: Driven, options: RealTimeLoopOptions) {
     this.#driven = driven
     this.#clock = options.clock ?? monotonicNs
-    this.#busyPoll = options.busyPoll ?? false
+    this.#pollers = options.busyPoll ? 1 : 0
     this.#spinNs = options.spinNs ?? 0
     this.#waiter = options.waiter ?? null
     this.#onError = options.onError
@@ -96,6 +97,16 @@ export class RealTimeLoop {
     this.#schedule()
   }
 
+  /** From now on the loop looks without ever sleeping, until `endPolling` has been called as often. */
+  beginPolling(): void {
+    this.#pollers++
+    this.wake()
+  }
+
+  endPolling(): void {
+    this.#pollers--
+  }
+
   close(): void {
     this.#running = false
     if (this.#immediate !== null) clearImmediate(this.#immediate)
@@ -109,7 +120,7 @@ export class RealTimeLoop {
 
   readonly #onImmediate = (): void => {
     this.#immediate = null
-    if (!this.#woken && this.#waiter?.wait(0)) this.#woken = true
+    if (!this.#woken && this.#waiter !== null && this.#hasCome(this.#waiter)) this.#woken = true
     let deadline = this.#woken ? 0 : this.#driven.nextDeadline()
     let now = this.#clock()
     if (deadline > now && !this.#spins(now) && (deadline - now < TIMER_LEAST_NS || now < this.#lingerUntil)) {
@@ -125,6 +136,11 @@ export class RealTimeLoop {
       return
     }
     this.#wait()
+  }
+
+  /** One that polls keeps the core for as long as others spin. */
+  #hasCome(waiter: Waiter): boolean {
+    return this.#pollers > 0 && this.#clock() < this.#spinUntil ? waiter.look() : waiter.wait(0)
   }
 
   #runRound(now: Nanos): void {
@@ -143,7 +159,7 @@ export class RealTimeLoop {
     const now = this.#clock()
     const deadline = this.#driven.nextDeadline()
     const isFar = deadline - now >= TIMER_LEAST_NS
-    if (isFar && deadline !== NEVER && !this.#busyPoll) this.#arm(deadline)
+    if (isFar && deadline !== NEVER && this.#pollers === 0) this.#arm(deadline)
     if (!isFar || this.#spins(now) || now < this.#lingerUntil) this.#schedule()
     else this.#waiter?.arm(this.#onArrival)
   }
@@ -154,7 +170,7 @@ export class RealTimeLoop {
   }
 
   #spins(now: Nanos): boolean {
-    return now < this.#spinUntil || (this.#busyPoll && this.#driven.nextDeadline() !== NEVER)
+    return now < this.#spinUntil || this.#pollers > 0
   }
 
   /** Sleeps a little of the time to the deadline; the next turn of the event loop then looks at the sockets. */

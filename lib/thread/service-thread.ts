@@ -44,8 +44,13 @@ export class ServiceThread<About> {
   /** Throws what the service throws as it opens. @param module the compiled file that calls `serveThread` */
   static async open<About>(module: URL, options: ServiceThreadOptions): Promise<ServiceThread<About>> {
     const made = new ServiceThread<About>(module, options)
-    await made.#opened
-    return made
+    try {
+      await made.#opened
+      return made
+    } catch (error) {
+      await made.#end()
+      throw error
+    }
   }
 
   private constructor(module: URL, options: ServiceThreadOptions) {
@@ -102,11 +107,16 @@ export class ServiceThread<About> {
   async close(withinMs: number): Promise<boolean> {
     this.#post({ type: 'close' })
     const isDown = await within(withinMs, this.#down)
-    if (isDown) await within(LINGER_MS, this.#thread.ended)
-    await this.#thread.terminate()
+    await this.#end(isDown ? LINGER_MS : 0)
     this.#lost ??= new WeirError('WEIR_BAD_STATE', 'it is closed')
     this.#failCalls(this.#lost)
     return isDown
+  }
+
+  /** Waits for the thread to end by itself, for so long, and ends it. */
+  async #end(lingerMs = LINGER_MS): Promise<void> {
+    await within(lingerMs, this.#thread.ended)
+    await this.#thread.terminate()
   }
 
   #post(message: ToService): void {

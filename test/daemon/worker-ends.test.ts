@@ -1,5 +1,5 @@
 /** What a daemon does is cancelled and stopped, on its own thread and on another one. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
@@ -7,13 +7,19 @@ import { Daemon } from '../../lib/daemon/daemon.js'
 import { WeirError } from '../../lib/errors.js'
 import { errorOf, MB, pair } from './hosts.js'
 
+/** A file of zeros that takes no room. */
+function sparse(path: string, bytes: number): void {
+  writeFileSync(path, '')
+  truncateSync(path, bytes)
+}
+
 for (const worker of [false, true]) {
   const where = worker ? 'a thread of its own' : 'the same thread'
 
   t.test(`what is cancelled ends at both ends, on ${where}`, async t => {
     const [from, to] = await pair(t, worker)
     const file = join(from.options.inbox, 'big')
-    writeFileSync(file, Buffer.alloc(300 * MB))
+    sparse(file, 300 * MB)
     const { address } = to.options
     const abort = new AbortController()
     const bySignal = from.client.send(file, address, {
@@ -44,7 +50,7 @@ for (const worker of [false, true]) {
   t.test(`stopped while it sends, measures and streams, on ${where}`, async t => {
     const [from, to] = await pair(t, worker)
     const file = join(from.options.inbox, 'big')
-    writeFileSync(file, Buffer.alloc(600 * MB))
+    sparse(file, 600 * MB)
     const { address } = to.options
     const run = { host: address, test: 'bw', op: 'write', size: 4096, qps: 1, depth: 8, durationNs: 60e9 }
     let begun = () => {}

@@ -44,12 +44,14 @@ export class FdWaiter implements Waiter {
     this.#libc.prctl(PR_SET_TIMERSLACK, 1)
   }
 
+  look(): boolean {
+    return this.#poll(0)
+  }
+
   wait(ns: Nanos): boolean {
-    if (this.#closed) return false
-    this.#timeout.set(ns)
-    // Who only looks is spinning: on a shared core, what it waits for may wait for the core.
+    // Who spins for long may have the core that what it waits for is waiting for.
     if (ns <= 0) this.#libc.schedYield()
-    return this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) > 0
+    return this.#poll(ns)
   }
 
   arm(callback: () => void): void {
@@ -69,6 +71,12 @@ export class FdWaiter implements Waiter {
       await idle
     }
     this.#libc.close(this.#wakeFd)
+  }
+
+  #poll(ns: Nanos): boolean {
+    if (this.#closed) return false
+    this.#timeout.set(ns)
+    return this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) > 0
   }
 
   #waitElsewhere(): void {
