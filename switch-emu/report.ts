@@ -1,5 +1,6 @@
 /** From what a run left behind to its result: the same for virtual time, the overlay and veth. */
 import {
+  type FeedbackResult,
   type FlowPathsResult,
   type FlowResult,
   type PortResult,
@@ -32,6 +33,7 @@ export interface RunOutcome {
   outcomes: readonly FlowOutcome[]
   ports: readonly PortResult[]
   series: Record<string, Series>
+  feedback?: FeedbackResult
   wallSeconds: number
   events: number
 }
@@ -45,6 +47,7 @@ export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
     flows: run.flows.map((flow, i) => flowResult(topology, scenario, flow, run.outcomes[i]!, run.durationNs)),
     ports: [...run.ports],
     series: run.series,
+    ...(run.feedback && { feedback: run.feedback }),
     wallSeconds: run.wallSeconds,
     events: run.events,
   }

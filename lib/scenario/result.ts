@@ -13,12 +13,22 @@ export interface RunResult {
   ports: PortResult[]
   /** Keyed by `seriesName`. */
   series: Record<string, Series>
+  /** Feedback that hosts did not believe, all together, connection set-up included. */
+  feedback?: FeedbackResult
   /** Figures derived from the others; see `summarise`. */
   summary?: Summary
   /** Real time that the run took; the only field that differs between two virtual runs of one seed. */
   wallSeconds: number
   /** Events of the virtual network, or frames handled in real time. */
   events: number
+}
+
+/** Packets. */
+export interface FeedbackResult {
+  /** On connections with a key: without a tag, with a wrong one, or a second time. */
+  refused: number
+  /** Telemetry that no switch can have written. */
+  implausible: number
 }
 
 export interface FlowResult {

@@ -11,6 +11,7 @@ const RESULT_KEYS = [
   'flows',
   'ports',
   'series',
+  'feedback',
   'summary',
   'wallSeconds',
   'events',

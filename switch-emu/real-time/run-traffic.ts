@@ -4,7 +4,7 @@ import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
 import type { PathFigures } from '../../lib/control/messages.js'
 import { WeirError } from '../../lib/errors.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import type { CapturePlace } from '../port-captures.js'
@@ -53,6 +53,7 @@ export async function runTraffic(
     const run = new TrafficRun(lab, flows, signal, options.onProgress ?? (() => {}))
     const { durationNs, outcomes } = await run.traffic()
     const { ports, series, events } = await lab.report()
+    const feedback = await feedbackOf(lab)
     return makeResult(scenario, {
       on: lab.on,
       seed,
@@ -61,11 +62,22 @@ export async function runTraffic(
       outcomes,
       ports,
       series: { ...series, ...run.series.all() },
+      feedback,
       events,
       wallSeconds: (performance.now() - began) / 1000,
     })
   }
   return await withLab(up, { ...scenario, seed }, work, { captures: options.captures })
+}
+
+/** What the hosts did not believe, all together. */
+async function feedbackOf(lab: Lab): Promise<FeedbackResult> {
+  const hosts = await Promise.all(lab.scenario.hosts.map(({ name }) => lab.host(name).client.status()))
+  const sum = (values: number[]) => values.reduce((all, one) => all + one, 0)
+  return {
+    refused: sum(hosts.map(({ refusedFeedback }) => refusedFeedback)),
+    implausible: sum(hosts.map(({ implausibleTelemetry }) => implausibleTelemetry)),
+  }
 }
 
 class TrafficRun {

@@ -6,7 +6,7 @@ import { Nic } from '../../lib/nic/nic.js'
 import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { headerSlotBytes } from '../../lib/scenario/wire-sizes.js'
 import { Agenda } from '../../lib/sim/agenda.js'
@@ -126,6 +126,7 @@ export class VirtualRun {
       })),
       ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
       series: { ...portSampler.series(), ...flowSampler.series() },
+      feedback: this.#feedback(),
       events: network.events - eventsBefore,
       wallSeconds: (performance.now() - began) / 1000,
     })
@@ -142,6 +143,15 @@ export class VirtualRun {
       ...nic.counters.rx,
       feedback: nic.counters.feedback,
     }))
+  }
+
+  #feedback(): FeedbackResult {
+    const found = { refused: 0, implausible: 0 }
+    for (const host of this.hostRxCounters) {
+      found.refused += host.untaggedFeedback + host.forgedFeedback + host.replayedFeedback
+      found.implausible += host.implausibleTelemetry + host.feedback.implausibleTelemetry
+    }
+    return found
   }
 
   /** Frames that all switch ports have sent, since the traffic began. */
