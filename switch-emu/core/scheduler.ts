@@ -3,8 +3,9 @@ import type { EgressQueue } from './egress-queue.js'
 import { PRIORITIES } from './shared-buffer.js'
 
 /**
- * Bytes that a queue of weight 1 may send in one round: a jumbo frame, so that a round always sends
- * something.
+ * Bytes that the queue of the smallest weight may send in one round: a jumbo frame, so that a round always sends something.
+ * The others send in proportion, so rounds are as short as they may be: how long a packet waits for the turns of others
+ * is in its sojourn time, and grows with the round.
  */
 export const QUANTUM_BYTES = 9_216
 
@@ -31,10 +32,11 @@ export class Scheduler {
         `scheduler: weights are ${PRIORITIES} whole numbers from 0 (strict) to 100, not [${weights.join(', ')}]`,
       )
     }
+    const least = Math.min(...weights.filter(weight => weight > 0))
     let strictMask = 0
     for (let p = 0; p < PRIORITIES; p++) {
       if (weights[p] === 0) strictMask |= 1 << p
-      this.#quantumBytes[p] = weights[p]! * QUANTUM_BYTES
+      else this.#quantumBytes[p] = Math.round((weights[p]! / least) * QUANTUM_BYTES)
     }
     this.#strictMask = strictMask
   }

@@ -40,6 +40,7 @@ t.test(
       'flows',
       'ports',
       'series',
+      'feedback',
       'summary',
       'wallSeconds',
       'events',

@@ -68,6 +68,23 @@ t.test('DWRR shares bytes by weight, whatever the sizes of frames', async t => {
   }
 })
 
+t.test('rounds are short: weights 30 and 70 take turns of a jumbo frame and its 7/3', async t => {
+  const bench = new Bench([0, 0, 0, 30, 0, 70, 0, 0])
+  for (let i = 0; i < 300; i++) for (const p of [3, 5]) bench.fill(p, 1000)
+  let turn = 0
+  let last = -1
+  let longest = 0
+  // While both have something to send.
+  for (let i = 0; i < 300; i++) {
+    const p = bench.send()
+    turn = p === last ? turn + 1000 : 1000
+    last = p
+    longest = Math.max(longest, turn)
+  }
+  t.ok(longest <= (QUANTUM_BYTES * 7) / 3 + 1000, `${longest} bytes`)
+  t.ok(Math.abs(bench.sentBytes[5]! / bench.sentBytes[3]! - 7 / 3) < 0.2, bench.sentBytes.join(' '))
+})
+
 t.test('strict queues go before weighted ones, and an idle queue saves nothing up', async t => {
   const bench = new Bench([1, 1, 0, 0, 0, 0, 0, 0])
   for (let i = 0; i < 500; i++) bench.fill(0, 1000)

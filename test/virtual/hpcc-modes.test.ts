@@ -145,8 +145,8 @@ traffic: [{ name: incast, incast: [h0..h15], to: h16, size: 500KB }]
   )
 })
 
-/** A flow of priority 3 and one of priority 5 over one link of 100 Gbit/s: what each moved of 100, from 1 to 2 ms. */
-function shares(scheduler: string, telemetry: string): [low: number, high: number] {
+/** A flow of priority 3, and unless that is alone one of priority 5, over one link of 100 Gbit/s: Gbit/s of payload from 1 to 2 ms. */
+function shares(scheduler: string, telemetry: string, alone = false) {
   const text = `
 link: { rate: 100Gbps, delay: 1us }
 hosts: [h1, h2, h3]
@@ -156,31 +156,43 @@ cc: { name: hpcc, maxStage: 0, wAi: 26B }
 baseRtt: 4.16us
 traffic:
   - { name: low, from: h1, to: h3, size: 2GB, priority: 3 }
-  - { name: high, from: h2, to: h3, size: 2GB, priority: 5, start: 100us }
+${alone ? '' : '  - { name: high, from: h2, to: h3, size: 2GB, priority: 5, start: 100us }'}
 watch: { queues: [s1:h3], every: 1us }
 duration: 2ms
 `
   const result = new VirtualRun(parseScenario(text, 'qos.yaml')).run()
   const moved = (name: string) => {
     const { timesNs, values } = result.series[seriesName('acked', name)]!
-    return values.at(-1)! - values[timesNs.findIndex(at => at >= 1e6)]!
+    return ((values.at(-1)! - values[timesNs.findIndex(at => at >= 1e6)]!) * 8) / 1e6
   }
-  return [(moved('low') * 8) / 1e6, (moved('high') * 8) / 1e6]
+  const { timesNs, values } = result.series[seriesName('queue', 's1:h3')]!
+  const queues = values.filter((_, i) => timesNs[i]! >= 1e6).sort((a, b) => a - b)
+  return {
+    low: moved('low'),
+    high: alone ? 0 : moved('high'),
+    queue: queues[Math.floor(queues.length * 0.95)]!,
+  }
 }
 
 t.test('deficit round robin: with its guaranteed share as rate each priority gets eta of it', async t => {
-  const [low, high] = shares('{ 3: 30, 5: 70 }', '{ rate: share }')
   // Of 1,114 bytes on the wire (54 of headers, 4 of ICRC, 32 of telemetry) 1,024 are payload.
   const payload = 1024 / 1114
-  t.ok(Math.abs(low / (30 * 0.95 * payload) - 1) < 0.05, `${low}`)
-  t.ok(Math.abs(high / (70 * 0.95 * payload) - 1) < 0.05, `${high}`)
+  for (const queue of ['port', 'own', 'sojourn']) {
+    for (const alone of [false, true]) {
+      const what = `${queue}, ${alone ? 'alone' : 'both'}`
+      const of = shares('{ 3: 30, 5: 70 }', `{ rate: share, queue: ${queue} }`, alone)
+      t.ok(Math.abs(of.low / (30 * 0.95 * payload) - 1) < 0.05, `${what}: ${of.low}`)
+      if (!alone) t.ok(Math.abs(of.high / (70 * 0.95 * payload) - 1) < 0.05, `${what}: ${of.high}`)
+      t.ok(of.queue <= 3 * 1114, `${what}: a queue of ${of.queue}`)
+    }
+  }
 })
 
 t.test(
   'strict priority: by sojourn time the higher one does not yield to a queue that does not delay it',
   async t => {
-    const [, byLength] = shares('strict', '{ queue: port }')
-    const [low, high] = shares('strict', '{ queue: sojourn }')
+    const { high: byLength } = shares('strict', '{ queue: port }')
+    const { low, high } = shares('strict', '{ queue: sojourn }')
     t.ok(high > 2 * low, `${high} beside ${low}`)
     t.ok(high > 1.5 * byLength, `${high}, by the length of all queues ${byLength}`)
   },
