@@ -176,7 +176,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
     busyPoll: flags.busyPoll,
-    worker: flags.worker && flags.overlay === undefined,
+    worker: flags.worker,
     overlay: flags.overlay === undefined ? undefined : parseOverlay(flags.overlay),
     log,
   })

@@ -29,5 +29,6 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   for (const [name, value] of Object.entries(telemetry)) args.push('--telemetry', `${name}=${value}`)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
-  return ['daemon', '--until-stdin-ends', ...args]
+  // Many hosts share few cores: threads of their own would only cost them memory and time to start.
+  return ['daemon', '--no-worker', '--until-stdin-ends', ...args]
 }
