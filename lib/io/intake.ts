@@ -43,9 +43,9 @@ export class Intake {
   #greatestBefore = 0
   #windowEndsNs: Nanos = 0
 
-  /** @param lineRateBps of the host's link; @param budgetBytes that can wait before the kernel drops */
+  /** @param lineRateBps of the host's link; @param budgetBytes as Port.receiveBudgetBytes */
   constructor(lineRateBps: number, budgetBytes: number) {
-    this.#standing = new StandingQueue(budgetBytes / 2)
+    this.#standing = new StandingQueue(budgetBytes)
     this.#lineRateBps = lineRateBps
     this.rateBps = lineRateBps
   }

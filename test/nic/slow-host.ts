@@ -28,7 +28,7 @@ export class SlowHost implements Node {
     this.#pool = pool
     this.#rateBps = rateBps
     this.#queueBytesMax = queueBytesMax
-    this.intake = new Intake(lineRateBps, queueBytesMax)
+    this.intake = new Intake(lineRateBps, queueBytesMax / 2)
   }
 
   onFrame(now: number, _port: number, frame: Frame): void {
