@@ -47,6 +47,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[SCENARIO.yaml] [--rounds N] [--seconds N] [--rate R]: FCTs and link rates in real time beside virtual time',
     load: () => import('./parity.js'),
   },
+  paths: {
+    what: '[--seeds N]: four flows that hash to one of four paths, without a choice and with every way to choose, in virtual time',
+    load: () => import('./paths.js'),
+  },
   sim: {
     what: '[SCENARIO]: packets x hops per CPU-second of a virtual run',
     load: () => import('./sim.js'),
