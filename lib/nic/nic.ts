@@ -216,8 +216,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
-  onPeerPort(now: Nanos, flow: Flow, sourcePort: number): void {
-    this.#paths.follow(now, flow, sourcePort)
+  onPeerMoved(flow: Flow, sourcePort: number): void {
+    this.#paths.onPeerMoved(flow, sourcePort)
   }
 
   onData(now: Nanos, flow: Flow): void {
@@ -263,6 +263,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
     if (flow.needsBaseRtt()) this.startProbe(flow)
+    if (flow.peerSourcePort !== flow.sourcePort && flow.peerSourcePort !== 0) this.#paths.follow(now, flow)
     if (flow.paths !== null) this.#paths.consider(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)

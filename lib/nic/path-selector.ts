@@ -85,21 +85,8 @@ export class PathSelector {
     if (flow.paths?.phase === 'waiting') this.#leaveQueue(flow)
   }
 
-  /**
-   * The peer sends data from another source port than this end. Unless it chooses for itself, or has something in flight, this
-   * end follows.
-   */
-  follow(now: Nanos, flow: Flow, sourcePort: number): void {
-    if (sourcePort !== flow.peerSourcePort) this.#onPeerMoved(flow, sourcePort)
-    const chooses = flow.paths !== null && flow.paths.phase !== 'new'
-    if (chooses || !flow.peerIsWeir || !flow.isQuiet(now)) return
-    if (sourcePort === flow.sourcePort || this.#ports.nearest(sourcePort) !== sourcePort) return
-    this.#headers.sendFrom(flow, sourcePort)
-    flow.onPathChange()
-  }
-
-  /** What came by the peer's old path is comparable with nothing that comes now. */
-  #onPeerMoved(flow: Flow, sourcePort: number): void {
+  /** The peer sends data from another source port than before: what came by its old path is comparable with nothing that comes now. */
+  onPeerMoved(flow: Flow, sourcePort: number): void {
     const first = flow.peerSourcePort === 0
     flow.peerSourcePort = sourcePort
     if (first) return
@@ -107,6 +94,16 @@ export class PathSelector {
     if (flow.receiver === null) return
     flow.receiver.onPathChange()
     flow.plausibility.onPathChange()
+  }
+
+  /** The peer's data has another source port than this end's packets. Unless it chooses for itself, this end follows once it has nothing in flight. */
+  follow(now: Nanos, flow: Flow): void {
+    const { peerSourcePort, paths } = flow
+    const chooses = paths !== null && paths.phase !== 'new'
+    if (chooses || !flow.peerIsWeir || !flow.isQuiet(now)) return
+    if (this.#ports.nearest(peerSourcePort) !== peerSourcePort) return
+    this.#headers.sendFrom(flow, peerSourcePort)
+    flow.onPathChange()
   }
 
   // ---- Events of a flow with `paths`

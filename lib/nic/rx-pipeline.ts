@@ -43,8 +43,8 @@ export interface RxEvents {
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow): void
-  /** The peer sends the flow payload from another UDP source port than before, or than this end. Told before the packet is looked at. */
-  onPeerPort(now: Nanos, flow: Flow, sourcePort: number): void
+  /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
+  onPeerMoved(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
   /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
@@ -155,8 +155,8 @@ export class RxPipeline {
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     if (opcode < Opcode.CNP && frame.payloadLength > 0) {
-      const port = udp.sourcePort(frame.view, frame.l4)
-      if (port !== flow.peerSourcePort || port !== flow.sourcePort) this.#events.onPeerPort(now, flow, port)
+      const sourcePort = udp.sourcePort(frame.view, frame.l4)
+      if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
     }
     const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // What nothing authenticates may carry data, and collect telemetry, but bring none back.
