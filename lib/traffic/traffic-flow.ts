@@ -117,8 +117,10 @@ export class TrafficFlow implements ConnectionHandler {
   }
 
   onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
+    // Why the connection ended says more than that its writes did.
+    if (!this.#finished && error !== null) this.error = error
     if (!this.#finished)
-      this.error ??= error ?? new WeirError('WEIR_CONNECTION_LOST', `flow ${this.name}: closed early`)
+      this.error ??= new WeirError('WEIR_CONNECTION_LOST', `flow ${this.name}: closed early`)
     this.#end(now)
     this.#verbs.memory.deregister(this.#region)
   }
