@@ -35,6 +35,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[--packets N] [PART OF A NAME]: what a packet allocates: the heap at 1 million and at 10 million packets, collections',
     load: () => import('./heap.js'),
   },
+  idle: {
+    what: '[--seconds 60] [--connections 100]: CPU time of daemons that have nothing to do, by each port',
+    load: () => import('./idle.js'),
+  },
   micro: {
     what: '[PART OF A NAME]: nanoseconds of codecs, checksums, containers, and of two NICs joined in memory',
     load: () => import('./micro.js'),

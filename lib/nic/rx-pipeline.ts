@@ -92,7 +92,7 @@ export class RxPipeline {
     this.#local = local
     this.#table = table
     this.#events = events
-    this.#verify = icrcMode === 'off' ? null : icrcMode === 'ignore-id' ? icrc.verifyIgnoringId : icrc.verify
+    this.#verify = VERIFIERS[icrcMode]
   }
 
   /** Handles one frame; the caller keeps it. */
@@ -242,6 +242,12 @@ export class RxPipeline {
     if (isIpv4(frame)) return remote.family === 4 && ipv4.source(frame.view, frame.l3) === remote.ipv4
     return remote.family === 6 && sameGid(frame, frame.l3 + 8, remote.gid)
   }
+}
+
+const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
+  off: null,
+  whole: icrc.verifyOrWithZeroId,
+  'ignore-id': icrc.verifyIgnoringId,
 }
 
 /** How a received ICRC is checked. */

@@ -87,6 +87,21 @@ export function verifyWithZeroId(frame: Frame): boolean {
 }
 
 /**
+ * For receivers that see the identification, and have peers on ordinary sockets: these do not choose it (Linux counts them
+ * on sockets that are connected, and numbers the segments of one send), and compute the ICRC with zero. Right as it is on
+ * the wire, or with zero.
+ */
+export function verifyOrWithZeroId(frame: Frame): boolean {
+  if (verify(frame)) return true
+  return (
+    frame.bth >= 0 &&
+    isIpv4(frame) &&
+    ipv4.identification(frame.view, frame.l3) !== 0 &&
+    verifyWithZeroId(frame)
+  )
+}
+
+/**
  * For receivers on a socket that hides the IPv4 identification: true if some identification makes the ICRC
  * right. CRC-32 is linear: changing the identification changes the CRC by a value that depends on the change
  * and on the bytes behind it alone. Taken back over those bytes, the difference must lie within the 16 bits

@@ -31,7 +31,9 @@ async function namespace(): Promise<{ child: ChildProcess; within: string[] } | 
   return { child, within: enter }
 }
 
-t.test('a file is sent and fetched over IPv6', async t => {
+const skip = process.env.WEIR_IO === 'raw' && 'raw sockets show no header of IPv6'
+
+t.test('a file is sent and fetched over IPv6', { skip }, async t => {
   const place = await namespace()
   if (!place) {
     t.comment('skipped: this machine gives the test no network namespace with IPv6')

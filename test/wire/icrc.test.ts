@@ -177,6 +177,7 @@ t.test('without the identification', async t => {
     if (!icrc.verifyIgnoringId(frame)) throw new Error('refused')
     if (icrc.verify(frame) !== (seen === sent)) throw new Error('the strict check is another one')
     if (icrc.verifyWithZeroId(frame) !== (sent === 0)) throw new Error('zero ID')
+    if (icrc.verifyOrWithZeroId(frame) !== (sent === 0 || seen === sent)) throw new Error('seen or zero')
     frame.bytes[frame.bth + 9]! ^= 1 << (shape.seed & 7)
     if (icrc.verifyIgnoringId(frame)) throw new Error('a changed PSN passed')
   })

@@ -1,0 +1,141 @@
+/**
+ * CPU time of a daemon that has nothing to do, by each port that works here: alone, and with connections on which nothing
+ * is sent. All daemons idle at the same time, each a process of its own.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { closeNic, type OpenedNic, openNic } from '../lib/daemon/open-nic.js'
+import { WeirError } from '../lib/errors.js'
+import { libcFault } from '../lib/io/linux/libc.js'
+import { rawFault } from '../lib/io/raw-port.js'
+import { TRAFFIC_PORT } from '../lib/traffic/traffic-sink.js'
+import { HostAddress } from '../lib/wire/address.js'
+import { WeirDaemon } from './support/weir-daemon.js'
+
+/** Of 127.0.0.0/8, where nothing else is likely to be; the last byte is the daemon's, or that of who connects. */
+const NET = '127.77.1'
+const CONNECTOR = `${NET}.250`
+const CONNECTIONS = 100
+/** What starting leaves to do: compiling, collecting garbage. */
+const SETTLE_MS = 5000
+const CONNECT_MS_MAX = 20_000
+
+interface IdleDaemon {
+  io: string
+  connections: number
+  daemon: WeirDaemon
+}
+
+export interface IdleFigure {
+  io: string
+  connections: number
+  cpuSeconds: number
+  /** Of one core. */
+  share: number
+}
+
+export interface IdleResult {
+  benchmark: 'idle'
+  seconds: number
+  figures: IdleFigure[]
+  skipped: { name: string; why: string }[]
+}
+
+/** Arguments: `--seconds 60` that are measured, `--connections 100` of those that have some. */
+export async function run(args: string[]): Promise<IdleResult> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      seconds: { type: 'string', default: '60' },
+      connections: { type: 'string', default: String(CONNECTIONS) },
+      json: { type: 'boolean', default: false },
+    },
+  })
+  const seconds = whole('--seconds', values.seconds, 1, 86_400)
+  const connections = whole('--connections', values.connections, 1, 1000)
+  const faults: [string, string | null][] = [
+    ['batch', libcFault()],
+    ['dgram', null],
+    ['raw', rawFault()],
+  ]
+  const folder = mkdtempSync(join(tmpdir(), 'weir-idle-'))
+  const idle: IdleDaemon[] = []
+  let connector: OpenedNic | null = null
+  try {
+    connector = await openNic({ address: CONNECTOR, io: 'dgram' }, error => {
+      throw error
+    })
+    for (const [io, fault] of faults) {
+      if (fault !== null) continue
+      for (const some of [0, connections]) {
+        const address = `${NET}.${idle.length + 1}`
+        const name = `${io}-${some}`
+        const daemon = await WeirDaemon.start(folder, name, { address, within: [] }, ['--io', io])
+        idle.push({ io, connections: some, daemon })
+        await connect(connector, address, some)
+      }
+    }
+    await sleep(SETTLE_MS)
+    const result: IdleResult = {
+      benchmark: 'idle',
+      seconds,
+      figures: await measure(idle, seconds),
+      skipped: faults.flatMap(([name, why]) => (why === null ? [] : [{ name, why }])),
+    }
+    if (!values.json) process.stdout.write(printed(result))
+    return result
+  } finally {
+    await Promise.all(idle.map(({ daemon }) => daemon.stop()))
+    if (connector !== null) await closeNic(connector)
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Connections to that daemon on which nothing is sent. Throws WEIR_BAD_STATE. */
+async function connect({ nic, loop }: OpenedNic, address: string, count: number): Promise<void> {
+  let established = 0
+  const handler = { onEstablished: () => established++, onCompletion: () => {}, onClosed: () => {} }
+  for (let i = 0; i < count; i++) {
+    nic.connect(loop.now(), HostAddress.parse(address), TRAFFIC_PORT, handler)
+  }
+  loop.wake()
+  for (const end = Date.now() + CONNECT_MS_MAX; established < count; await sleep(20)) {
+    if (Date.now() < end) continue
+    throw new WeirError(
+      'WEIR_BAD_STATE',
+      `idle: ${established} of ${count} connections to ${address} were made`,
+    )
+  }
+}
+
+async function measure(idle: readonly IdleDaemon[], seconds: number): Promise<IdleFigure[]> {
+  const start = performance.now()
+  const before = idle.map(({ daemon }) => daemon.cpuSeconds())
+  await sleep(seconds * 1000)
+  const tookSeconds = (performance.now() - start) / 1000
+  return idle.map(({ io, connections, daemon }, i) => {
+    const cpuSeconds = daemon.cpuSeconds() - before[i]!
+    return { io, connections, cpuSeconds, share: cpuSeconds / tookSeconds }
+  })
+}
+
+function printed({ seconds, figures, skipped }: IdleResult): string {
+  const lines = figures.map(({ io, connections, cpuSeconds, share }) => {
+    const what = `${io}, ${connections} connections`
+    return `  ${what.padEnd(24)} ${cpuSeconds.toFixed(2).padStart(6)} s  ${(100 * share).toFixed(2).padStart(6)} % of a core`
+  })
+  const left = skipped.map(({ name, why }) => `left out: ${name}: ${why}`)
+  return `${[`CPU time of idle daemons in ${seconds} s`, ...lines, ...left].join('\n')}\n`
+}
+
+function whole(name: string, text: string, least: number, most: number): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `idle: ${name} is a whole number from ${least} to ${most}, not "${text}"`,
+  )
+}
