@@ -37,6 +37,7 @@ local f = {
   subscribed = ProtoField.bool("weir.int.flags.subscribed", "Subscribed (a switch may answer)", 8, nil, 0x20),
   overflow = ProtoField.bool("weir.int.flags.overflow", "Overflow (more hops than slots)", 8, nil, 0x10),
   ratio_only = ProtoField.bool("weir.int.flags.ratio_only", "Ratio only (anonymised)", 8, nil, 0x08),
+  host = ProtoField.bool("weir.int.flags.host", "Host (the last hop is the receiving host)", 8, nil, 0x01),
   hops = ProtoField.uint8("weir.int.hops", "Hops passed"),
   slots = ProtoField.uint8("weir.int.slots", "Slots"),
   path_id = ProtoField.uint16("weir.int.path_id", "Path id (XOR of the switch ids)", base.HEX),
@@ -119,7 +120,7 @@ local function add_head(tvb, tree)
   tree:add(f.version, tvb(0, 1))
   tree:add(f.format, tvb(0, 1))
   local flags = tree:add(f.flags, tvb(1, 1))
-  for _, flag in ipairs({ f.echo, f.reverse, f.subscribed, f.overflow, f.ratio_only }) do flags:add(flag, tvb(1, 1)) end
+  for _, flag in ipairs({ f.echo, f.reverse, f.subscribed, f.overflow, f.ratio_only, f.host }) do flags:add(flag, tvb(1, 1)) end
   tree:add(f.hops, tvb(2, 1))
   tree:add(f.slots, tvb(3, 1))
   tree:add(f.path_id, tvb(4, 2))
