@@ -7,6 +7,8 @@ import { perfCommand } from '../../bin/commands/perf.js'
 import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
 import type { OptionSpec } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
+import { PATH_OPTIONS, PATHS_SOURCE } from '../../lib/cc/path-options.js'
+import { parsePathSettings, pathSettings, pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { TELEMETRY_OPTIONS, type TelemetryOption } from '../../lib/cc/telemetry-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
@@ -48,6 +50,46 @@ t.test('telemetry: scenario, daemon, perf, README', async t => {
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
     t.match(README, `\`${name}\``, `README: ${name}`)
     t.match(source, /^draft-0[12], /)
+  }
+})
+
+t.test('paths: scenario, daemon, perf, README', async t => {
+  for (const option of PATH_OPTIONS) {
+    const { name, key, kind } = option
+    const value =
+      kind === 'choice' ? option.choices.at(-1)! : kind === 'duration' ? '2ms' : String(option.max)
+    const others = name === 'move' ? ', count: 2' : name.startsWith('admission') ? ', admission: 0.5' : ''
+    const yaml = `${BASE}switches: [s1]\npaths: {${name}: ${value}${name === 'admission' ? '' : others}}`
+    const read = kind === 'duration' ? '2000000' : value
+    t.equal(String(parseScenario(yaml, 'x.yaml').paths[key]), read, `scenario: ${name}`)
+    t.equal(String(parsePathSettings([`${name}=${value}`])[key]), read, `command line: ${name}`)
+    for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
+    for (const [command, help] of HELPS) t.match(help, PATHS_SOURCE, `${command}: ${name}`)
+    t.match(README, `\`${name}\``, `README: ${name}`)
+  }
+  const settings = pathSettings({
+    count: 7,
+    move: 'drain',
+    intervalNs: 12_345,
+    admission: 0.75,
+    margin: 0.25,
+  })
+  t.same(
+    pathSettings(parsePathSettings(pathSettingTexts(settings))),
+    settings,
+    'as daemons of a lab are told',
+  )
+  for (const text of [
+    'count=0',
+    'count=17',
+    'count=',
+    'count=2.5',
+    'move=off',
+    'interval=soon',
+    'margin=2',
+    'ways=3',
+  ]) {
+    t.throws(() => parsePathSettings([text]), { code: 'WEIR_BAD_ARGUMENT' }, text)
   }
 })
 
