@@ -128,7 +128,7 @@ export class LocalHost implements HostService {
     if (this.#running.size === 0) return
     const ended = [...this.#running].map(running => running.cancel())
     const late = new AbortController()
-    await Promise.race([Promise.all(ended), sleep(GRACE_MS, undefined, late)])
+    await Promise.race([Promise.all(ended), sleep(GRACE_MS, undefined, { signal: late.signal })])
     late.abort()
     await sleep(LAST_WORDS_MS)
   }

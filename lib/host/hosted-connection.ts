@@ -1,4 +1,4 @@
-import type { WeirError } from '../errors.js'
+import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
 import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
 import { MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory.js'
@@ -45,6 +45,8 @@ export class HostedConnection implements ConnectionHandler {
   #sendsCompleted = 0
   #receivesInFlight = 0
   #isClosed = false
+  /** Why the queues cannot be trusted any more, or null. */
+  #fault: WeirError | null = null
 
   /** @param privateData of the passive side: what its acceptance says to the peer */
   constructor(
@@ -80,7 +82,7 @@ export class HostedConnection implements ConnectionHandler {
   /** Takes what has been posted, as far as there is room. */
   take(now: Nanos): void {
     const { connection } = this
-    if (connection === null || this.#isClosed) return
+    if (connection === null || this.#isClosed || this.#fault !== null) return
     const { sends, receives } = this.queues
     try {
       while (this.#hasWork(receives)) {
@@ -98,8 +100,10 @@ export class HostedConnection implements ConnectionHandler {
         sends.ring.release()
         this.#unsignaled[this.#sendsTaken++ & (this.#unsignaled.length - 1)] = unsignaled ? 1 : 0
       }
-    } catch {
-      // The application's thread has checked its work: somebody has written over the queues.
+    } catch (cause) {
+      // The application's end has checked what it posted.
+      const text = `the queues of the connection to ${connection.remote} have been written over: ${(cause as Error).message}`
+      this.#fault = new WeirError('WEIR_BAD_STATE', text, { cause })
       connection.disconnect(now)
     }
   }
@@ -133,7 +137,7 @@ export class HostedConnection implements ConnectionHandler {
 
   onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
     this.#isClosed = true
-    this.#events.closed(this, error)
+    this.#events.closed(this, error ?? this.#fault)
   }
 
   /** True if there is work in the ring, and a place for its completion. */

@@ -9,8 +9,8 @@ export interface HostLoopOptions {
   node: Node
   port: Port
   clock?: () => Nanos
+  /** This and the next: see RealTimeLoopOptions. */
   busyPoll?: boolean
-  /** See RealTimeLoopOptions. */
   spinNs?: Nanos
   /** Default: the port's. */
   waiter?: Waiter | null

@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Access, Completion, Host, type MemoryRegion, type SendWork, WorkOpcode } from '../../lib/index.js'
+import { WeirError } from '../../lib/errors.js'
+import { HostedConnection } from '../../lib/host/hosted-connection.js'
+import { Queues } from '../../lib/host/queues.js'
+import { Access, Completion, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
+import type { Connection } from '../../lib/nic/types.js'
+import { MemoryRegion } from '../../lib/qp/memory.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 import { brief, connected, memory, next, noThreads, open, PORT } from './hosts.js'
 
@@ -251,6 +256,36 @@ t.test('options that cannot be leave no thread behind', { skip: noThreads }, asy
   const host = await open(t, { address })
   await t.rejects(Host.open({ address }), { code: 'WEIR_BAD_ARGUMENT' }, 'the address is taken')
   await host.close()
+})
+
+t.test('queues that somebody has written over end their connection', async t => {
+  const queues = Queues.make(4)
+  const region = new MemoryRegion(7, 0, 10, null, 0)
+  const ends: (Error | null)[] = []
+  const events = {
+    created: () => {},
+    established: () => {},
+    completions: () => {},
+    closed: (_: HostedConnection, error: Error | null) => void ends.push(error),
+  }
+  const hosted = new HostedConnection(1, queues, () => region, events)
+  let posts = 0
+  const connection = {
+    established: true,
+    remote: '10.0.0.1',
+    postSend() {
+      posts++
+      throw new WeirError('WEIR_BAD_ARGUMENT', 'outside its region')
+    },
+    disconnect: (now: number) => hosted.onClosed(now, connection, null),
+  } as unknown as Connection
+  hosted.onCreated(0, connection)
+  queues.sends.pushSend({ id: 1, opcode: SEND, region, offset: 0, length: 1 })
+  hosted.take(1)
+  hosted.take(2)
+  t.equal(posts, 1)
+  t.equal(ends.length, 1)
+  t.match(ends[0], { code: 'WEIR_BAD_STATE', message: /written over: outside its region/ })
 })
 
 t.test('a defect of the NIC ends every connection, and is told', { skip: noThreads }, async t => {
