@@ -178,6 +178,7 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
   let changed = 0
   made.wire.onFrame = (from, frame) => {
     if (from !== 0 || !isData(frame)) return true
+    // Of every packet: if that were damage, nothing would arrive.
     ipv4.setIdentification(frame.view, frame.l3, 0x1234)
     ipv4.updateChecksum(frame.view, frame.l3)
     if (random.next() < 1 / 15) {
@@ -189,7 +190,6 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
   const { retransmittedBytes } = await transfer(t, made, 'changed', 122 * 4096)
   t.ok(changed > 2, `${changed} packets`)
   t.ok(retransmittedBytes >= changed * 4096, `${retransmittedBytes} bytes were sent again`)
-  t.ok(retransmittedBytes < 61 * 4096, 'and not those with an identification alone')
 })
 
 t.test('PFC stops the sender, and lets it go on', { skip }, async t => {
