@@ -3,6 +3,7 @@ import { GCProfiler, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pathMtuFor } from '../../lib/daemon/open-port.js'
 import { systemRandom } from '../../lib/daemon/random.js'
+import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { BatchPort } from '../../lib/io/batch-port.js'
 import { HostLoop } from '../../lib/io/host-loop.js'
@@ -143,6 +144,7 @@ class HeapProfile {
   }
 }
 
+tuneGarbageCollection()
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 

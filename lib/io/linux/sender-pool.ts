@@ -36,7 +36,8 @@ export class SenderPool {
   /** Sends what has been added. Returns false if a socket is full: call again later. */
   flush(): boolean {
     let done = true
-    for (const sender of this.#senders) if (!sender.flush()) done = false
+    // By number: this runs in every round of the loop, and an iterator makes objects.
+    for (let i = 0; i < this.#senders.length; i++) if (!this.#senders[i]!.flush()) done = false
     return done
   }
 
