@@ -21,6 +21,8 @@ export class ProbedPath {
   readonly plausibility: FlowPlausibility
   /** It answered the last probe that was sent. */
   answered = false
+  /** Its last answer had no telemetry: no switch on it tells of itself. */
+  tellsNothing = false
   /** Probes in a row that it has not answered. */
   missed = 0
 
@@ -112,6 +114,7 @@ export class PathProbes {
     this.#awaited &= ~(1 << index)
     this.#roundTripNs = Math.max(tNs, now - this.startedNs)
     path.missed = 0
+    path.tellsNothing = hops.count === 0
     if (hops.count === 0 || !path.plausibility.believes(now, hops, false, totals)) return
     path.answered = true
     path.load.measure(now, hops, tNs)

@@ -192,7 +192,11 @@ export class PathSelector {
     const t = flow.stats.baseRttNs
     const { utilization } = probes.paths[paths.current]!.load
     flow.stats.pathUtilization = Number.isNaN(utilization) ? 0 : utilization
-    if (paths.phase === 'choosing') {
+    if (probes.paths.every(path => path.tellsNothing)) {
+      // A network without telemetry: there is nothing to choose by, and nothing to refuse for.
+      paths.nextRoundNs = NEVER
+      if (paths.phase === 'choosing') this.#settle(now, flow)
+    } else if (paths.phase === 'choosing') {
       paths.nextRoundNs = probes.startedNs + t
       const known = probes.rounds >= 2 && probes.paths.every(path => path.isMeasured)
       if (known || probes.rounds >= CHOOSE_ROUNDS_MAX) this.#choose(now, flow)

@@ -101,6 +101,7 @@ t.test('a network that tells nothing refuses nobody', async t => {
   const net = fourPaths({ paths })
   const { left } = connected(net.pair)
   net.pair.tap.watch = () => true
-  writeTo(net.pair, left, 1, Buffer.alloc(RATE_BPS / 1e6))
+  writeTo(net.pair, left, 1, Buffer.alloc(RATE_BPS / 1e4))
   t.ok(net.pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.equal(left.connection!.stats.pathProbes, 8, 'one probe of a path finds that out')
 })
