@@ -1,4 +1,4 @@
-/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the README, with its section. */
+/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the description of scenario files, with its section. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
 
-const README = readFileSync(packageFile('README.md'), 'utf8')
+const README = readFileSync(packageFile('bench/scenarios/README.md'), 'utf8')
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
 
 function helpOf(command: Command): string {
