@@ -190,7 +190,11 @@ export class Nic implements Node, Verbs, RxEvents {
       if (frame !== null) return frame
     }
     const frame = this.#control.next(now)
-    if (frame !== null) this.#setTimer(now, this.#control.sentFlow!)
+    if (frame === null) return null
+    const flow = this.#control.sentFlow!
+    // It may have acknowledged: what was posted meanwhile stood behind the acknowledgement that was owed.
+    this.#scheduler.update(flow, now)
+    this.#setTimer(now, flow)
     return frame
   }
 

@@ -10,10 +10,11 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry-echo.js'
 import { TelemetryProbe } from '../../lib/nic/telemetry-probe.js'
 import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry-source.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
-import { refusal } from './pair.js'
+import { connected, makePair, memoryOf, refusal } from './pair.js'
 
 /** What the first packets of a flow carry: slots, with `s` for those that ask switches. */
 function pattern(given: Parameters<typeof telemetrySettings>[0], packets: number, bytes = 1000): string {
@@ -200,3 +201,29 @@ t.test('one answer for many packets moves U as an answer for each would', async 
     }
   }
 })
+
+t.test(
+  'an answer that was posted behind an acknowledgement leaves when a notification has acknowledged',
+  async t => {
+    const telemetry = telemetrySettings({ answer: 'notify' })
+    const pair = makePair({ a: { baseRttNs: 100_000, telemetry }, b: { baseRttNs: 100_000, telemetry } })
+    const { left, right } = connected(pair)
+    const work = { opcode: WorkOpcode.SEND, offset: 0, length: 4 }
+    const [ping, pong] = [memoryOf(pair.a, Buffer.from('ping')), memoryOf(pair.b, Buffer.from('pong'))]
+    right.onDone = (now, connection, { isReceive }) => {
+      if (isReceive) connection.postSend(now, { ...work, id: 2, region: pong })
+    }
+    for (const n of [1, 2, 3]) {
+      left.connection!.postSend(pair.network.now, { ...work, id: 1, region: ping })
+      const answers = () => left.log.filter(line => line === 'received pong').length
+      t.ok(
+        pair.until(() => answers() === n),
+        `answer ${n}`,
+      )
+    }
+    t.ok(
+      pair.passed.some(name => /NOTIFY/.test(name)),
+      `notifications: ${pair.passed.slice(-6)}`,
+    )
+  },
+)
