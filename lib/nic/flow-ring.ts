@@ -20,6 +20,15 @@ export class FlowRing {
     this.#ring[(this.#head + this.size++) % this.#ring.length] = index
   }
 
+  /** Before the oldest. */
+  putFirst(index: number): void {
+    if (this.#inside[index] === 1) return
+    this.#inside[index] = 1
+    this.#head = (this.#head + this.#ring.length - 1) % this.#ring.length
+    this.#ring[this.#head] = index
+    this.size++
+  }
+
   /** The oldest, which stays; there must be one. */
   first(): number {
     return this.#ring[this.#head]!

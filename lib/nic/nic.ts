@@ -171,6 +171,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const sending = this.#scheduler.nextReady(now)
     if (sending === null) return null
     const frame = this.#tx.data(now, sending)
+    this.#scheduler.sent(sending, now)
     this.#afterSend(now, sending)
     return frame
   }

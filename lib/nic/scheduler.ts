@@ -5,6 +5,13 @@ import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
 
 /**
+ * Packets that a flow may send in one turn, if its window and pace let it: a port hands the kernel those of one flow in
+ * a row as one. Where pacing is exact there is only one, for the next has its time.
+ */
+export const TURN_PACKETS = 8
+const NONE = -1
+
+/**
  * The scheduler of the draft's NIC (section on implementation, the figure of the NIC): paces every flow by its
  * rate, holds it to its window, and shares the link fairly among the flows that may send.
  *
@@ -24,6 +31,9 @@ export class Scheduler {
   readonly #heldAcks: FlowRing
   /** Bit p: flows of priority p must not send. */
   #held = 0
+  /** The flow whose turn it is, or -1, and the packets that it has left. */
+  #turn = NONE
+  #turnPackets = 0
 
   /** @param flows the NIC's table: a flow's index is its entry; @param capacity the table's size */
   constructor(flows: readonly (Flow | null)[], capacity: number) {
@@ -64,6 +74,14 @@ export class Scheduler {
     }
   }
 
+  /** The flow that `nextReady` returned has sent a packet: it goes on at once, or its turn is over. */
+  sent(flow: Flow, now: Nanos): void {
+    const goesOn = --this.#turnPackets > 0 && flow.maySend() && flow.nextSendNs() <= now
+    if (goesOn) this.#ready.putFirst(flow.index)
+    else this.#turn = NONE
+    this.update(flow, now)
+  }
+
   /** Forgets the flow. */
   remove(flow: Flow): void {
     this.#wheel.remove(flow.index)
@@ -91,10 +109,16 @@ export class Scheduler {
       const flow = this.#flows[index]!
       // What was true when it became ready may have changed since.
       if (!flow?.maySend()) continue
-      if (!this.#isHeld(flow)) return flow
+      if (!this.#isHeld(flow)) return this.#begin(flow)
       this.#heldReady.push(index)
     }
     return null
+  }
+
+  #begin(flow: Flow): Flow {
+    if (this.#turn !== flow.index) this.#turnPackets = TURN_PACKETS
+    this.#turn = flow.index
+    return flow
   }
 
   #isHeld(flow: Flow): boolean {

@@ -96,6 +96,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   #lastAskNs: Nanos = 0
   #measureFromNs: Nanos = NEVER
   #drainUntilNs: Nanos = NEVER
+  /** The other end has been asked for its figures since counting ended. */
+  #askedLast = false
   /** Figures of both ends when counting began. */
   #first: Figures | null = null
   #last: Figures | null = null
@@ -212,14 +214,14 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   }
 
   #onFigures(now: Nanos, figures: Figures): void {
-    this.#last = figures
-    if (this.state === 'starting') {
-      this.#begin(now, figures)
-    } else if (this.state === 'measuring') {
-      this.#first ??= figures
-    } else if (this.state === 'draining' && this.#drainUntilNs === NEVER) {
+    if (this.state === 'draining' && this.#drainUntilNs === NEVER) {
       this.#close(now)
+      return
     }
+    this.#last = figures
+    if (this.state === 'starting') this.#begin(now, figures)
+    else if (this.state === 'measuring') this.#first ??= figures
+    else this.#stopWhenDrained(now)
   }
 
   // ---- The data connections
@@ -320,9 +322,17 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.#stopWhenDrained(now)
   }
 
-  /** Asks for the last figures when nothing is in flight any more, and no answer is awaited. */
+  /**
+   * Asks for the last figures at once: with many connections much is still in flight that is not counted any more, and would
+   * be taken for work on what was. Ends the run when nothing is, and no answer is awaited.
+   */
   #stopWhenDrained(now: Nanos): void {
     if (this.#drainUntilNs === NEVER || this.#askedNs !== NEVER) return
+    if (!this.#askedLast) {
+      this.#askedLast = true
+      this.#ask(now, 'FIGURES')
+      return
+    }
     const drained = this.#senders.every(sender => sender.done)
     if (!drained && now < this.#drainUntilNs) return
     this.#drainUntilNs = NEVER

@@ -1,7 +1,7 @@
 /** The scheduler with flows that do nothing but send: fairness, pacing, and how often it must be woken. */
 import t from 'tap'
 import type { Flow } from '../../lib/nic/flow.js'
-import { Scheduler } from '../../lib/nic/scheduler.js'
+import { Scheduler, TURN_PACKETS } from '../../lib/nic/scheduler.js'
 import { TxKind } from '../../lib/qp/queue-pair.js'
 import { NEVER } from '../../lib/time/nanos.js'
 
@@ -80,6 +80,24 @@ t.test('slow flows get their rate, fast ones share the rest', async t => {
     const wanted = index < slow ? 100 : 9000
     t.ok(Math.abs(sent - wanted) <= wanted * 0.02, `flow ${index}: ${sent} of ${wanted}`)
   }
+})
+
+t.test('who may send more at once does so in its turn, and no longer', async t => {
+  const { stubs, scheduler } = build([0, 0, 1000, 0])
+  stubs[3]!.packets = 3
+  for (const stub of stubs) scheduler.update(asFlow(stub), 0)
+  const order: number[] = []
+  for (let n = 0; n < 4 * TURN_PACKETS; n++) {
+    const stub = stubs[scheduler.nextReady(0)!.index]!
+    order.push(stub.index)
+    stub.send(0)
+    scheduler.sent(asFlow(stub), 0)
+    // News of whatever flow changes nothing about whose turn it is.
+    for (const other of stubs) scheduler.update(asFlow(other), 0)
+  }
+  const turn = (index: number, packets = TURN_PACKETS) => new Array<number>(packets).fill(index)
+  const first = [...turn(0), ...turn(1), ...turn(2, 1), ...turn(3, 3)]
+  t.same(order, [...first, ...turn(0), ...turn(1)].slice(0, order.length))
 })
 
 t.test('nobody sends before its time', async t => {

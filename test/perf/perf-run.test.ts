@@ -148,6 +148,33 @@ t.test('CPU time is that of the window, of both ends', async t => {
   t.equal(run.outcome.remoteCpuUs, 300)
 })
 
+t.test('CPU time is not that of what is still in flight when the window ends', async t => {
+  // One microsecond for each kilobyte that the receiver carries out.
+  let carried = () => 0
+  const world = makeWorld({ storage: false, cpuUs: () => carried() / 1000 })
+  const { serve, begin, until, nics } = world
+  carried = () => {
+    let bytes = 0
+    for (const flow of nics[1].table.flows) bytes += flow?.qp.counters.receivedBytes ?? 0
+    return bytes
+  }
+  serve()
+  const size = 1_000_000
+  const run = begin({ iterations: 0, durationNs: 50 * MILLISECOND, qps: 16, depth: 16, size })
+  until(() => run.state === 'draining', run)
+  const inWindow = run.outcome.cpuUs
+  t.ok(inWindow > 0)
+  let atEnd = 0
+  const noteEnd = () => {
+    if (!isOver(run)) atEnd = carried() / 1000
+    return isOver(run)
+  }
+  until(noteEnd, run)
+  t.ok(atEnd > 3 * inWindow, 'most came behind it')
+  const { remoteCpuUs } = run.outcome
+  t.ok(Math.abs(remoteCpuUs - inWindow) < 0.1 * inWindow, `${remoteCpuUs} us, and ${inWindow} at this end`)
+})
+
 t.test('loss: exact all the same, and what was sent again is told', async t => {
   for (const op of ['WRITE', 'READ'] as const) {
     const { serve, begin, until } = makeWorld({ storage: false, loss: 0.01, seed: 7 })
