@@ -1,15 +1,17 @@
 import { constants } from 'node:os'
 import { WeirError } from '../lib/errors.js'
+import { nobodyReads } from './closed-pipe.js'
 
 /** What commands leave behind, for `weir --help`. */
 export const EXIT_CODES = `
 Exit codes:
-  0    done
+  0    done, or the reader of the output has gone, as in weir dump FILE | head
   1    failed: one line on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)
   130  cancelled by Ctrl-C (by another signal: 128 and its number)`
 
 /** Ends a command that failed: one line on stderr for what a user can mend, the stack for our own defects. */
 export function report(error: unknown): void {
+  if (nobodyReads() && signalOf(error) === 'SIGHUP') return
   if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
     process.stderr.write(`weir: ${error.message} (${error.code})\n`)
   } else {
@@ -20,8 +22,13 @@ export function report(error: unknown): void {
 
 /** What a signal has cancelled has it as its cause; what was cancelled from elsewhere has failed. */
 function exitCodeOf(error: unknown): number {
+  const signal = signalOf(error)
+  return signal === null ? 1 : signalExitCode(signal)
+}
+
+function signalOf(error: unknown): NodeJS.Signals | null {
   const cause = error instanceof WeirError && error.code === 'WEIR_CANCELLED' ? error.cause : undefined
-  return isSignal(cause) ? signalExitCode(cause) : 1
+  return isSignal(cause) ? cause : null
 }
 
 /** As shells have it: 128 and the signal's number, 130 for SIGINT. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { packageFile } from '../lib/scenario/package-file.js'
+import { heedClosedPipes } from './closed-pipe.js'
 import { EXIT_CODES, report } from './failure.js'
 
 /** A lab starts many processes: each loads its own command alone. In the order of the help. */
@@ -32,6 +33,7 @@ for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMAN
   program.addCommand(await COMMANDS[name]!(), { hidden: name === 'internal' })
 }
 
+heedClosedPipes()
 try {
   await program.parseAsync()
 } catch (error) {

@@ -43,16 +43,12 @@ export function dumpCommand(): Command {
 }
 
 async function runDump(path: string, options: { json?: boolean }): Promise<void> {
-  // A reader that has seen enough (`weir dump … | head`) is no failure; `writeOut` rejects and ends the run.
-  const ignore = () => {}
-  process.stdout.on('error', ignore)
   try {
     const summary = await dump(path, options.json ? null : writeOut)
     await writeOut(`${options.json ? JSON.stringify(summary, null, 2) : printSummary(summary)}\n`)
   } catch (error) {
+    // A reader that has seen enough (`weir dump … | head`) is no failure.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
-  } finally {
-    process.stdout.off('error', ignore)
   }
 }
 

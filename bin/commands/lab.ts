@@ -38,11 +38,15 @@ function upCommand(): Command {
       const { io, name = scenario.name } = options
       const up: typeof VethLab.up = (scenario, more, signal) =>
         VethLab.up(scenario, { ...more, name, io }, signal)
-      await withLab(up, scenario, async (lab, signal) => {
-        process.stdout.write(printUp(lab.state))
-        if (options.foreground) await stay(signal)
-        else await lab.release()
+      const state = await withLab(up, scenario, async (lab, signal) => {
+        if (options.foreground) {
+          process.stdout.write(printUp(lab.state))
+          await stay(signal)
+        }
+        await lab.release()
+        return lab.state
       })
+      process.stdout.write(printUp(state))
     })
 }
 
