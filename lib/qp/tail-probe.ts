@@ -3,6 +3,8 @@ import type { Requester } from './requester.js'
 import type { SelectiveRepeat } from './selective-repeat.js'
 
 const NONE = -1
+/** The least PTO until a round trip has been measured; RFC 8985, section 7.2, has 1 s there, for the Internet's times. */
+const FIRST_LEAST_NS: Nanos = 1_000_000
 
 /**
  * When a requester with selective repeat probes for the loss of what it sent last (RFC 8985, section 7). Nothing arrives
@@ -15,8 +17,13 @@ const NONE = -1
  * those to busy hosts do, or twice what a packet has waited for its answer while others got theirs: queues can grow to many
  * times the round trip within one. It runs from the last packet that asked for an answer; and half of it has to pass after the last
  * news, since what is on its way behind them may be late as well. (The RFC waits for all of it after news: one round trip
- * more.) Each further probe without news waits twice as long (RFC 6298, section 5.5), and there is none when the transport
- * timer would come first.
+ * more.) Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport
+ * timer would come first. That goes on until a packet that was sent once has been timed, not just until the next news: the answer to a
+ * packet that was probed for too early says nothing of the round trip (Karn), and where the window holds one packet, each
+ * would be sent twice for ever.
+ *
+ * Before anything has been answered nothing is timed: the first packet of a first window that meets those of many others finds
+ * a queue that says nothing of what the last one will find.
  */
 export class TailProbe {
   /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
@@ -26,12 +33,15 @@ export class TailProbe {
   /** The highest PSN that has been asked to be answered. */
   askedSeq = NONE
   #timedAtNs: Nanos = 0
+  #expectedRttNs: Nanos = 0
   #srttNs: Nanos = 0
   #rttvarNs: Nanos = 0
   readonly #leastNs: Nanos
   /** When the last packet that asked for an answer left. */
   #askedAtNs: Nanos = 0
-  /** Probes without news since. */
+  /** The peer has answered something. */
+  #answered = false
+  /** Probes since a round trip was last measured. */
   #unanswered = 0
   #deadline: Nanos = NEVER
 
@@ -40,15 +50,19 @@ export class TailProbe {
     this.#leastNs = leastNs
   }
 
-  /** The round trip of an idle path: taken for SRTT until one is measured. */
+  /** The round trip of an idle path: taken for want of a measured one. */
   expectRtt(rttNs: Nanos): void {
-    if (this.#srttNs === 0) this.#sample(rttNs)
+    this.#expectedRttNs = rttNs
   }
 
-  /** PTO after news; NEVER while no round trip is known. */
+  /** PTO; NEVER while no round trip is known. */
   get timeoutNs(): Nanos {
-    if (this.#srttNs === 0) return NEVER
-    return Math.max(2 * this.#srttNs, this.#srttNs + 4 * this.#rttvarNs, this.#leastNs)
+    return Math.max(this.#leastNs, this.#roundTripsNs()) * 2 ** this.#unanswered
+  }
+
+  #roundTripsNs(): Nanos {
+    if (this.#srttNs > 0) return Math.max(2 * this.#srttNs, this.#srttNs + 4 * this.#rttvarNs)
+    return this.#expectedRttNs > 0 ? Math.max(2 * this.#expectedRttNs, FIRST_LEAST_NS) : NEVER
   }
 
   /**
@@ -59,7 +73,7 @@ export class TailProbe {
   onSent(now: Nanos, seq: number, lastSeq: number, isNew: boolean, asks: boolean, transportNs: Nanos): void {
     if (!isNew) {
       if (seq === this.timedSeq) this.timedSeq = NONE
-    } else if (this.timedSeq === NONE) {
+    } else if (this.timedSeq === NONE && this.#answered) {
       this.timedSeq = seq
       this.#timedAtNs = now
     }
@@ -70,7 +84,7 @@ export class TailProbe {
     if (!asks) return
     if (lastSeq > this.askedSeq) this.askedSeq = lastSeq
     this.#askedAtNs = now
-    const timeoutNs = this.timeoutNs * 2 ** this.#unanswered
+    const { timeoutNs } = this
     this.#deadline = timeoutNs < transportNs ? now + timeoutNs : NEVER
   }
 
@@ -83,9 +97,10 @@ export class TailProbe {
     if (timed && this.timedSeq !== NONE) {
       this.#sample(now - this.#timedAtNs)
       this.timedSeq = NONE
+      this.#unanswered = 0
     }
     this.pending = false
-    this.#unanswered = 0
+    this.#answered = true
     const waitedNs = this.timedSeq === NONE ? 0 : now - this.#timedAtNs
     const timeoutNs = Math.max(this.timeoutNs, 2 * waitedNs)
     const waits = awaited && timeoutNs < transportNs

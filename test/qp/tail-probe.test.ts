@@ -10,7 +10,7 @@ import { TailProbe } from '../../lib/qp/tail-probe.js'
 import { ackTimeoutNs } from '../../lib/qp/timers.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { WorkStatus } from '../../lib/qp/work-status.js'
-import { NEVER } from '../../lib/time/nanos.js'
+import { MILLISECOND, NEVER } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/bth.js'
 import { isRequest, Opcode } from '../../lib/wire/opcode.js'
 import { Host, Pipe } from './pipe.js'
@@ -26,6 +26,8 @@ interface World {
   a: Host
   b: Host
   pipe: Pipe
+  /** Of the pipe: may be changed. */
+  faults: { delayNs: number }
   source: MemoryRegion
   target: MemoryRegion
   /** What is dropped: the packets for which it says so, told their sender, opcode, and PSN from the first one on. */
@@ -52,6 +54,7 @@ function world(config: Partial<QpConfig> = {}): World {
     a,
     b,
     pipe,
+    faults,
     source: a.memory.register(bytes, bytes.length, rights),
     target: b.memory.register(Buffer.alloc(bytes.length), bytes.length, rights),
     drops: () => false,
@@ -229,6 +232,7 @@ t.test('PTO is two round trips, more where they vary, and never less than the le
   const probe = (leastNs: number, ...rttsNs: number[]) => {
     const tail = new TailProbe(leastNs)
     let now = 0
+    tail.onNews(now, false, false, NEVER)
     for (const [i, rttNs] of rttsNs.entries()) {
       tail.onSent(now, i, i, true, true, NEVER)
       now += rttNs
@@ -244,11 +248,41 @@ t.test('PTO is two round trips, more where they vary, and never less than the le
   t.equal(probe(0, 1000, 5000), 1500 + 4 * 1188)
 })
 
-t.test('no answer to a packet that was sent again is timed (Karn)', async t => {
+t.test('no answer to a packet that was sent again is timed (Karn), and the next waits as long', async t => {
   const tail = new TailProbe(0)
-  tail.expectRtt(1000)
+  tail.expectRtt(MILLISECOND)
+  tail.onNews(0, false, false, NEVER)
   tail.onSent(0, 1, 1, true, true, NEVER)
-  tail.onSent(5000, 1, 1, false, true, NEVER)
-  tail.onNews(5100, true, false, NEVER)
-  t.equal(tail.timeoutNs, 2000)
+  t.ok(tail.takeDue(2 * MILLISECOND))
+  tail.pending = true
+  tail.onSent(2 * MILLISECOND, 1, 1, false, true, NEVER)
+  tail.onNews(2 * MILLISECOND + 100, true, false, NEVER)
+  t.equal(tail.timeoutNs, 4 * MILLISECOND, 'RFC 6298, section 5.7')
+  tail.onSent(3 * MILLISECOND, 2, 2, true, true, NEVER)
+  tail.onNews(3 * MILLISECOND + 5000, true, false, NEVER)
+  t.equal(tail.timeoutNs, 10_000, 'this one was sent once')
+})
+
+t.test('before a round trip has been measured, that of the idle path is not trusted', async t => {
+  const tail = new TailProbe(0)
+  tail.expectRtt(4000)
+  // A first window of two packets: the first of them meets a shorter queue than the second.
+  tail.onSent(0, 1, 1, true, true, NEVER)
+  tail.onSent(100, 2, 2, true, true, NEVER)
+  tail.onNews(4000, true, true, NEVER)
+  t.ok(tail.timeoutNs >= MILLISECOND)
+  tail.onSent(4000, 3, 3, true, true, NEVER)
+  tail.onNews(904_000, true, false, NEVER)
+  t.equal(tail.timeoutNs, 1_800_000)
+})
+
+t.test('a round trip that has become much longer is learned, not taken for losses', async t => {
+  const it = world()
+  for (let i = 0; i < 20; i++) send(it, WorkOpcode.RDMA_WRITE, 1)
+  t.equal(it.a.qp.counters.tailProbes, 0)
+  it.faults.delayNs *= 100
+  for (let i = 0; i < 50; i++) send(it, WorkOpcode.RDMA_WRITE, 1)
+  // PTO doubles from 2 to beyond 100 of the old round trips: 2 + 4 + 8 + 16 + 32 < 100.
+  t.ok(it.a.qp.counters.tailProbes <= 6, `${it.a.qp.counters.tailProbes} probes for 50 packets`)
+  t.equal(it.a.qp.counters.timeouts, 0)
 })
