@@ -9,9 +9,9 @@ interface Output {
 
 /** As ib_write_bw and ib_write_lat print them: sizes in bytes, Gbit/s, millions of messages a second, microseconds. */
 const COLUMNS = {
-  bw: ['#bytes', '#iterations', 'BW peak[Gb/sec]', 'BW average[Gb/sec]', 'MsgRate[Mpps]'],
+  bw: ['#bytes  ', '#iterations', 'BW peak[Gb/sec]', 'BW average[Gb/sec]', 'MsgRate[Mpps]'],
   lat: [
-    '#bytes',
+    '#bytes  ',
     '#iterations',
     't_min[usec]',
     't_max[usec]',
@@ -26,20 +26,29 @@ const COLUMNS = {
 const BAR_WIDTH = 50
 
 export interface PerfTable {
+  /** The names of the columns, once; a row has them said before it. */
+  head(): void
   row(report: PerfReport): void
   histogram(report: PerfReport): void
   /** What the columns do not say. */
   end(reports: readonly PerfReport[]): void
 }
 
-/** Prints the head at once. */
 export function perfTable(test: 'bw' | 'lat', output: Output): PerfTable {
   const names = COLUMNS[test]
   const line = (cells: readonly string[]) =>
     ` ${cells.map((cell, i) => cell.padEnd(names[i]!.length)).join('  ')}`.trimEnd()
-  output.write(`${line(names)}\n`)
+  let begun = false
+  const head = () => {
+    if (!begun) output.write(`${line(names)}\n`)
+    begun = true
+  }
   return {
-    row: report => output.write(`${line(test === 'bw' ? bandwidthCells(report) : latencyCells(report))}\n`),
+    head,
+    row: report => {
+      head()
+      output.write(`${line(test === 'bw' ? bandwidthCells(report) : latencyCells(report))}\n`)
+    },
     histogram: report => output.write(histogramText(report)),
     end: reports => output.write(remarks(reports)),
   }
@@ -87,7 +96,7 @@ function remarks(reports: readonly PerfReport[]): string {
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
-    `CPU ${cpuText(last)}; repeated ${formatBytes(repeated)}\n`
+    `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; repeated ${formatBytes(repeated)}\n`
   )
 }
 

@@ -8,13 +8,15 @@ import {
   type DaemonClient,
   type PerfReply,
   type PerfRequest,
+  type Progress,
 } from '../../lib/client/daemon-client.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
+import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
-import { intervalPrinter, perfTable } from './perf-display.js'
+import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
 
 /** As commander reads them. */
 export interface PerfFlags {
@@ -64,7 +66,7 @@ export interface PerfReport {
   bytes: number
   /** Of both directions together, if bidirectional. */
   goodputBps: number
-  /** Of this end's messages: the best 100 ms. */
+  /** The best 100 ms; of both directions, each its own, if bidirectional. */
   peakBps: number
   messagesPerSecond: number
   /** bw: from post to completion. lat: half of the way there and back; of read all of it. */
@@ -146,7 +148,7 @@ async function runPerf(test: Test, host: string, flags: PerfFlags, defaultSize: 
   const table = flags.json ? null : perfTable(test, process.stdout)
   try {
     for (const request of requests) {
-      const report = await measure(client, request, cancelled.signal)
+      const report = await measure(client, request, cancelled.signal, table)
       reports.push(report)
       table?.row(report)
       if (flags.histogram) table?.histogram(report)
@@ -165,11 +167,19 @@ async function runPerf(test: Test, host: string, flags: PerfFlags, defaultSize: 
   }
 }
 
-async function measure(client: DaemonClient, request: PerfRequest, signal: AbortSignal): Promise<PerfReport> {
+async function measure(
+  client: DaemonClient,
+  request: PerfRequest,
+  signal: AbortSignal,
+  table: PerfTable | null,
+): Promise<PerfReport> {
   const interval = process.stderr.isTTY ? intervalPrinter(request, process.stderr) : null
   try {
-    const onProgress = interval === null ? {} : { onProgress: interval.show }
-    return reportOf(request, await client.perf(request, { signal, ...onProgress }))
+    const onProgress = (progress: Progress) => {
+      if (progress.state === 'measuring') table?.head()
+      interval?.show(progress)
+    }
+    return reportOf(request, await client.perf(request, { signal, onProgress }))
   } finally {
     interval?.clear()
   }
@@ -184,6 +194,8 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
   const iterations = flags.iters === undefined ? 0 : whole('--iters', flags.iters, 1, 1e12)
   const usual = flags.all ? DURATION_OF_ALL_NS : DURATION_NS
   const durationNs = flags.duration === undefined ? usual : parseDuration(flags.duration)
+  if (durationNs < 1 || durationNs > DURATION_MAX_NS)
+    throw bad(`--duration is at most 24h, and not 0: ${flags.duration}`)
   const warmupNs = flags.warmup === undefined ? WARMUP_NS : parseDuration(flags.warmup)
   const isBw = test === 'bw'
   const shared = {
@@ -201,6 +213,8 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
     ...congestionOf(flags),
   }
   const sizes = flags.all ? ALL_SIZES : [parseBytes(flags.size ?? defaultSize)]
+  if (sizes.some(size => size < 1 || size > SIZE_MAX))
+    throw bad(`--size is 1 byte to 64MiB, not ${flags.size}`)
   return sizes.map(size => ({ ...shared, size }))
 }
 
@@ -239,7 +253,7 @@ function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
     messages,
     bytes,
     goodputBps: reply.goodputBps + remoteGoodputBps,
-    peakBps,
+    peakBps: peakBps + (bidirectional ? reply.remotePeakBps : 0),
     messagesPerSecond: seconds > 0 ? messages / seconds : 0,
     latencyUs: {
       min: us(latency.min),

@@ -156,6 +156,7 @@ export interface PerfReply {
   remoteMessages: number
   remoteBytes: number
   remoteGoodputBps: number
+  remotePeakBps: number
   depth: number
   pathMtu: number
   baseRttNs: number

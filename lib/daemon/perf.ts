@@ -157,6 +157,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
     remoteMessages: remote.messages,
     remoteBytes: remote.bytes,
     remoteGoodputBps: remote.seconds > 0 ? (remote.bytes * 8) / remote.seconds : 0,
+    remotePeakBps: remote.peakBps,
     depth,
     pathMtu: run.path.pathMtu,
     baseRttNs: run.path.baseRttNs,

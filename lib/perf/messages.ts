@@ -41,6 +41,7 @@ export interface Figures {
   messages: number
   bytes: number
   retransmittedBytes: number
+  peakBps: number
 }
 
 export type What = 'FIGURES' | 'START' | 'STOP'

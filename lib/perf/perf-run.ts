@@ -74,7 +74,7 @@ export interface PerfOutcome {
   cpuUs: number
   remoteCpuUs: number
   /** Of the other end's own messages, if it sent any. */
-  remote: { messages: number; bytes: number; seconds: number }
+  remote: { messages: number; bytes: number; seconds: number; peakBps: number }
 }
 
 export class PerfRun implements ConnectionHandler, DataQpOwner {
@@ -136,7 +136,12 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
         own.retransmittedBytes - this.#firstOwn.retransmittedBytes + since('retransmittedBytes'),
       cpuUs: own.cpuUs - this.#firstOwn.cpuUs,
       remoteCpuUs: since('cpuUs'),
-      remote: { messages: since('messages'), bytes: since('bytes'), seconds: since('elapsedNs') / SECOND },
+      remote: {
+        messages: since('messages'),
+        bytes: since('bytes'),
+        seconds: since('elapsedNs') / SECOND,
+        peakBps: last?.peakBps ?? 0,
+      },
     }
   }
 

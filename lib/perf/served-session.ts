@@ -196,6 +196,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
       messages: this.#tally.messages,
       bytes: this.#tally.bytes,
       retransmittedBytes,
+      peakBps: this.#tally.peakBps,
     }
   }
 
