@@ -79,24 +79,27 @@ async function check(t: Test, mode: Mode): Promise<void> {
   const ended = await place.weir(['run', file, '--on', 'veth', '--json', json])
   t.equal(ended.code, 0, `${mode.name}: ${ended.stderr}`)
   const veth = JSON.parse(readFileSync(json, 'utf8')) as RunResult
+  const late = Math.max(...veth.flows.map(({ fctNs }, i) => fctNs! / virtual.flows[i]!.fctNs!))
+  const inTime = late < IN_TIME
   for (const { flows, ports, feedback } of [virtual, veth]) {
-    for (const flow of flows) {
-      t.equal(
-        flow.ackedBytes,
-        FLOWS[flow.name as keyof typeof FLOWS],
-        `${mode.name}: every byte of ${flow.name}`,
-      )
-      t.equal(flow.retransmittedBytes, 0, `${mode.name}: none twice`)
+    for (const { name, ackedBytes } of flows) {
+      t.equal(ackedBytes, FLOWS[name as keyof typeof FLOWS], `${mode.name}: every byte of ${name}`)
     }
-    t.same(feedback, { refused: 0, implausible: 0 }, `${mode.name}: all feedback is believed`)
+    const { refused, implausible } = feedback!
+    t.equal(refused, 0, `${mode.name}: all feedback is authentic`)
     for (const port of ports) t.equal(port.drops, 0)
     const { directResponses } = ports.find(port => port.name === 's1:s2')!
     if (mode.s1 !== undefined) t.ok(directResponses! > 0, `${mode.name}: ${directResponses} direct responses`)
+    const repeated = flows.reduce((sum, flow) => sum + flow.retransmittedBytes, 0)
+    // A host that does not run for a while takes late packets for lost, and stamps that come all at once for ones that are ahead.
+    if (inTime || feedback === virtual.feedback) {
+      t.equal(repeated, 0, `${mode.name}: none twice`)
+      t.equal(implausible, 0, `${mode.name}: all feedback is believed`)
+    } else t.comment(`${mode.name}: ${repeated} bytes twice, ${implausible} hops not believed`)
   }
-  const late = Math.max(...veth.flows.map(({ fctNs }, i) => fctNs! / virtual.flows[i]!.fctNs!))
   const [real, wanted] = [windows(veth), windows(virtual)]
   t.ok(real <= 2 * W_INIT, `${mode.name}: never beyond line rate x T`)
-  if (late < IN_TIME)
+  if (inTime)
     t.ok(Math.abs(real / wanted - 1) < DEVIATION_MAX, `${mode.name}: windows ${real}, virtual ${wanted}`)
   else t.comment(`${mode.name}: flows took ${late} of their time: windows ${real}, virtual ${wanted}`)
 }
