@@ -1,3 +1,5 @@
+import { tellReaderGone } from '../lib/end-signals.js'
+
 let told = false
 
 /** True once nobody reads any more what this process says. */
@@ -6,16 +8,15 @@ export function nobodyReads(): boolean {
 }
 
 /**
- * A reader that has seen enough (`weir perf … | head`) is no failure. Commands that have something to end hear of it as of a
- * terminal that hangs up: SIGHUP, once. The others go on to their end, which is near, unheard. (Not SIGPIPE: who listens for
- * it gets it for sockets, too.)
+ * A reader that has seen enough (`weir perf … | head`) is no failure. Commands that have something to end hear of it, as of a
+ * terminal that hangs up (`onEndSignal`), once. The others go on to their end, which is near, unheard.
  */
 export function heedClosedPipes(): void {
   const onError = (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     if (told) return
     told = true
-    process.emit('SIGHUP', 'SIGHUP')
+    tellReaderGone()
   }
   process.stdout.on('error', onError)
   process.stderr.on('error', onError)

@@ -10,6 +10,7 @@ import { Daemon } from '../../lib/daemon/daemon.js'
 import { readKeyFile } from '../../lib/daemon/key-file.js'
 import { IO_NAMES, type OverlayLink } from '../../lib/daemon/open-port.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
+import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
 import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
@@ -184,7 +185,10 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     log.info({ why }, 'stopping')
     void daemon.close()
   }
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop(signal))
+  const unlisten = onEndSignal(signal => {
+    unlisten()
+    stop(signal)
+  })
   if (flags.untilStdinEnds) process.stdin.resume().once('close', () => stop('standard input ended'))
   const { share, ...about } = daemon.about
   log.info({ ...about, ...(share && { share }), socket: flags.socket }, 'ready')

