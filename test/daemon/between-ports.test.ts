@@ -1,4 +1,7 @@
-/** Daemons on different ports understand each other: what one port cannot set, another one does not insist on. */
+/**
+ * Daemons on different ports understand each other: what one port cannot set, another one does not insist on. Not from batch to raw:
+ * on one machine nothing cuts a run of packets (UDP_SEGMENT) into packets again before a raw socket gets it.
+ */
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +16,6 @@ const noRaw =
 for (const [a, b, skip] of [
   ['dgram', 'batch', libcFault() ?? false],
   ['dgram', 'raw', noRaw],
-  ['batch', 'raw', libcFault() ?? noRaw],
 ] as const) {
   t.test(`a file from ${a} to ${b}, and back`, { skip }, async t => {
     const folder = await scratch(t)
