@@ -198,6 +198,7 @@ function createNic(
     receiveBudgetBytes: port.receiveBudgetBytes,
     hostIntake,
     gathers: port.gathers,
+    takesRuns: port.takesRuns,
     slackNs: SLACK_NS,
     cm: CM_PATIENCE,
   })

@@ -48,6 +48,8 @@ export class Frame {
   /** Where the payload lies if not in the slot; byte n of the frame is its byte `outsideBase` + n. Null: all is in the slot. */
   outside: Backing | null = null
   outsideBase = 0
+  /** Must leave as a packet of its own: whom it goes to cannot take runs, see `Port.takesRuns`. */
+  alone = false
   /** Kept by FramePool: true while somebody owns the frame. */
   taken = false
   /** The view of the slot that was asked for last. */
@@ -99,6 +101,7 @@ export class Frame {
     this.payload = -1
     this.payloadLength = 0
     this.outside = null
+    this.alone = false
   }
 
   /** Makes this frame a copy of `other`: bytes, lengths and offsets. All of the copy is in its slot. */
@@ -106,6 +109,7 @@ export class Frame {
     this.bytes.set(other.bytes.subarray(0, other.length), 0)
     if (other.outside !== null) this.bytes.set(other.payloadBytes(), other.payload)
     this.outside = null
+    this.alone = other.alone
     this.length = other.length
     this.wireLength = other.wireLength
     this.port = other.port

@@ -52,6 +52,7 @@ const SOURCE_PORTS = 16
 export class BatchPort implements Port {
   readonly mtu: number
   readonly gathers = true
+  readonly takesRuns = true
   readonly counters = new PortCounters()
   readonly waiter: Waiter
   readonly receiveBudgetBytes: number

@@ -53,6 +53,7 @@ interface Sending {
 export class DgramPort implements Port {
   readonly mtu: number
   readonly gathers = false
+  readonly takesRuns = true
   readonly counters = new PortCounters()
   readonly address: string
   readonly waiter = null

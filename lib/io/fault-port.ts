@@ -41,6 +41,10 @@ export class FaultPort implements Port {
     return this.#inner.sourcePorts
   }
 
+  get takesRuns(): boolean {
+    return this.#inner.takesRuns
+  }
+
   get receiveBudgetBytes(): number {
     return this.#inner.receiveBudgetBytes
   }

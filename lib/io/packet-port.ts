@@ -67,6 +67,7 @@ export class PacketPort implements Port {
   readonly #ringAddress: Pointer
   readonly #arenaAddress: Pointer
   readonly gathers = false
+  readonly takesRuns = false
   readonly #counters = new PortCounters()
   readonly #tx: TxBatch
   /** The frames of `#tx`, in its order. */

@@ -22,6 +22,11 @@ export interface Port {
    * copies payloads into the slots then.
    */
   readonly gathers: boolean
+  /**
+   * False: a run of packets that its sender leaves to the kernel to cut (UDP_SEGMENT) can arrive here uncut, as it does within one
+   * machine, and is lost then. Peers are to send each packet by itself (`Frame.alone`).
+   */
+  readonly takesRuns: boolean
   readonly counters: PortCounters
   /**
    * Bytes of what has arrived and waits for `receive`, as they count in `counters.rxBytes`; NaN where the kernel does not tell. It is

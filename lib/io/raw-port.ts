@@ -67,6 +67,7 @@ export class RawPort implements Port {
   readonly sourcePorts = null
   readonly receiveBudgetBytes = Math.floor(BUFFER_BYTES / KERNEL_OVERHEAD)
   readonly gathers = false
+  readonly takesRuns = false
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly #pool: FramePool

@@ -23,6 +23,7 @@ export class VxlanPort implements Port {
   readonly sourcePorts = null
   readonly #ring: FrameRing
   readonly gathers = false
+  readonly takesRuns = true
   readonly waiter = null
   readonly #pool: FramePool
   #vxlan!: VxlanSocket

@@ -76,6 +76,8 @@ export interface NicConfig {
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
   gathers?: boolean
+  /** The port takes runs of packets, see `Port.takesRuns`; peers are told if not. Default true. */
+  takesRuns?: boolean
   /** What tells how this host keeps up with what comes in: `telemetry.hostHop` makes of it the paths' last hop. Default: nothing does. */
   hostIntake?: HostIntake
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
@@ -132,6 +134,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     probeTimeoutLeastNs: 0,
     icrc: 'whole',
     gathers: false,
+    takesRuns: true,
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,

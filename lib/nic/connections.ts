@@ -281,6 +281,8 @@ export class Connections {
       flow.connection.peerPrivateData = words?.applicationData ?? event.privateData
       heed(this.#nic.settings, flow, words)
       if (flow.failure !== null) return void this.fail(now, flow, flow.failure)
+      // The peer's MAC may not have been known, or was another one, when the request was made.
+      this.#nic.headers.prepare(flow, flow.dscp)
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
     flow.phase = 'established'

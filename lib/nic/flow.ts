@@ -107,6 +107,8 @@ export class Flow implements QpObserver {
   peerIsWeir = false
   /** The peer answers path probes. */
   peerAnswersPaths = false
+  /** Packets to the peer may leave in runs, see `Port.takesRuns`. */
+  peerTakesRuns = true
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
   receiveBudgetBytes = Number.POSITIVE_INFINITY
   readonly #pacer: Pacer

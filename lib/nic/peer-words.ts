@@ -16,13 +16,15 @@ const VERSION = 1
 const SELECTIVE_REPEAT = 1
 /** Answers path probes. */
 const PATH_ANSWERS = 2
+/** Takes no runs of packets: each is to be sent by itself. Who says nothing takes them. */
+const NO_RUNS = 4
 const NO_WORDS = new Uint8Array(0)
 
 /** This end's words, for a REQ or a REP. */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
   return weirData.encode({
     version: VERSION,
-    features: (flow.selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS,
+    features: ownFeatures(settings, flow),
     pathMtu: flow.pathMtu,
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
@@ -31,6 +33,10 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     applicationData: applicationData ?? new Uint8Array(0),
     keyWords: ownKeyWords(settings, flow),
   })
+}
+
+function ownFeatures({ takesRuns }: NicSettings, { selectiveRepeat }: Flow): number {
+  return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS)
 }
 
 /** The other end's, null for a peer that is no weir. Nonsense counts as silence. */
@@ -96,6 +102,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   }
   flow.peerIsWeir = true
   flow.peerAnswersPaths = (words.features & PATH_ANSWERS) !== 0
+  flow.peerTakesRuns = (words.features & NO_RUNS) === 0
   flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
   flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)
   if (words.receiveBudgetBytes > 0) flow.receiveBudgetBytes = words.receiveBudgetBytes

@@ -307,7 +307,9 @@ export class TxPipeline {
   /** A frame with the flow's headers; `payload` is where the transport begins. */
   #begin(flow: Flow, headers: Buffer = flow.headers): Frame | null {
     const frame = this.#take()
-    if (frame !== null) frame.payload = beginFrame(frame, headers)
+    if (frame === null) return null
+    frame.alone = !flow.peerTakesRuns
+    frame.payload = beginFrame(frame, headers)
     return frame
   }
 

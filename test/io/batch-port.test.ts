@@ -5,7 +5,9 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { BatchPort } from '../../lib/io/batch-port.js'
 import { HostLoop } from '../../lib/io/host-loop.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
-import { libcFault } from '../../lib/io/linux/libc.js'
+import { libcFault, loadLibc } from '../../lib/io/linux/libc.js'
+import { CONTROL_BYTES, MessageBatch, NAME_BYTES } from '../../lib/io/linux/message-batch.js'
+import { UdpSocket } from '../../lib/io/linux/udp-socket.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
@@ -101,6 +103,63 @@ t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fa
   plain.close()
   await Promise.all([a.port.close(), other.port.close()])
 })
+
+/** Lengths of what a socket has been handed as one: a run that nobody has cut counts once. */
+function arrivals(socket: UdpSocket): number[] {
+  const libc = loadLibc()
+  const messages = 64
+  const batch = new MessageBatch(libc, messages, messages)
+  const bytes = 65_536
+  const room = new Uint8Array(messages * bytes)
+  const base = Float64Array.of(libc.address(room))
+  for (let i = 0; i < messages; i++) {
+    batch.setLengths(i, NAME_BYTES, CONTROL_BYTES)
+    batch.setPiece(i, base, i * bytes, bytes)
+    batch.setPieces(i, i, 1)
+  }
+  const count = libc.recvmmsg(socket.fd, batch.headers, messages, 0, 0)
+  return Array.from({ length: Math.max(0, count) }, (_, i) => batch.moved(i))
+}
+
+t.test(
+  'who must get each packet by itself gets no runs, and others do',
+  { skip: fault ?? false },
+  async t => {
+    const takesNone = new UdpSocket({ address: B, port: 0, bufferBytes: 1 << 20 })
+    const takes = new UdpSocket({ address: C, port: takesNone.port, bufferBytes: 1 << 20 })
+    for (const socket of [takesNone, takes]) t.ok(socket.enableGro())
+    const a = open(A, takesNone.port - 1, 512)
+    const send = (to: string, count: number, alone: boolean) => {
+      for (let n = 0; n < count; n++) {
+        const frame = frameOf(a.pool, to, 4792, new Uint8Array(500))
+        frame.alone = alone
+        a.port.transmit(frame)
+      }
+    }
+    send(B, 10, true)
+    send(C, 10, false)
+    send(B, 3, true)
+    send(C, 2, false)
+    a.port.flush()
+    t.same(arrivals(takesNone), new Array(13).fill(500))
+    t.same(arrivals(takes), [5000, 1000])
+    // A peer that has begun anew, by another port: packets of both connections.
+    send(C, 2, true)
+    send(C, 3, false)
+    send(C, 1, true)
+    send(C, 2, false)
+    a.port.flush()
+    t.same(arrivals(takes), [500, 500, 1500, 500, 1000])
+    // More than one system call takes.
+    send(B, 150, true)
+    a.port.flush()
+    t.same([...arrivals(takesNone), ...arrivals(takesNone), ...arrivals(takesNone)], new Array(150).fill(500))
+    t.equal(a.port.counters.dropped, 0)
+    for (const socket of [takesNone, takes]) socket.close()
+    await a.port.close()
+    t.equal(a.pool.inUse, 0)
+  },
+)
 
 t.test('runs of the smallest datagrams', { skip: fault ?? false }, async t => {
   const rocePort = randomPort()

@@ -13,6 +13,7 @@ class NotingPort implements Port {
   readonly sourcePorts = [7]
   readonly receiveBudgetBytes = 9
   readonly gathers = true
+  readonly takesRuns = false
   readonly counters = new PortCounters()
   readonly waiter = null
   readonly sent: number[] = []

@@ -2,8 +2,10 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { beginFrame, completeHeaders, prepareHeaders } from '../../lib/nic/headers.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'
+import { connected, frameName, makePair, memoryOf } from './pair.js'
 
 /** RFC 791: the one's complement of the one's complement sum of all 16-bit words; 0 when the checksum holds. */
 function internetChecksum(bytes: Buffer): number {
@@ -95,4 +97,28 @@ t.test('IPv6: lengths and fields', async t => {
       `ffff12b7${(200 - 54).toString(16).padStart(4, '0')}0000`,
   )
   pool.give(frame)
+})
+
+t.test('a MAC address that becomes known while the peer answers is that of all that follows', async t => {
+  let known = 0x025745495200
+  const pair = makePair({ a: { macOfPeer: () => known } })
+  const to: [name: string, mac: number][] = []
+  pair.tap.watch = (frame, _now, fromA) => {
+    const name = frameName(frame)
+    if (fromA) to.push([name, frame.bytes.readUIntBE(0, 6)])
+    if (name === 'REP') known = 0x02aabbccddee
+    return true
+  }
+  const { left } = connected(pair)
+  left.connection!.postSend(pair.network.now, {
+    id: 1,
+    opcode: WorkOpcode.SEND,
+    region: memoryOf(pair.a, Buffer.alloc(3000)),
+    offset: 0,
+    length: 3000,
+  })
+  t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))
+  t.same(to.shift(), ['REQ', 0x025745495200])
+  t.ok(to.some(([name]) => name === 'RC_SEND_LAST'))
+  t.same([...new Set(to.map(([, mac]) => mac))], [known])
 })

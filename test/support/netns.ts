@@ -57,12 +57,16 @@ export class Namespaces {
     return full
   }
 
-  /** Joins two namespaces by a veth pair, both ends up, without offloads. */
-  veth(a: VethEnd, b: VethEnd, mtu = 1500): void {
+  /**
+   * Joins two namespaces by a veth pair, both ends up.
+   * @param offloads false: without those that the kernel gives such a pair, so that frames are as on a wire
+   */
+  veth(a: VethEnd, b: VethEnd, mtu = 1500, offloads = false): void {
     ip('-n', a.ns, 'link', 'add', 'name', a.name, 'type', 'veth', 'peer', 'name', b.name, 'netns', b.ns)
     for (const { ns, name, mac, address } of [a, b]) {
       ip('-n', ns, 'link', 'set', name, 'mtu', String(mtu), ...(mac === undefined ? [] : ['address', mac]))
-      this.exec(ns, 'ethtool', '-K', name, 'tx', 'off', 'tso', 'off', 'gso', 'off', 'gro', 'off')
+      if (!offloads)
+        this.exec(ns, 'ethtool', '-K', name, 'tx', 'off', 'tso', 'off', 'gso', 'off', 'gro', 'off')
       if (address !== undefined) ip('-n', ns, 'addr', 'add', address, 'dev', name)
       ip('-n', ns, 'link', 'set', name, 'up')
     }

@@ -48,7 +48,7 @@ export interface BatchSenderOptions {
  * copied, so that nothing refers to an application's memory any longer than `flush` takes. Packets of equal size that follow each other to the same
  * place leave as one run that the kernel, or the network card, cuts (UDP_SEGMENT): that spares most of its work. It
  * numbers such packets 0, 1, 2… where it cuts them, in the IP identification, which the ICRC covers; two weirs count it as zero, so
- * only packets with a shim, which none but a weir understands, are joined.
+ * only packets with a shim, which none but a weir understands, are joined. Frames that must leave alone never are.
  */
 export class BatchSender {
   readonly #libc: Libc = loadLibc()
@@ -201,6 +201,7 @@ export class BatchSender {
     const head = this.#runHead
     return (
       head !== null &&
+      !frame.alone &&
       bytes <= this.#runSegmentBytes &&
       this.#runSegments < this.#segmentsMax &&
       this.#runBytes + bytes <= RUN_BYTES_MAX &&
@@ -226,7 +227,7 @@ export class BatchSender {
         view.setUint32(name + 8 + 4 * word, ipv6.destinationWord(frame.view, frame.l3, word))
       }
     }
-    this.#runHead = toInt && this.#segmentsMax > 1 ? frame : null
+    this.#runHead = toInt && !frame.alone && this.#segmentsMax > 1 ? frame : null
     this.#runSegmentBytes = bytes
     this.#runTos = tos
     this.#runSegments = 0
