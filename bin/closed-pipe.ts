@@ -1,21 +1,22 @@
 import { tellReaderGone } from '../lib/end-signals.js'
 
-let told = false
+let gone = false
 
 /** True once nobody reads any more what this process says. */
 export function nobodyReads(): boolean {
-  return told
+  return gone
 }
 
 /**
- * A reader that has seen enough (`weir perf … | head`) is no failure. Commands that have something to end hear of it, as of a
- * terminal that hangs up (`onEndSignal`), once. The others go on to their end, which is near, unheard.
+ * A reader that has seen enough (`weir perf … | head`) is no failure; a disk that is full is one (`weir dump FILE > here`).
+ * Commands that have something to end hear of both, as of a terminal that hangs up (`onEndSignal`), once. The others go on to
+ * their end, which is near, unheard. `report` is told what is a failure.
  */
-export function heedClosedPipes(): void {
+export function heedClosedPipes(report: (error: Error) => void): void {
   const onError = (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    if (told) return
-    told = true
+    if (gone) return
+    gone = true
+    if (error.code !== 'EPIPE') report(error)
     tellReaderGone()
   }
   process.stdout.on('error', onError)

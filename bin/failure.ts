@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { WeirError } from '../lib/errors.js'
+import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
 
 /** What commands leave behind, for `weir --help`. */
@@ -9,15 +10,32 @@ Exit codes:
   1    failed: one line on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)
   130  cancelled by Ctrl-C (by another signal: 128 and its number)`
 
+let outputFailed = false
+
 /** Ends a command that failed: one line on stderr for what a user can mend, the stack for our own defects. */
 export function report(error: unknown): void {
   if (nobodyReads() && signalOf(error) === 'SIGHUP') return
-  if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
-    process.stderr.write(`weir: ${error.message} (${error.code})\n`)
+  if (isOutputFailure(error)) {
+    // The command may hear of it as well as the stream.
+    if (outputFailed) return
+    outputFailed = true
+    process.stderr.write(`weir: the output cannot be written: ${whyNotWritten(error)} (WEIR_NO_FILE)\n`)
+  } else if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
+    process.stderr.write(`weir: ${withoutControls(error.message)} (${error.code})\n`)
   } else {
     process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
   }
   process.exitCode = exitCodeOf(error)
+}
+
+/** What else is written to is in a WeirError that names it. */
+function isOutputFailure(error: unknown): boolean {
+  return !(error instanceof WeirError) && (error as NodeJS.ErrnoException | null)?.syscall === 'write'
+}
+
+/** Names of files may hold anything; a message may have several lines. */
+function withoutControls(message: string): string {
+  return message.replace(/[^\P{Cc}\n]/gu, '?')
 }
 
 /** What a signal has cancelled has it as its cause; what was cancelled from elsewhere has failed. */

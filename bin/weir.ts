@@ -33,7 +33,7 @@ for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMAN
   program.addCommand(await COMMANDS[name]!(), { hidden: name === 'internal' })
 }
 
-heedClosedPipes()
+heedClosedPipes(report)
 try {
   await program.parseAsync()
 } catch (error) {

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PcapngWriter } from '../lib/capture/pcapng-writer.js'
 import { WeirError } from '../lib/errors.js'
+import { whyNotWritten } from '../lib/file-reason.js'
 import type { Node } from '../lib/frame/node.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
@@ -81,8 +82,8 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? String(error)
-    throw new WeirError('WEIR_NO_FILE', `captures: cannot make the folder ${folder}: ${reason}`, {
+    const why = whyNotWritten(error)
+    throw new WeirError('WEIR_NO_FILE', `captures: cannot make the folder ${folder}: ${why}`, {
       cause: error,
     })
   }

@@ -35,7 +35,7 @@ class Bars implements DemoDisplay {
   constructor(settings: DisplaySettings, stream: NodeJS.WriteStream) {
     this.#settings = settings
     this.#bars = new cliProgress.MultiBar(
-      { stream, format: '{name} {bar} {text}', hideCursor: true, barsize: 30, clearOnComplete: false },
+      { stream, format: '{name} {bar} {text}', hideCursor: true, barsize: 20, clearOnComplete: false },
       cliProgress.Presets.shades_classic,
     )
     const width = Math.max(settings.bottleneck.length, ...settings.transfers.map(one => flowName(one).length))

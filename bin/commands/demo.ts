@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { whyNotRead } from '../../lib/file-reason.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
-import { printTables, type RunResult, writeResult } from '../../lib/scenario/result.js'
+import { checkResultFile, printTables, type RunResult, writeResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { VethLab } from '../../switch-emu/lab/veth-lab.js'
@@ -39,6 +40,7 @@ export function demoCommand(): Command {
         .default('auto'),
     )
     .action(async (file: string, options: { json: string; on: Place }) => {
+      checkResultFile(options.json)
       const result = await demo(resolve(file), options.on)
       writeResult(options.json, result)
       process.stdout.write(`\n${printTables(result)}\nJSON: ${options.json}\n`)
@@ -93,7 +95,7 @@ async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size
   } catch (cause) {
-    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${whyNotRead(cause)}`, { cause })
   }
 }
 

@@ -1,14 +1,20 @@
 import { resolve } from 'node:path'
-import cliProgress from 'cli-progress'
 import { Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables, type RunResult, resultJson, writeResult } from '../../lib/scenario/result.js'
+import {
+  checkResultFile,
+  printTables,
+  type RunResult,
+  resultJson,
+  writeResult,
+} from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatDuration } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { runProgress } from './run-progress.js'
 
 interface RunOptions {
   on: 'virtual' | 'overlay' | 'veth'
@@ -39,7 +45,9 @@ export function runCommand(): Command {
       if (options.snaplen !== undefined && options.pcap === undefined) {
         throw new WeirError('WEIR_BAD_ARGUMENT', '--snaplen is about captures: give --pcap DIR too')
       }
-      const { result, captureClock } = await run(loadScenario(file), options)
+      const scenario = loadScenario(file)
+      if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
+      const { result, captureClock } = await run(scenario, options)
       if (options.json === '-') {
         process.stdout.write(resultJson(result))
         return
@@ -60,9 +68,20 @@ interface Ran {
 
 async function run(scenario: Scenario, options: RunOptions): Promise<Ran> {
   const captures = capturesOf(options)
-  if (options.on === 'virtual') return runVirtual(scenario, options.seed, captures)
-  const result = await runInRealTime(scenario, options.on, { seed: options.seed, captures })
-  return { result, captureClock: 'in time of day' }
+  const progress = runProgress()
+  const shared = { seed: options.seed, captures, ...(progress && { onProgress: progress.show }) }
+  try {
+    if (options.on === 'virtual') {
+      const run = new VirtualRun(scenario, shared)
+      const result = run.run()
+      return { result, captureClock: `from 1970 on; the traffic begins at ${formatDuration(run.startNs)}` }
+    }
+    progress?.wait('the network comes up')
+    const result = await runInRealTime(scenario, options.on, shared)
+    return { result, captureClock: 'in time of day' }
+  } finally {
+    progress?.stop()
+  }
 }
 
 async function runInRealTime(
@@ -76,32 +95,6 @@ async function runInRealTime(
   }
   const { runOverlay } = await import('../../switch-emu/overlay/run-overlay.js')
   return await runOverlay(scenario, options)
-}
-
-function runVirtual(scenario: Scenario, seed: number | undefined, captures: CapturePlace | undefined): Ran {
-  const bar = new cliProgress.SingleBar(
-    {
-      format: '{bar} {value}/{total} flows  at {at}',
-      noTTYOutput: false,
-      clearOnComplete: true,
-      stream: process.stderr,
-    },
-    cliProgress.Presets.shades_classic,
-  )
-  const shown = process.stderr.isTTY === true
-  let started = false
-  const onProgress = (timeNs: number, done: number, flows: number) => {
-    if (!started) bar.start(flows, 0, { at: '' })
-    started = true
-    bar.update(done, { at: formatDuration(timeNs) })
-  }
-  try {
-    const run = new VirtualRun(scenario, { seed, captures, ...(shown && { onProgress }) })
-    const result = run.run()
-    return { result, captureClock: `from 1970 on; the traffic begins at ${formatDuration(run.startNs)}` }
-  } finally {
-    if (started) bar.stop()
-  }
 }
 
 function capturesOf({ pcap, snaplen }: RunOptions): CapturePlace | undefined {

@@ -11,6 +11,7 @@ import {
 } from '../../lib/client/daemon-client.js'
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
+import { printable } from '../../lib/printable.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 
@@ -129,7 +130,7 @@ function showProgress(bar: SingleBar | null, file: string, progress: Progress): 
   if (!bar) return
   const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes } = progress
   const payload = {
-    file: basename(file),
+    file: printable(basename(file)),
     rate: goodputBps > 0 ? formatRate(Math.round(goodputBps)) : progress.state,
     left: goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-',
     queue: pathHops > 0 ? formatBytes(pathQueueBytes) : '-',
@@ -146,7 +147,7 @@ function showProgress(bar: SingleBar | null, file: string, progress: Progress): 
 function summary(item: Item, done: FileReport): string {
   const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
-    `${item.describe(done.path)}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
+    `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, repeated ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
     `${done.digest.kind} ${done.digest.hex}`
   )

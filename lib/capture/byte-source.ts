@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 
 const WINDOW_BYTES = 1 << 20
 
@@ -90,14 +91,5 @@ export class ByteSource {
 }
 
 function cannotRead(path: string, cause: unknown): WeirError {
-  const reason = (cause as NodeJS.ErrnoException).code ?? String(cause)
-  const why =
-    reason === 'ENOENT'
-      ? 'there is no such file'
-      : reason === 'EACCES'
-        ? 'permission is denied'
-        : reason === 'EISDIR'
-          ? 'it is a directory'
-          : reason
-  return new WeirError('WEIR_NO_FILE', `cannot read ${path}: ${why}`, { cause })
+  return new WeirError('WEIR_NO_FILE', `cannot read ${path}: ${whyNotRead(cause)}`, { cause })
 }

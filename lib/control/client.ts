@@ -45,8 +45,10 @@ export class ControlClient {
     return await new Promise((resolve, reject) => {
       const socket = connect(path)
       const onError = (cause: NodeJS.ErrnoException) => {
-        const why = cause.code === 'EACCES' ? 'it belongs to another user' : 'start one with "weir daemon"'
-        const text = `no daemon answers on ${path}: ${why}, or name its socket with --socket`
+        const text =
+          cause.code === 'EACCES'
+            ? `the daemon's socket ${path} belongs to another user: start a daemon of your own, and name its socket with --socket`
+            : `no daemon answers on ${path}: start one with "weir daemon", or name its socket with --socket`
         reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text, { cause }))
       }
       socket.once('error', onError)

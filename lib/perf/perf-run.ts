@@ -7,6 +7,7 @@
  */
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
+import { printable } from '../printable.js'
 import type { Completion } from '../qp/completion-queue.js'
 import type { MemoryRegion } from '../qp/memory.js'
 import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
@@ -375,9 +376,4 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.state = 'closed'
     this.#options.verbs.memory.deregister(this.#region)
   }
-}
-
-/** `text` of another host, without characters that steer a terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?').slice(0, 500)
 }

@@ -10,6 +10,7 @@ import { basename } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
 import { checkPriorities } from './priorities.js'
@@ -49,7 +50,7 @@ export function loadScenario(path: string, options: ParseOptions = {}): Scenario
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new WeirError('WEIR_NO_FILE', `the scenario ${path} cannot be read: ${(cause as Error).message}`, {
+    throw new WeirError('WEIR_NO_FILE', `the scenario ${path} cannot be read: ${whyNotRead(cause)}`, {
       cause,
     })
   }

@@ -157,4 +157,4 @@ export interface Summary {
 export { printTables } from './print-tables.js'
 export { type SeriesKind, seriesName } from './series.js'
 export { sharedWindow, summarise } from './summary.js'
-export { resultJson, writeResult } from './write-result.js'
+export { checkResultFile, resultJson, writeResult } from './write-result.js'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 import { packageFile } from './package-file.js'
 
 /**
@@ -27,11 +28,9 @@ export function readDistribution(file: string): SizeDistribution {
   try {
     text = readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new WeirError(
-      'WEIR_NO_FILE',
-      `the flow sizes ${file} cannot be read: ${(cause as Error).message}`,
-      { cause },
-    )
+    throw new WeirError('WEIR_NO_FILE', `the flow sizes ${file} cannot be read: ${whyNotRead(cause)}`, {
+      cause,
+    })
   }
   return parseDistribution(text, file)
 }

@@ -1,6 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
 
 /** Keys in the order in which they are written, whatever the order in which they were set. */
@@ -127,10 +139,25 @@ export function writeResult(file: string, result: RunResult): void {
     if (there === undefined || there.isFile()) replaceFile(file, resultJson(result))
     else writeFileSync(file, resultJson(result))
   } catch (cause) {
-    throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be written: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw cannotWrite(file, cause)
   }
+}
+
+/** Throws WEIR_NO_FILE if a result surely cannot be written to `file`: before a run, which may take long. */
+export function checkResultFile(file: string): void {
+  try {
+    const there = statSync(file, { throwIfNoEntry: false })
+    if (there?.isDirectory()) throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' })
+    accessSync(there === undefined || there.isFile() ? dirname(file) : file, constants.W_OK)
+  } catch (cause) {
+    throw cannotWrite(file, cause)
+  }
+}
+
+function cannotWrite(file: string, cause: unknown): WeirError {
+  return new WeirError('WEIR_NO_FILE', `the result ${file} cannot be written: ${whyNotWritten(cause)}`, {
+    cause,
+  })
 }
 
 function replaceFile(file: string, text: string): void {

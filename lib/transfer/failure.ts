@@ -1,6 +1,7 @@
 /** Why a transfer ends without its file, in the words of the protocol and as an error of the catalogue. */
 import { type ErrorCode, WeirError } from '../errors.js'
-import { printable, type Reason, type Refusal } from './messages.js'
+import { printable } from '../printable.js'
+import type { Reason, Refusal } from './messages.js'
 
 /** The catalogue's code for each reason that a peer may give. */
 const CODES: Record<Reason, ErrorCode> = {

@@ -10,8 +10,6 @@ export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
 export const TRANSFER_VERSION = 1
 /** Longest message, and size of the receives posted for them. */
 export const MESSAGE_BYTES_MAX = 4096
-/** Longest text that a message carries, in UTF-16 units; longer ones are cut. */
-const TEXT_MAX = 500
 
 export type DigestKind = 'XXH64' | 'SHA256'
 
@@ -125,9 +123,4 @@ export function encodeMessage(message: TransferMessage): Uint8Array {
 /** Throws WEIR_PROTOCOL. The bytes are copied first, so that the message outlives its receive buffer. */
 export function decodeMessage(bytes: Uint8Array): TransferMessage {
   return codec.decode(new Uint8Array(bytes))
-}
-
-/** `text` as it may travel and be printed: bounded, without characters that steer a terminal. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?').slice(0, TEXT_MAX)
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { whyNotRead } from '../../lib/file-reason.js'
 import type { PortResult, RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
@@ -95,8 +96,10 @@ class Sending {
     try {
       const sent = await Promise.all(this.#transfers.map((transfer, i) => this.#send(transfer, i)))
       const durationNs = Math.round(this.#elapsedMs() * MILLISECOND)
-      const { ports, series, events } = await this.#lab.report()
       await stopViews()
+      // The last one has all that was sent.
+      if (options.onView) await this.#view(options.onView)
+      const { ports, series, events } = await this.#lab.report()
       const outcomes = await Promise.all(sent.map((outcome, i) => this.#compared(outcome, i)))
       return {
         durationNs,
@@ -124,6 +127,8 @@ class Sending {
       },
     })
     const bytes = this.#sizes[index]!
+    const last = this.#progress[index]
+    if (last) this.#progress[index] = { ...last, bytes: last.totalBytes }
     return {
       flow: { name: flowName(transfer), from, to, bytes, startNs, priority: FLOW_PRIORITY },
       outcome: {
@@ -150,8 +155,7 @@ class Sending {
     const stop = new AbortController()
     const loop = async () => {
       while (!stop.signal.aborted) {
-        const { ports, queueBytes } = await this.#lab.ports()
-        onView({ seconds: this.#elapsedMs() / 1000, transfers: this.#progress, ports, queueBytes })
+        await this.#view(onView)
         await sleep(viewEveryMs, undefined, { signal: stop.signal })
       }
     }
@@ -161,6 +165,11 @@ class Sending {
       stop.abort()
       await looping
     }
+  }
+
+  async #view(onView: (view: FilesView) => void): Promise<void> {
+    const { ports, queueBytes } = await this.#lab.ports()
+    onView({ seconds: this.#elapsedMs() / 1000, transfers: this.#progress, ports, queueBytes })
   }
 
   #elapsedMs(): number {
@@ -180,7 +189,7 @@ async function digestOf(path: string): Promise<string> {
 
 async function sizeOf(path: string): Promise<number> {
   const found = await stat(path).catch(cause => {
-    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new WeirError('WEIR_NO_FILE', `${path} cannot be read: ${whyNotRead(cause)}`, { cause })
   })
   if (!found.isFile()) throw new WeirError('WEIR_NO_FILE', `${path} is no regular file; name one that is`)
   return found.size

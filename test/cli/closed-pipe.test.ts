@@ -1,11 +1,15 @@
-/** `weir … | head`: a reader that has seen enough ends a command, quietly and in order. */
-import { existsSync } from 'node:fs'
+/** `weir … | head`, and a disk that is full: what becomes of commands whose output nobody takes. */
+import { spawnSync } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { PerfReport } from '../../bin/commands/perf.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { DaemonProcess, Run, scratch } from '../support/daemon-process.js'
+import { fixturePath } from '../support/fixtures.js'
 
+const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 const SCENARIO = packageFile('bench', 'scenarios', 'two-switches.yaml')
 
 /** Has nobody read what it says from now on. */
@@ -28,6 +32,42 @@ t.test('commands that end by themselves', async t => {
     t.equal(stderr, '', what)
   }
   t.ok(existsSync(join(folder, 'a.json')), 'the file is written all the same')
+})
+
+t.test(
+  'output that cannot be written is a failure, told once',
+  { skip: !existsSync('/dev/full') },
+  async t => {
+    const capture = fixturePath('roce-pcaps', 'vt_all.pcap')
+    for (const args of [
+      ['dump', capture],
+      ['dump', capture, '--json'],
+      ['run', SCENARIO],
+      ['doctor', '--json'],
+    ]) {
+      const full = openSync('/dev/full', 'w')
+      const { status, stderr } = spawnSync(process.execPath, [WEIR, ...args], {
+        stdio: ['ignore', full, 'pipe'],
+        encoding: 'utf8',
+      })
+      closeSync(full)
+      t.equal(status, 1, args.join(' '))
+      t.equal(stderr, 'weir: the output cannot be written: no space is left there (WEIR_NO_FILE)\n')
+    }
+  },
+)
+
+t.test('where a result cannot be written is said before the run', async t => {
+  const folder = await scratch(t)
+  for (const [file, why] of [
+    [join(folder, 'none', 'a.json'), 'there is no such folder'],
+    [folder, 'it is a directory'],
+  ] as const) {
+    const { code, stdout, stderr } = await new Run(t, ['run', SCENARIO, '--json', file]).ended
+    t.equal(code, 1)
+    t.equal(stdout, '', 'nothing has run')
+    t.equal(stderr, `weir: the result ${file} cannot be written: ${why} (WEIR_NO_FILE)\n`)
+  }
 })
 
 t.test('a failure is one, whoever listens', async t => {

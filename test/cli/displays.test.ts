@@ -1,0 +1,64 @@
+/** What commands show on a terminal while they work, on one of 80 columns. */
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { demoDisplay } from '../../bin/commands/demo-display.js'
+import { runProgress } from '../../bin/commands/run-progress.js'
+import type { Progress } from '../../lib/client/daemon-client.js'
+import type { PortResult } from '../../lib/scenario/result.js'
+import { SECOND } from '../../lib/time/nanos.js'
+
+const COLUMNS = 80
+
+/** A stream that says it is a terminal, and what was written to it. */
+function terminal() {
+  const stream = new PassThrough() as PassThrough & { isTTY: boolean; columns: number }
+  stream.isTTY = true
+  stream.columns = COLUMNS
+  let text = ''
+  stream.setEncoding('utf8').on('data', piece => {
+    text += piece
+  })
+  return { stream: stream as unknown as NodeJS.WriteStream, text: () => text }
+}
+
+t.test('a run: what it waits for, then flows and time, and nothing in the end', async t => {
+  const { stream, text } = terminal()
+  const progress = runProgress(stream)!
+  progress.wait('the network comes up')
+  progress.show(2.5 * SECOND, 3, 16)
+  progress.stop()
+  t.match(text(), /the network comes up/)
+  t.match(text(), '3/16 flows  at 2.5s')
+  // Column 1, erase in line (ECMA-48, 8.3.9 and 8.3.41).
+  t.ok(text().endsWith('\u001b[1G\u001b[2K'), 'the line is cleared')
+  progress.stop()
+})
+
+t.test('a run in a pipe is silent', async t => {
+  t.equal(runProgress(new PassThrough() as unknown as NodeJS.WriteStream), null)
+})
+
+t.test('the demo: no line is cut', async t => {
+  const { stream, text } = terminal()
+  const sizes = [98_930_000, 98_930_000]
+  const display = demoDisplay(
+    {
+      transfers: ['h1', 'h2'].map(from => ({ from, to: 'h3', path: 'x', name: from, startMs: 0 })),
+      sizes,
+      bottleneck: 's1:s2',
+      queueBytesFull: 100_000,
+    },
+    stream,
+  )
+  const progress = { bytes: 89_660_000, totalBytes: sizes[0], goodputBps: 45_340_000, state: 'sending' }
+  const port = { name: 's1:s2', maxQueueBytes: 475_780, ecnMarks: 1234, drops: 100 }
+  display.show({
+    seconds: 2,
+    transfers: [progress as Progress, null],
+    ports: [port as PortResult],
+    queueBytes: [412_630],
+  })
+  display.close()
+  t.match(text(), '89.66MB of 98.93MB at 45.34Mbps')
+  t.match(text(), 'queue 412.6KB, peak 475.8KB, 1234 marks, 100 drops')
+})
