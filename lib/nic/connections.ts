@@ -1,11 +1,12 @@
 import { ConnectionManager } from '../cm/connection-manager.js'
-import type { CmEvent, ConnectRequest, Established, PeerParameters } from '../cm/events.js'
+import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../cm/events.js'
 import { flowLabelFor } from '../cm/flow-label.js'
 import { MadDatagram } from '../cm/outbox.js'
+import { timeoutNs } from '../cm/timing.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import { Access } from '../qp/memory.js'
-import { QpState, TxKind } from '../qp/queue-pair.js'
+import { QpState } from '../qp/queue-pair.js'
 import { ReorderPool } from '../qp/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
@@ -13,6 +14,7 @@ import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
 import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
+import { Endings } from './endings.js'
 import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
@@ -31,6 +33,7 @@ const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_A
 export class Connections {
   readonly #nic: Nic
   readonly #cm: ConnectionManager
+  readonly #endings: Endings
   readonly #listeners = new Map<number, Listener>()
   readonly #byCmId = new Map<number, Flow>()
   readonly #datagram = new MadDatagram()
@@ -52,6 +55,7 @@ export class Connections {
       pendingRequestsMax: settings.connectionsMax,
       ...settings.cm,
     })
+    this.#endings = new Endings(this.#cm, this)
   }
 
   // ---- For applications
@@ -119,30 +123,19 @@ export class Connections {
     this.#nic.flowChanged(now, flow)
   }
 
+  /** As Endings. */
   disconnect(now: Nanos, flow: Flow): void {
-    if (flow.phase === 'closed' || flow.phase === 'failing') return
-    this.#cm.disconnect(now, flow.cmId)
-    this.#flush(now, flow)
-    if (flow.phase === 'connecting' || flow.phase === 'accepting') this.#close(now, flow, null)
-    else flow.phase = 'closing'
+    this.#endings.disconnect(now, flow)
   }
 
-  /**
-   * The queue pair is in error. What it still has to say (the NAK that tells the peer why) goes first; then the peer is
-   * told that the connection is over, and the handler hears why.
-   */
+  /** As Endings. */
   fail(now: Nanos, flow: Flow, error: WeirError): void {
-    if (flow.phase === 'closed' || flow.phase === 'failing') return
-    flow.phase = 'failing'
-    flow.failure = error
-    this.finishFailing(now, flow)
+    this.#endings.fail(now, flow, error)
   }
 
-  /** Goes on with `fail` once the queue pair is silent. */
-  finishFailing(now: Nanos, flow: Flow): void {
-    if (flow.phase !== 'failing' || flow.qp.peekTransmit(false) !== TxKind.NONE) return
-    this.#cm.disconnect(now, flow.cmId)
-    this.#close(now, flow, flow.failure)
+  /** As Endings. */
+  goOnEnding(now: Nanos, flow: Flow): void {
+    this.#endings.goOn(now, flow)
   }
 
   // ---- For the NIC
@@ -212,16 +205,21 @@ export class Connections {
     const flow = this.#byCmId.get(event.id)
     if (flow === undefined) return
     if (event.type === 'established') this.#onEstablished(now, flow, event)
-    else if (event.type === 'rejected') this.#close(now, flow, rejection(flow, event))
+    else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
       const what = `${flow.remote} did not answer: is a daemon running there?`
-      this.#close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
+      this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
     } else if (event.type === 'disconnected') {
-      this.#flush(now, flow)
-      const orderly = event.cause === 'local' || event.cause === 'peer'
-      const what = `connection to ${flow.remote} was lost (${event.cause})`
-      const lost = orderly ? null : new WeirError('WEIR_CONNECTION_LOST', what)
-      this.#close(now, flow, flow.failure ?? lost)
+      this.#onDisconnected(now, flow, event.cause)
+    }
+  }
+
+  #onDisconnected(now: Nanos, flow: Flow, cause: Disconnected['cause']): void {
+    if (cause === 'peer') this.#endings.onLeft(now, flow)
+    else if (cause === 'local') this.close(now, flow, flow.failure)
+    else {
+      const what = `connection to ${flow.remote} was lost (${cause})`
+      this.close(now, flow, flow.failure ?? new WeirError('WEIR_CONNECTION_LOST', what))
     }
   }
 
@@ -260,7 +258,7 @@ export class Connections {
       if (flow.phase === 'accepting') this.#accept(now, flow, request)
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
-      this.#close(now, flow, asWeirError(error))
+      this.close(now, flow, asWeirError(error))
     }
   }
 
@@ -317,6 +315,10 @@ export class Connections {
       selectiveRepeat: flow.selectiveRepeat,
     })
     this.#nic.table.bindRemote(flow)
+    const peerTimeout = flow.active
+      ? timeoutExponent(this.#nic.settings.ackTimeoutNs)
+      : peer.ackTimeoutExponent
+    flow.peerRepeatsNs = (retryCount + 1) * timeoutNs(peerTimeout)
     flow.qp.modify(now, QpState.RTS, {
       sendPsn: peer.startingPsn,
       initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),
@@ -326,26 +328,28 @@ export class Connections {
     })
   }
 
-  #flush(now: Nanos, flow: Flow): void {
+  /** Takes back a flow of which nobody has heard yet. */
+  #abandon(flow: Flow): void {
+    flow.phase = 'closed'
+    this.#nic.removeFlow(flow)
+  }
+
+  // ---- For Endings
+
+  flush(now: Nanos, flow: Flow): void {
     if (flow.qp.state !== QpState.ERR) flow.qp.modify(now, QpState.ERR)
     flow.failedStatus = -1
     this.#nic.flowChanged(now, flow)
   }
 
-  #close(now: Nanos, flow: Flow, error: WeirError | null): void {
+  close(now: Nanos, flow: Flow, error: WeirError | null): void {
     if (flow.phase === 'closed') return
     flow.phase = 'closed'
-    this.#flush(now, flow)
+    this.flush(now, flow)
     this.#nic.deliverCompletions(now, flow)
     this.#byCmId.delete(flow.cmId)
     this.#nic.removeFlow(flow)
     flow.handler.onClosed(now, flow.connection, error)
-  }
-
-  /** Takes back a flow of which nobody has heard yet. */
-  #abandon(flow: Flow): void {
-    flow.phase = 'closed'
-    this.#nic.removeFlow(flow)
   }
 }
 

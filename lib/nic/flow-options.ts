@@ -7,8 +7,11 @@ import type { HostAddress } from '../wire/address.js'
 import type { HostHop } from './host-hop.js'
 import type { ConnectionHandler } from './types.js'
 
-/** Where a flow is in its life; only an established one sends. */
-export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'closing' | 'failing' | 'closed'
+/**
+ * Where a flow is in its life; only an established one sends. Of its end, see Endings: `ending` says what it owes before it
+ * leaves, `closing` has left and waits to be answered, `left` waits for answers though the peer has left.
+ */
+export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'ending' | 'closing' | 'left' | 'closed'
 
 /** What a flow is made with. */
 export interface FlowOptions {

@@ -5,7 +5,7 @@ import type { WeirError } from '../errors.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../qp/queue-pair.js'
 import type { WorkStatus } from '../qp/work-status.js'
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
 import { newConnectionStats } from './connection-stats.js'
@@ -47,6 +47,10 @@ export class Flow implements QpObserver {
   readonly plausibility: FlowPlausibility
   qp!: QueuePair
   phase: FlowPhase
+  /** When a phase of the end is over, whatever has come by then. */
+  endsNs: Nanos = NEVER
+  /** For so long the peer repeats a request that nobody answers. */
+  peerRepeatsNs: Nanos = 0
   /** The CM's id of the connection, 0 before there is one. */
   cmId = 0
   /** Null until T is known: nothing with a payload is sent before. */
@@ -221,6 +225,7 @@ export class Flow implements QpObserver {
    * known it goes at line rate, as every flow starts.
    */
   maySend(): boolean {
+    if (this.phase === 'left') return false
     if (this.paths !== null && this.paths.phase !== 'settled' && this.paths.phase !== 'new') return false
     return this.qp.peekTransmit(this.windowOpen) >= TxKind.RESPONSE
   }
@@ -353,6 +358,8 @@ export class Flow implements QpObserver {
   /** The earliest deadline of all that the flow waits for. */
   nextTimeout(now: Nanos): Nanos {
     let deadline = this.qp.nextTimeout()
+    // One that has come is acted on when the flow's handler is told what has happened.
+    if (this.endsNs > now) deadline = Math.min(deadline, this.endsNs)
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
     if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())
     if (this.rateRequest !== null) deadline = Math.min(deadline, this.rateRequest.nextTimeout())

@@ -196,6 +196,7 @@ export class Nic implements Node, Verbs, RxEvents {
     // It may have acknowledged: what was posted meanwhile stood behind the acknowledgement that was owed.
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
+    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
     return frame
   }
 
@@ -212,7 +213,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.paths !== null) this.#paths.consider(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
-    if (flow.phase === 'failing') this.#connections.finishFailing(now, flow)
+    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
   }
 
   // ---- RxEvents
@@ -272,8 +273,8 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.paths !== null) this.#paths.consider(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
-    if (flow.completions.pending > 0 || flow.failedStatus !== -1 || flow.refusal !== null)
-      this.#markDirty(flow)
+    const hasNews = flow.completions.pending > 0 || flow.failedStatus !== -1 || flow.refusal !== null
+    if (hasNews || flow.endsNs !== NEVER) this.#markDirty(flow)
   }
 
   /** As FlowStart. */
@@ -375,5 +376,6 @@ export class Nic implements Node, Verbs, RxEvents {
       flow.failedStatus = -1
       this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
     }
+    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
   }
 }

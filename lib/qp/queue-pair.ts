@@ -100,6 +100,11 @@ export class QueuePair {
     return this.#requester.sendSeq === this.#requester.sndUna
   }
 
+  /** True if a request of the peer has been refused by a NAK that took the queue pair into error. */
+  get hasRefused(): boolean {
+    return this.#responder.refused
+  }
+
   /** The next new PSN to be sent. Never goes back. */
   get sndNxt(): number {
     return this.#requester.sndNxt
@@ -241,7 +246,10 @@ export class QueuePair {
       counters.droppedOpcode++
     else if (isRequest(opcode)) {
       if (this.#context.responds) this.#responder.onRequest(now, frame, opcode)
-      else counters.droppedState++
+      else {
+        counters.droppedState++
+        if (this.#responder.refused) this.#responder.refuseAgain(frame)
+      }
     } else if (this.#context.requests) onResponse(this.#requester, now, frame, opcode)
     else counters.droppedState++
   }

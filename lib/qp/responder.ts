@@ -44,6 +44,8 @@ export class Responder {
   ackSeq = 0
   ackMsn = 0
   ackSyndrome = 0
+  /** A request has been refused: the NAK that says so, kept in the three above, is said again when asked for. */
+  refused = false
   /** Credits were 0 when last told, so the next receive posted is worth an ACK of its own. */
   starving = false
   /** Requests that came out of order; null: go-back-N. */
@@ -64,6 +66,7 @@ export class Responder {
     this.writeRegion = null
     this.table = new ResponseTable(this.context.settings.responderResources)
     this.ackPending = false
+    this.refused = false
     this.starving = false
     this.#gapTold = false
     this.#packetsSinceAck = 0
@@ -196,18 +199,29 @@ export class Responder {
   refuseAt(now: Nanos, seq: number, syndrome: number, status: WorkStatus): void {
     this.context.counters.naksSent++
     this.#owe(seq, syndrome)
+    this.refused = true
     this.table.cancelFrom(seq)
     this.context.fail(now, status)
   }
 
   /**
-   * The queue pair is in error. A NAK that says why, and the responses that go before it, still leave; all
-   * else does not.
+   * A request packet after one has been refused: the peer has not heard of it, if it asks for an acknowledgement, or begins
+   * again there or before. Nothing is carried out any more.
+   */
+  refuseAgain(frame: Frame): void {
+    const seq = unwrapPsn(bth.psn(frame.view, frame.bth), this.expectedSeq)
+    if (seq > this.ackSeq && !bth.ackRequest(frame.view, frame.bth)) return
+    if (!this.ackPending) this.context.counters.naksSent++
+    this.ackPending = true
+  }
+
+  /**
+   * The queue pair is in error. A NAK that says why, or the ACK of what has been carried out, and the responses that go before
+   * it still leave; all else does not.
    */
   stop(): void {
-    const fatal = this.ackPending && this.ackSyndrome > aeth.NAK_PSN_SEQUENCE_ERROR
-    if (!fatal) this.ackPending = false
-    this.table.cancelFrom(fatal ? this.ackSeq : Number.NEGATIVE_INFINITY)
+    this.ackPending &&= this.refused || aeth.isAck(this.ackSyndrome)
+    this.table.cancelFrom(this.ackPending ? this.ackSeq : Number.NEGATIVE_INFINITY)
     this.message = Message.NONE
     this.writeRegion = null
     this.kept?.clear()

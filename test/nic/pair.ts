@@ -8,6 +8,7 @@ import { Nic } from '../../lib/nic/nic.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { type Completion, workStatusName } from '../../lib/qp/completion-queue.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
+import type { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
@@ -63,6 +64,8 @@ export interface PairOptions {
   slotBytes?: number
   /** Of each link. Default DELAY_NS. */
   delayNs?: number
+  /** What happens on the link of `a`: to what it sends, and to what it is sent. */
+  faults?: { ab?: LinkFaults; ba?: LinkFaults }
   a?: Partial<NicConfig>
   b?: Partial<NicConfig>
   seed?: number
@@ -108,7 +111,7 @@ export function makePair(options: PairOptions = {}): Pair {
   const bId = network.addNode(b)
   const tapId = network.addNode(tap)
   const delayNs = options.delayNs ?? DELAY_NS
-  network.connect(aId, 0, tapId, 0, delayNs)
+  network.connect(aId, 0, tapId, 0, delayNs, options.faults)
   network.connect(tapId, 1, bId, 0, delayNs)
   const passed: string[] = []
   tap.watch = (frame, _now, fromA) => {

@@ -340,7 +340,7 @@ t.test('READ and atomics', async t => {
   )
 })
 
-t.test('refusals (9.7.4.1, 9.9.3): NAK once, error, flush, silence', async t => {
+t.test('refusals (9.7.4.1, 9.9.3): NAK, error, flush; who asks again hears the same', async t => {
   const refusals: [string, string, string, object?][] = [
     ['access', 'LOC_ACCESS_ERR', 'WRITE_ONLY 200 len 1 at 0 of 1 key bad'],
     ['access', 'LOC_ACCESS_ERR', 'WRITE_ONLY 200 len 1 at 0 of 1 key locked'],
@@ -384,11 +384,64 @@ t.test('refusals (9.7.4.1, 9.9.3): NAK once, error, flush, silence', async t => 
       1 = receive 1 WR_FLUSH_ERR
       1 ! ${status}
       2 < ${packet} areq
+      2 > NAK 200 ${nak} msn 0
       2 memory 0 4
       2 = memory 0 00000000
     `,
     )
   }
+  script(
+    t,
+    'after a refusal: answers to whom begins again there or before, or asks; not to what was under way',
+    WHEN_ASKED,
+    `
+    0 receive 1 64
+    1 < SEND_ONLY 200 len 1 areq
+    1 > ACK 200 msn 1
+    1 = receive 1 SUCCESS len 1
+    2 < WRITE_ONLY 201 len 1 at 0 of 1 key bad
+    2 > NAK 201 access msn 1
+    2 ! LOC_ACCESS_ERR
+    3 < WRITE_ONLY 202 len 1 at 0 of 1 key good
+    4 < WRITE_ONLY 203 len 1 at 0 of 1 key good areq
+    4 > NAK 201 access msn 1
+    5 < WRITE_ONLY 201 len 1 at 0 of 1 key bad
+    5 > NAK 201 access msn 1
+    6 < SEND_ONLY 200 len 1
+    6 > NAK 201 access msn 1
+    7 < ACK 100
+    8 memory 0 4
+    8 = memory 0 00000000
+  `,
+  )
+  script(
+    t,
+    'what was delivered before an error is still acknowledged',
+    WHEN_ASKED,
+    `
+    0 receive 1 64
+    0 hold
+    1 < SEND_ONLY 200 len 1 areq
+    1 = receive 1 SUCCESS len 1
+    2 error
+    2 ! WR_FLUSH_ERR
+    3 release
+    3 > ACK 200 msn 1
+    4 < SEND_ONLY 201 len 1 areq
+  `,
+  )
+  script(
+    t,
+    'a gap is not told of after an error',
+    WHEN_ASKED,
+    `
+    0 hold
+    1 < SEND_ONLY 201 len 1 areq
+    2 error
+    2 ! WR_FLUSH_ERR
+    3 release
+  `,
+  )
   script(
     t,
     'a message that turns into another',

@@ -1,0 +1,94 @@
+import type { ConnectionManager } from '../cm/connection-manager.js'
+import type { WeirError } from '../errors.js'
+import { QpState, TxKind } from '../qp/queue-pair.js'
+import { MILLISECOND, type Nanos, NEVER, SECOND } from '../time/nanos.js'
+import type { Flow } from './flow.js'
+
+/** For so long an end that leaves goes on to say what it owes, if pauses and paces keep it from that. */
+const SAYING_NS_MAX = 100 * MILLISECOND
+/** For so long one that has refused waits for its peer to leave: as long as the peer repeats, but no longer than this. */
+const REFUSING_NS_MAX = 5 * SECOND
+/** An answer is overtaken by the peer's leaving by no more than the queues of a network hold. */
+const OVERTAKEN_NS_MAX = 10 * MILLISECOND
+
+/** What endings need of who joins flows to the connection manager. */
+interface Owner {
+  /** Its deadline may have changed, and what it may send. */
+  flowChanged(now: Nanos, flow: Flow): void
+  /** The flow's queue pair goes into error, its work is flushed. */
+  flush(now: Nanos, flow: Flow): void
+  /** The flow is over, and its handler hears of it. */
+  close(now: Nanos, flow: Flow, error: WeirError | null): void
+}
+
+/**
+ * In which order the two ends of a connection learn that it is over, and why.
+ *
+ * A DREQ takes other queues than the packets of a queue pair, and it is repeated until it is answered: those are not. So an
+ * end that leaves first says what it owes: the ACK of what has been delivered, or the NAK of what it refuses. One
+ * that has refused leaves the DREQ to its peer, whose queue pair the NAK takes into error; until then it repeats the NAK when
+ * the peer repeats the request. And one that is left, while it waits for answers, waits a little longer: they
+ * may have been overtaken.
+ */
+export class Endings {
+  readonly #cm: ConnectionManager
+  readonly #owner: Owner
+
+  constructor(cm: ConnectionManager, owner: Owner) {
+    this.#cm = cm
+    this.#owner = owner
+  }
+
+  /** The application leaves. */
+  disconnect(now: Nanos, flow: Flow): void {
+    if (flow.phase === 'established') this.#begin(now, flow)
+    else if (flow.phase === 'connecting' || flow.phase === 'accepting') {
+      this.#cm.disconnect(now, flow.cmId)
+      this.#owner.close(now, flow, null)
+    }
+  }
+
+  /** The queue pair is in error, or the connection not to be used. The handler hears why when the peer has been told. */
+  fail(now: Nanos, flow: Flow, error: WeirError): void {
+    if (flow.phase === 'left') this.#owner.close(now, flow, error)
+    if (flow.phase === 'closed' || flow.phase === 'ending') return
+    flow.failure = error
+    this.#begin(now, flow)
+  }
+
+  /** The peer has left in order. */
+  onLeft(now: Nanos, flow: Flow): void {
+    const awaits = flow.phase === 'established' && flow.qp.state === QpState.RTS && !flow.qp.isQuiet
+    if (!awaits) {
+      this.#owner.close(now, flow, flow.failure)
+      return
+    }
+    flow.phase = 'left'
+    flow.endsNs = now + OVERTAKEN_NS_MAX
+    this.#owner.flowChanged(now, flow)
+  }
+
+  /** Something has come or gone, or `flow.endsNs` is over. */
+  goOn(now: Nanos, flow: Flow): void {
+    if (flow.phase === 'ending') this.#goOnEnding(now, flow)
+    else if (flow.phase === 'left' && (now >= flow.endsNs || flow.qp.isQuiet))
+      this.#owner.close(now, flow, null)
+  }
+
+  #begin(now: Nanos, flow: Flow): void {
+    flow.phase = 'ending'
+    const refusingNs = Math.min(flow.peerRepeatsNs, REFUSING_NS_MAX)
+    flow.endsNs = now + (flow.qp.hasRefused ? refusingNs : SAYING_NS_MAX)
+    this.#owner.flush(now, flow)
+    this.#goOnEnding(now, flow)
+  }
+
+  #goOnEnding(now: Nanos, flow: Flow): void {
+    const { qp } = flow
+    if (now < flow.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
+    flow.endsNs = NEVER
+    flow.phase = 'closing'
+    this.#cm.disconnect(now, flow.cmId)
+    if (flow.failure !== null) this.#owner.close(now, flow, flow.failure)
+  }
+}
