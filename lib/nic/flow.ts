@@ -24,6 +24,7 @@ import type { TelemetryProbe } from './telemetry-probe.js'
 import { TelemetrySource } from './telemetry-source.js'
 import { Transmissions } from './transmissions.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
+import { WindowSequence } from './window-sequence.js'
 
 /** AckReq stands on every so-manieth packet at least (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
@@ -141,9 +142,8 @@ export class Flow implements QpObserver {
   dirty = false
 
   readonly #sent: Transmissions
-  /** Windows sent to the peer, and the last one that came from it; 24 bits. */
-  #rateSequence = 0
-  #lastRateSequence = -1
+  /** Of the windows that go to the peer and come from it. */
+  readonly windows = new WindowSequence()
   readonly #lineRateBps: number
   #lossBytes = 0
   /** N of the last acknowledgement that told it: flows that send to the same host now. */
@@ -341,18 +341,11 @@ export class Flow implements QpObserver {
 
   /** The peer has worked out the window; one that was overtaken by a later one is old. */
   onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
-    const ahead = (sequence - this.#lastRateSequence) & 0xffffff
-    if (this.cc === null || (this.#lastRateSequence >= 0 && (ahead === 0 || ahead > 0x7fffff))) return
-    this.#lastRateSequence = sequence
+    if (this.cc === null || !this.windows.take(sequence)) return
     this.rateRequest?.onAnswer()
     if (flows > 0) this.#flowsAtReceiver = flows
     this.cc.onReceiverWindow?.(now, windowBytes)
     this.#tellRate()
-  }
-
-  nextRateSequence(): number {
-    this.#rateSequence = (this.#rateSequence + 1) & 0xffffff
-    return this.#rateSequence
   }
 
   /** The earliest deadline of all that the flow waits for. */

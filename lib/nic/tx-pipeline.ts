@@ -105,7 +105,7 @@ export class TxPipeline {
   rate(flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null || flow.receiver === null) return frame === null ? null : this.#abandon(frame)
-    const sequence = flow.nextRateSequence()
+    const sequence = flow.windows.next()
     this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
     rate.write(frame.view, frame.payload, concurrentFlows, flow.receiver.windowBytes())
     this.#endHeaders(frame, frame.payload + rate.BYTES)
