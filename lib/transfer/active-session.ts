@@ -42,6 +42,8 @@ export abstract class ActiveSession extends Session {
   readonly #startNs: Nanos
   #endNs = 0
   #disconnected = false
+  /** What is still to be said is heard before the connection ends, also after a failure. */
+  #lastWords = false
   #maxPathQueueBytes = 0
   #resolve: (outcome: TransferOutcome) => void = () => {}
   #reject: (error: WeirError) => void = () => {}
@@ -76,6 +78,16 @@ export abstract class ActiveSession extends Session {
     }
   }
 
+  /** The other end is told: to it an orderly end alone means that a user has cancelled. */
+  override interrupt(text: string): void {
+    if (this.connection?.established && !this.closed && !this.machine.ended) {
+      this.#lastWords = true
+      const fail = new TransferFailure('SHUTTING_DOWN', text).toMessage()
+      this.guarded(() => this.channel.send(this.time.now(), { body: 'fail', fail }))
+    }
+    super.interrupt(text)
+  }
+
   override tick(now: Nanos): void {
     this.#sampleQueue()
     super.tick(now)
@@ -106,7 +118,8 @@ export abstract class ActiveSession extends Session {
   protected onEnded(now: Nanos): void {
     if (this.#endNs === 0) this.#endNs = now
     // What is still to be said when all went well is heard before the connection ends.
-    if (this.machine.state === 'failed' || !this.channel.busy) this.#disconnect(now)
+    const breaksOff = this.machine.state === 'failed' && !this.#lastWords
+    if (breaksOff || !this.channel.busy) this.#disconnect(now)
   }
 
   #disconnect(now: Nanos): void {

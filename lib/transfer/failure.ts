@@ -20,6 +20,7 @@ const CODES: Record<Reason, ErrorCode> = {
   NOT_FOUND: 'WEIR_NO_FILE',
   NOT_A_FILE: 'WEIR_NO_FILE',
   NOT_ALLOWED: 'WEIR_REJECTED',
+  SHUTTING_DOWN: 'WEIR_CONNECTION_LOST',
 }
 
 /** A failure that has a name in the protocol. */

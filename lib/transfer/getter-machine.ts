@@ -125,7 +125,6 @@ export class GetterMachine extends SinkMachine<OwnState> {
   protected override take(message: TransferMessage): void {
     if (message.body === 'filled') this.#onFilled(message.filled)
     else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
-    else if (message.body === 'fail') this.fail(TransferFailure.fromPeer(message.fail, this.peer))
     else super.take(message)
   }
 

@@ -29,6 +29,7 @@ export type Reason =
   | 'NOT_FOUND'
   | 'NOT_A_FILE'
   | 'NOT_ALLOWED'
+  | 'SHUTTING_DOWN'
 
 export interface Offer {
   version: number

@@ -13,9 +13,9 @@ export type ReceiverState = 'waiting' | SinkState | EndState
 /** Which messages of the sender are in turn in which state. */
 const IN_TURN: Record<'waiting' | SinkState, readonly string[]> = {
   waiting: ['offer'],
-  opening: [],
-  receiving: ['commit'],
-  committing: [],
+  opening: ['fail'],
+  receiving: ['commit', 'fail'],
+  committing: ['fail'],
 }
 
 export class ReceiverMachine extends SinkMachine<'waiting'> {

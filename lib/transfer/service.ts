@@ -200,13 +200,13 @@ export class TransferService implements Listener {
   }
 
   /**
-   * Ends all transfers at both ends, and accepts no more. Resolves when all have ended, or after `withinMs`.
+   * Interrupts all transfers at both ends, and accepts no more. Resolves when all have ended, or after `withinMs`.
    */
   async close(withinMs: number): Promise<void> {
     this.#closing = true
     this.#config.verbs.unlisten(TRANSFER_PORT)
     const ends = [...this.#transfers.values()].map(transfer => {
-      transfer.session.cancel('the daemon is shutting down')
+      transfer.session.interrupt('the daemon is shutting down')
       const ended: Promise<unknown> = transfer.session.outcome
       return ended.catch(() => {})
     })

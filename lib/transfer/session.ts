@@ -81,9 +81,15 @@ export abstract class Session implements ConnectionHandler {
   /** Bytes of the file that are known to have arrived, resumed ones included. */
   abstract get deliveredBytes(): number
 
-  /** Ends the transfer at both ends, as WEIR_CANCELLED. */
+  /** Ends the transfer at both ends, as WEIR_CANCELLED: what has arrived is removed. */
   cancel(text: string): void {
     this.fail(new TransferFailure('CANCELLED', text))
+    this.time.wake()
+  }
+
+  /** Ends the transfer at both ends, as WEIR_CONNECTION_LOST: what has arrived is kept for another attempt. */
+  interrupt(text: string): void {
+    this.fail(new TransferFailure('SHUTTING_DOWN', text))
     this.time.wake()
   }
 

@@ -105,6 +105,7 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
   protected take(message: TransferMessage): void {
     if (message.body === 'offer') this.takeOffer(message.offer)
     else if (message.body === 'commit') this.takeCommit(message.commit.digest)
+    else if (message.body === 'fail') this.fail(TransferFailure.fromPeer(message.fail, this.peer))
   }
 
   protected takeOffer(offer: Offer): void {

@@ -105,12 +105,24 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.same(readFileSync(join(to.inbox, 'big')), content)
 
   const stopped = send(t, from, ['big', `${to.address}:again`], folder)
-  await stopped.until(() => readdirSync(to.inbox).includes('again'), 'the transfer had begun')
+  await untilMoved(stopped, from, 'send', 300_000)
   reborn.child.kill('SIGTERM')
   t.equal((await reborn.ended).code, 0)
   t.notOk(reborn.served, 'the socket is gone')
-  t.same(readdirSync(join(to.inbox, 'again')), [], 'and the temporary file')
+  t.match(readdirSync(join(to.inbox, 'again')), [/^\.big\.weir-partial-/], 'what had arrived is kept')
   const told = await stopped.ended
   t.equal(told.code, 1)
-  t.match(told.stderr, /shutting down.*WEIR_CANCELLED/)
+  t.match(told.stderr, /shutting down.*WEIR_CONNECTION_LOST/)
+
+  const again = await DaemonProcess.start(t, SLOW, to)
+  const left = send(t, from, ['big', `${to.address}:third`], folder)
+  await untilMoved(left, from, 'send', 300_000)
+  from.child.kill('SIGTERM')
+  t.equal((await left.ended).code, 1)
+  await untilIdle(again)
+  t.match(
+    readdirSync(join(to.inbox, 'third')),
+    [/^\.big\.weir-partial-/],
+    'also when it is the sender that stops',
+  )
 })

@@ -188,6 +188,39 @@ bothWays('cancelling ends both ends and removes the temporary file', async (t, w
   }
 })
 
+bothWays(
+  'a daemon that stops, at either end, leaves what has arrived for another attempt',
+  async (t, way) => {
+    for (const who of ['the end that began', 'the other end']) {
+      const bench = await new TransferBench(t).start()
+      const content = await bench.file('a', CHUNK * 50)
+      const session = await bench.begin(way, 'a')
+      onData(bench, n => {
+        if (n === 20) (who === 'the other end' ? bench.passive[0]! : session).interrupt('the daemon stops')
+        return undefined
+      })
+      await t.rejects(session.outcome, { code: 'WEIR_CONNECTION_LOST', message: /the daemon stops/ }, who)
+      const { failure } = await bench.passiveOutcome()
+      t.match(failure, { code: 'WEIR_CONNECTION_LOST', message: /the daemon stops/ }, who)
+      t.match(await readdir(bench.inboxPath), [/^\.a\.weir-partial-/])
+      await bench.checkReleased(t)
+      letPass(bench)
+      t.ok((await bench.run(way, 'a')).resumedBytes > 0, 'which goes on from there')
+      t.same(await bench.delivered('a'), content)
+      t.same(await readdir(bench.inboxPath), ['a'])
+    }
+  },
+)
+
+bothWays('a daemon that stops before there is a connection', async (t, way) => {
+  const bench = await new TransferBench(t).start()
+  await bench.file('a', 10)
+  const session = await bench.begin(way, 'a')
+  session.interrupt('the daemon stops')
+  await t.rejects(session.outcome, { code: 'WEIR_CONNECTION_LOST' })
+  await bench.checkReleased(t)
+})
+
 bothWays('cancelled before there is a connection', async (t, way) => {
   const bench = await new TransferBench(t).start()
   await bench.file('a', 10)
