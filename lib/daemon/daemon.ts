@@ -15,8 +15,8 @@ export interface DaemonOptions extends HostOptions {
   socketPath: string
   log: Logger
   /**
-   * True: the data side runs on a thread of its own; but not with io 'raw', since the package raw-socket can be loaded by one
-   * thread of a process only. Default false.
+   * True: the data side runs on a thread of its own; but not with io 'raw', since the package raw-socket works on a
+   * process's main thread only. Default false.
    */
   worker?: boolean
 }

@@ -46,7 +46,7 @@ export class Host {
   /**
    * Opens the port and starts the NIC's thread.
    * Throws WEIR_BAD_ARGUMENT for an option out of range or an address that cannot be bound, WEIR_UNSUPPORTED for an io that this machine
-   * does not offer. `queueDepth`, of each queue of a connection, is a power of two here, 2 to 32768, default 128.
+   * does not offer, and for `raw`, which is for a process's main thread. `queueDepth`, of each queue of a connection, is a power of two here, 2 to 32768, default 128.
    */
   static async open(options: HostOptions): Promise<Host> {
     const { onDefect, ...nicOptions } = options

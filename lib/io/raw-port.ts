@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { isMainThread } from 'node:worker_threads'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
@@ -86,7 +87,7 @@ export class RawPort implements Port {
   #writable = () => {}
 
   /**
-   * Throws WEIR_UNSUPPORTED without the package or the right to use raw sockets, WEIR_BAD_ARGUMENT for an IPv6 address,
+   * Throws WEIR_UNSUPPORTED without the package or the right to use raw sockets, and on a worker thread; WEIR_BAD_ARGUMENT for an IPv6 address,
    * or when an address or port cannot be bound.
    */
   static async open(options: RawPortOptions): Promise<RawPort> {
@@ -248,6 +249,12 @@ export function rawFault(): string | null {
 
 function openRaw(): RawSocket {
   const unsupported = (why: string) => new WeirError('WEIR_UNSUPPORTED', `raw sockets: ${why}`)
+  // The package polls on libuv's default loop: on another thread nothing would ever arrive.
+  if (!isMainThread) {
+    throw unsupported(
+      "the package raw-socket works on a process's main thread only; choose --io batch or dgram",
+    )
+  }
   let raw: { createSocket(options: { protocol: number; bufferSize: number }): RawSocket }
   try {
     raw = createRequire(import.meta.url)('raw-socket')

@@ -13,8 +13,8 @@ import { loopbackAddress } from '../support/daemon-process.js'
 
 export const PORT = 7471
 export const ALL = Access.LOCAL_WRITE | Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
-/** The package raw-socket can be loaded by one thread of a process only. */
-export const noThreads = process.env.WEIR_IO === 'raw' && 'raw sockets are for one thread of a process'
+/** The package raw-socket works on a process's main thread only. */
+export const noThreads = process.env.WEIR_IO === 'raw' && "raw sockets are for a process's main thread"
 
 export async function open(t: Test, more: Partial<HostOptions> = {}): Promise<Host> {
   const io = process.env.WEIR_IO ? { io: process.env.WEIR_IO } : {}

@@ -253,6 +253,7 @@ t.test('options that cannot be leave no thread behind', { skip: noThreads }, asy
   ]) {
     await t.rejects(Host.open(options), { code: 'WEIR_BAD_ARGUMENT' }, JSON.stringify(options))
   }
+  await t.rejects(Host.open({ address, io: 'raw' }), { code: 'WEIR_UNSUPPORTED', message: /main thread/ })
   const host = await open(t, { address })
   await t.rejects(Host.open({ address }), { code: 'WEIR_BAD_ARGUMENT' }, 'the address is taken')
   await host.close()
