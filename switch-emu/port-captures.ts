@@ -23,6 +23,8 @@ export interface CapturePlace {
 export interface CaptureOptions extends CapturePlace {
   /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
   epochNs?: bigint
+  /** False: there are no ICRCs to capture, as in virtual time. Default true. */
+  icrc?: boolean
 }
 
 /**
@@ -51,9 +53,9 @@ export class PortCaptures {
       for (const { name, port, rateBps } of ports) {
         const interfaceName = portName(topology, name, port)
         const path = join(options.folder, captureFile(interfaceName))
-        const { snapBytes, epochNs } = options
+        const { snapBytes, epochNs, icrc } = options
         const writers = this.#writers.get(name) ?? []
-        writers.push(new PcapngWriter(path, { interfaceName, rateBps, snapBytes, epochNs }))
+        writers.push(new PcapngWriter(path, { interfaceName, rateBps, snapBytes, epochNs, icrc }))
         this.#writers.set(name, writers)
       }
     } catch (error) {

@@ -125,5 +125,7 @@ function formatTime(packet: CapturedPacket): string {
 
 function printSummary(summary: DumpSummary): string {
   const { packets, roce, icrcOk, icrcBad, malformed } = summary
-  return `${packets} packets, ${roce} RoCEv2, ${icrcOk} ICRCs right, ${icrcBad} wrong, ${malformed} malformed`
+  const missing = roce - icrcOk - icrcBad
+  const notCaptured = missing > 0 ? `, ${missing} not captured` : ''
+  return `${packets} packets, ${roce} RoCEv2, ${icrcOk} ICRCs right, ${icrcBad} wrong${notCaptured}, ${malformed} malformed`
 }

@@ -4,6 +4,7 @@
  */
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
+import * as icrc from '../wire/icrc.js'
 import { ByteSink } from './byte-sink.js'
 import { LinkType } from './captured-packet.js'
 import { checkSnapBytes } from './pcap-writer.js'
@@ -39,6 +40,8 @@ export interface PcapngWriterOptions {
   snapBytes?: number
   /** Nanoseconds since 1970 that `now` = 0 stands for. Default 0. */
   epochNs?: bigint
+  /** False: RoCEv2 packets have no ICRC, as in virtual time, and are captured up to its place. Default true. */
+  icrc?: boolean
 }
 
 /**
@@ -50,6 +53,7 @@ export class PcapngWriter {
   readonly #snapBytes: number
   readonly #epochHigh: number
   readonly #epochLow: number
+  readonly #icrc: boolean
 
   /** Creates or replaces the file. */
   constructor(path: string, options: PcapngWriterOptions) {
@@ -57,6 +61,7 @@ export class PcapngWriter {
     const epochNs = options.epochNs ?? 0n
     this.#epochHigh = Number(epochNs >> 32n)
     this.#epochLow = Number(epochNs & 0xffff_ffffn)
+    this.#icrc = options.icrc ?? true
     this.#sink = new ByteSink(path, BUFFER_BYTES)
     this.#writeHead(options)
     // The file can be opened from now on, however little comes.
@@ -65,7 +70,8 @@ export class PcapngWriter {
 
   /** Appends a frame. Throws WEIR_BAD_STATE after `close`. */
   write(now: Nanos, frame: Frame, direction: Direction): void {
-    const bytes = Math.min(frame.length, this.#snapBytes)
+    const real = this.#icrc || frame.bth < 0 ? frame.length : frame.wireLength - icrc.BYTES
+    const bytes = Math.min(frame.length, this.#snapBytes, real)
     const padded = (bytes + 3) & ~3
     const total = PACKET_OVERHEAD_BYTES + padded
     let at = this.#sink.reserve(total)

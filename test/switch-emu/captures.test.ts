@@ -2,8 +2,19 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { CapturedPacket, CaptureReader } from '../../lib/capture/capture-reader.js'
+import {
+  CapturedPacket,
+  CaptureReader,
+  FRAME_EXTRA_BYTES,
+  loadFrame,
+  PACKET_BYTES_MAX,
+} from '../../lib/capture/capture-reader.js'
+import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as icrc from '../../lib/wire/icrc.js'
+import { Opcode } from '../../lib/wire/opcode.js'
+import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { captureFile, PortCaptures } from '../../switch-emu/port-captures.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
@@ -92,6 +103,22 @@ t.test('what one end of a link sends the other receives, serialisation and delay
     }
   }
   t.ok(compared > 300, `${compared} packets`)
+})
+
+t.test('in virtual time there are no ICRCs, and none are captured', async t => {
+  const folder = t.testdir({})
+  new VirtualRun(SCENARIO, { captures: { folder } }).run()
+  const reader = CaptureReader.open(join(folder, 's2--h3.pcapng'))
+  const packet = new CapturedPacket()
+  const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
+  let acknowledgements = 0
+  while (reader.next(packet)) {
+    t.ok(loadFrame(packet, frame) && parseFrame(frame) === WireError.OK)
+    if (icrc.isPresent(frame)) t.fail(`a packet of ${packet.wireBytes} bytes has an ICRC`)
+    if (bth.opcode(frame.view, frame.bth) === Opcode.RC_ACKNOWLEDGE) acknowledgements++
+  }
+  reader.close()
+  t.ok(acknowledgements > 10, `${acknowledgements} of the packets have no payload that is left out`)
 })
 
 t.test('capturing changes nothing in the run', async t => {
