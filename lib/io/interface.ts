@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
+import { interfaceOf } from './interface-of.js'
 
 /** Of interfaces that are no network card: their rate is the machine's. */
 const VIRTUAL_RATE_BPS = 40e9
@@ -19,15 +19,13 @@ export function interfaceRateBps(address: string): number {
 
 /** What Linux says about the interface that has this address: text, '' for a folder, null if nothing. */
 function read(address: string, attribute: string): string | null {
-  for (const [name, addresses] of Object.entries(networkInterfaces())) {
-    const loopback = address.startsWith('127.') && addresses?.some(a => a.address.startsWith('127.'))
-    if (!loopback && !addresses?.some(a => a.address === address)) continue
-    const path = `/sys/class/net/${name}/${attribute}`
-    try {
-      return attribute === 'device' ? (existsSync(path) ? '' : null) : readFileSync(path, 'utf8').trim()
-    } catch {
-      // Not Linux, or an interface without such a thing.
-    }
+  const name = interfaceOf(address)
+  if (name === null) return null
+  const path = `/sys/class/net/${name}/${attribute}`
+  try {
+    return attribute === 'device' ? (existsSync(path) ? '' : null) : readFileSync(path, 'utf8').trim()
+  } catch {
+    // Not Linux, or an interface without such a thing.
+    return null
   }
-  return null
 }
