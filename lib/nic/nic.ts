@@ -4,7 +4,7 @@ import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
 import { Completion } from '../qp/completion-queue.js'
 import { MemoryTable } from '../qp/memory.js'
-import { workStatusName } from '../qp/work-status.js'
+import { workStatusText } from '../qp/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
@@ -372,7 +372,7 @@ export class Nic implements Node, Verbs, RxEvents {
       flow.refusal = null
       this.#connections.fail(now, flow, refusal)
     } else if (flow.failedStatus !== -1) {
-      const what = `connection to ${flow.remote}: ${workStatusName(flow.failedStatus)}`
+      const what = `connection to ${flow.remote}: ${workStatusText(flow.failedStatus)}`
       flow.failedStatus = -1
       this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
     }

@@ -7,7 +7,7 @@ import type { Connection, ConnectionHandler } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
 import type { MemoryRegion } from '../qp/memory.js'
 import type { ReceiveWork } from '../qp/work.js'
-import { WorkStatus, workStatusName } from '../qp/work-status.js'
+import { WorkStatus, workStatusText } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 
 /** What sends on a data connection. */
@@ -87,6 +87,6 @@ export class DataQp implements ConnectionHandler {
 }
 
 function failure(connection: Connection, status: WorkStatus): WeirError {
-  const text = `perf with ${connection.remote}: a message ended with ${workStatusName(status)}`
+  const text = `perf with ${connection.remote}: a message ended with ${workStatusText(status)}`
   return new WeirError('WEIR_CONNECTION_LOST', text)
 }

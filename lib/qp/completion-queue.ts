@@ -2,7 +2,7 @@ import { assert, WeirError } from '../errors.js'
 import { WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
 
-export { WorkStatus, workStatusName } from './work-status.js'
+export { WorkStatus, workStatusName, workStatusText } from './work-status.js'
 
 /** What a completion of the receive queue stands for: the verbs' IBV_WC_RECV and IBV_WC_RECV_RDMA_WITH_IMM. */
 export const ReceiveOpcode = {

@@ -31,3 +31,16 @@ const NAMES = Object.keys(WorkStatus) as (keyof typeof WorkStatus)[]
 export function workStatusName(status: WorkStatus): string {
   return NAMES.find(name => WorkStatus[name] === status) ?? `status ${status}`
 }
+
+/** What ends connections in practice, for people. */
+const MEANINGS: Partial<Record<WorkStatus, string>> = {
+  [WorkStatus.RETRY_EXC_ERR]: 'the peer answers no more',
+  [WorkStatus.RNR_RETRY_EXC_ERR]: 'the peer had nowhere to receive into for too long',
+  [WorkStatus.REM_ACCESS_ERR]: 'the peer does not allow this access to its memory',
+}
+
+/** The name, and what it means where that is known: `RETRY_EXC_ERR, the peer answers no more`. */
+export function workStatusText(status: WorkStatus): string {
+  const meaning = MEANINGS[status]
+  return meaning === undefined ? workStatusName(status) : `${workStatusName(status)}, ${meaning}`
+}

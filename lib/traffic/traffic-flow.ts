@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
-import { type Completion, WorkStatus, workStatusName } from '../qp/completion-queue.js'
+import { type Completion, WorkStatus, workStatusText } from '../qp/completion-queue.js'
 import { Access, type MemoryRegion } from '../qp/memory.js'
 import { type SendWork, WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
@@ -108,7 +108,7 @@ export class TrafficFlow implements ConnectionHandler {
     if (completion.status !== WorkStatus.SUCCESS) {
       this.error ??= new WeirError(
         'WEIR_CONNECTION_LOST',
-        `flow ${this.name}: a write ended with ${workStatusName(completion.status)}`,
+        `flow ${this.name}: a write ended with ${workStatusText(completion.status)}`,
       )
       return
     }

@@ -6,6 +6,7 @@
 import { mkdir, realpath, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 import { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
@@ -30,7 +31,7 @@ export class Inbox implements FileStore {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       return new Inbox(await realpath(folder), arrivals)
     } catch (cause) {
-      throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${(cause as Error).message}`, {
+      throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${whyNotWritten(cause)}`, {
         cause,
       })
     }

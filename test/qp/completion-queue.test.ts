@@ -1,5 +1,11 @@
 import t from 'tap'
-import { Completion, CompletionQueue, WorkStatus, workStatusName } from '../../lib/qp/completion-queue.js'
+import {
+  Completion,
+  CompletionQueue,
+  WorkStatus,
+  workStatusName,
+  workStatusText,
+} from '../../lib/qp/completion-queue.js'
 
 t.test('completions come out in order, through many turns of the ring', async t => {
   const queue = new CompletionQueue(3)
@@ -48,4 +54,6 @@ t.test('statuses have the numbers of the verbs', async t => {
   t.equal(WorkStatus.RETRY_EXC_ERR, 12)
   t.equal(WorkStatus.RNR_RETRY_EXC_ERR, 13)
   t.equal(workStatusName(12), 'RETRY_EXC_ERR')
+  t.equal(workStatusText(12), 'RETRY_EXC_ERR, the peer answers no more')
+  t.equal(workStatusText(4), 'LOC_PROT_ERR')
 })
