@@ -14,6 +14,7 @@ import type { FeedbackGuard } from './feedback-guard.js'
 import type { FlowOptions, FlowPhase } from './flow-options.js'
 import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
+import { HostShare } from './host-share.js'
 import type { NicConnection } from './nic-connection.js'
 import { Pacer } from './pacer.js'
 import type { PathAnswers } from './path-answers.js'
@@ -114,8 +115,8 @@ export class Flow implements QpObserver {
   peerAnswersPaths = false
   /** Packets to the peer may leave in runs, see `Port.takesRuns`. */
   peerTakesRuns = true
-  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
-  receiveBudgetBytes = Number.POSITIVE_INFINITY
+  /** What the peer's receive buffer can take of this flow at once. */
+  readonly hostShare = new HostShare()
   readonly #pacer: Pacer
   /** Telemetry that arrived and waits to be sent back. */
   readonly echo: TelemetryEcho
@@ -146,8 +147,6 @@ export class Flow implements QpObserver {
   readonly windows = new WindowSequence()
   readonly #lineRateBps: number
   #lossBytes = 0
-  /** N of the last acknowledgement that told it: flows that send to the same host now. */
-  #flowsAtReceiver = 1
   #lossByTimeout = false
 
   constructor(options: FlowOptions) {
@@ -237,7 +236,7 @@ export class Flow implements QpObserver {
 
   /** The controller's window, and this flow's share of what the receiving host can take at once. */
   windowBytes(): number {
-    return Math.min(this.cc!.windowBytes(), this.receiveBudgetBytes / this.#flowsAtReceiver)
+    return Math.min(this.cc!.windowBytes(), this.hostShare.bytes)
   }
 
   nextSendNs(): Nanos {
@@ -343,7 +342,7 @@ export class Flow implements QpObserver {
   onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
     if (this.cc === null || !this.windows.take(sequence)) return
     this.rateRequest?.onAnswer()
-    if (flows > 0) this.#flowsAtReceiver = flows
+    this.hostShare.onFlows(flows)
     this.cc.onReceiverWindow?.(now, windowBytes)
     this.#tellRate()
   }
@@ -383,7 +382,7 @@ export class Flow implements QpObserver {
     stats.inFlightBytes = sample.inFlightBytes
     if (sample.rttNs > 0) stats.rttNs = sample.rttNs
     const hops = sample.hops
-    if (hops.flows > 0) this.#flowsAtReceiver = hops.flows
+    this.hostShare.onFlows(hops.flows)
     this.#tellRate()
     if (hops.count === 0) return
     let fullest = 0

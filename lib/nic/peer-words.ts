@@ -105,7 +105,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   flow.peerTakesRuns = (words.features & NO_RUNS) === 0
   flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
   flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)
-  if (words.receiveBudgetBytes > 0) flow.receiveBudgetBytes = words.receiveBudgetBytes
+  if (words.receiveBudgetBytes > 0) flow.hostShare.budgetBytes = words.receiveBudgetBytes
 }
 
 /** Why this end refuses, for a REJ. */

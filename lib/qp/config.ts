@@ -80,30 +80,51 @@ export interface QpAttributes {
   selectiveRepeat?: boolean
 }
 
-/** Every setting, checked, with defaults filled in. */
-export type QpSettings = Required<QpConfig>
+/**
+ * Every setting, checked, with defaults filled in. A class, so that those of all queue pairs have one shape: from literals and
+ * spreads each had its own, and with many queue pairs every look at a setting was a search.
+ */
+export class QpSettings implements Required<QpConfig> {
+  qpn: number
+  sendCq: CompletionQueue
+  receiveCq: CompletionQueue
+  memory: MemoryTable
+  sendQueueDepth = 128
+  receiveQueueDepth = 128
+  ackEveryPackets = 1
+  ackRequestEveryPackets = 64
+  maxPacketsInFlight = 8192
+  partitionKey = 0xffff
+  pathMtu = 1024
+  access = 0
+  responderResources = 16
+  initiatorDepth = 16
+  retryCount = 7
+  rnrRetry = 7
+  ackTimeoutExponent = 14
+  minRnrTimer = 12
+  endToEndCredits = false
+  gathers = false
+  selectiveRepeat = false
+  reorderPackets = 2048
+  reorderPool!: ReorderPool
+  reorderTolerance = 3
+  probeTimeoutLeastNs: Nanos = 0
 
-const DEFAULTS = {
-  sendQueueDepth: 128,
-  receiveQueueDepth: 128,
-  ackEveryPackets: 1,
-  ackRequestEveryPackets: 64,
-  maxPacketsInFlight: 8192,
-  partitionKey: 0xffff,
-  pathMtu: 1024,
-  access: 0,
-  responderResources: 16,
-  initiatorDepth: 16,
-  retryCount: 7,
-  rnrRetry: 7,
-  ackTimeoutExponent: 14,
-  minRnrTimer: 12,
-  endToEndCredits: false,
-  gathers: false,
-  selectiveRepeat: false,
-  reorderPackets: 2048,
-  reorderTolerance: 3,
-  probeTimeoutLeastNs: 0,
+  constructor(config: QpConfig) {
+    this.qpn = config.qpn
+    this.sendCq = config.sendCq
+    this.receiveCq = config.receiveCq
+    this.memory = config.memory
+    this.take(config)
+  }
+
+  /** Takes over what is given. */
+  take(given: Partial<QpConfig>): void {
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== undefined) Object.assign(this, { [name]: value })
+    }
+  }
 }
 
 const RANGES: Record<string, readonly [number, number]> = {
@@ -132,8 +153,7 @@ const PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 /** Fills in the defaults. Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
 export function settingsOf(config: QpConfig): QpSettings {
-  const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
-  const settings = { ...DEFAULTS, ...given } as QpSettings
+  const settings = new QpSettings(config)
   checkRanges(settings.qpn, settings)
   if (!(settings.probeTimeoutLeastNs >= 0)) {
     throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)

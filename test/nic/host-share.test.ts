@@ -1,0 +1,29 @@
+import t from 'tap'
+import { HostShare } from '../../lib/nic/host-share.js'
+
+t.test('a host that has told no budget holds nobody', async t => {
+  const share = new HostShare()
+  share.onFlows(100)
+  t.equal(share.bytes, Number.POSITIVE_INFINITY)
+})
+
+t.test('the budget is divided by the flows that send', async t => {
+  const share = new HostShare()
+  share.budgetBytes = 1e6
+  t.equal(share.bytes, 1e6)
+  share.onFlows(4)
+  t.equal(share.bytes, 250_000)
+  share.onFlows(0)
+  t.equal(share.bytes, 250_000, 'nothing was told')
+})
+
+t.test('N rises at once, and falls step by step', async t => {
+  const share = new HostShare()
+  share.budgetBytes = 1e6
+  share.onFlows(256)
+  t.equal(share.bytes, 1e6 / 256)
+  share.onFlows(128)
+  t.ok(share.bytes < 1e6 / 200, 'one low count changes little')
+  for (let answers = 0; answers < 100; answers++) share.onFlows(1)
+  t.equal(share.bytes, 1e6, 'many do')
+})
