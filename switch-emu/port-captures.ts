@@ -1,9 +1,8 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PcapngWriter } from '../lib/capture/pcapng-writer.js'
 import { WeirError } from '../lib/errors.js'
-import { whyNotWritten } from '../lib/file-reason.js'
 import type { Node } from '../lib/frame/node.js'
+import { makeFolder } from '../lib/make-folder.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import { CaptureTap } from './capture-tap.js'
@@ -48,7 +47,7 @@ export class PortCaptures {
         `captures: ${scenario.file} has ${ports.length} switch ports, and ${PORTS_MAX} can be captured at most`,
       )
     }
-    makeFolder(options.folder)
+    makeFolder(options.folder, { use: 'captures', mend: 'choose another with --pcap' })
     try {
       for (const { name, port, rateBps } of ports) {
         const interfaceName = portName(topology, name, port)
@@ -78,15 +77,4 @@ export class PortCaptures {
 /** File name of the capture of a port: `s1:s2#1` is in `s1--s2.1.pcapng`. No two ports share one. */
 export function captureFile(port: string): string {
   return `${port.replace(':', '--').replace('#', '.')}.pcapng`
-}
-
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true })
-  } catch (error) {
-    const why = whyNotWritten(error)
-    throw new WeirError('WEIR_NO_FILE', `captures: cannot make the folder ${folder}: ${why}`, {
-      cause: error,
-    })
-  }
 }

@@ -1,8 +1,9 @@
 /** Where the control socket is when nobody says so. */
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../errors.js'
+import { makeFolder } from '../make-folder.js'
 
 /** Longest path of a Unix socket that every system takes, bytes. */
 const PATH_BYTES_MAX = 103
@@ -27,18 +28,14 @@ export function prepareSocketFolder(path: string): void {
     throw new WeirError('WEIR_BAD_ARGUMENT', `the socket path ${path} is longer than ${PATH_BYTES_MAX} bytes`)
   }
   const folder = dirname(path)
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch (cause) {
-    const text = `cannot make ${folder} for the control socket: ${(cause as Error).message}`
-    throw new WeirError('WEIR_BAD_ARGUMENT', text, { cause })
-  }
+  const mend = 'choose another place with --socket'
+  makeFolder(folder, { use: 'the control socket', mend, mode: 0o700, code: 'WEIR_BAD_ARGUMENT' })
   const stat = lstatSync(folder)
   const sticky = (stat.mode & 0o1000) !== 0
   const mine = process.getuid === undefined || stat.uid === process.getuid()
   if ((mine && (stat.mode & 0o022) === 0) || sticky) return
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
-    `${folder} belongs to another user or others may write to it: choose another place with --socket`,
+    `${folder} belongs to another user or others may write to it: ${mend}`,
   )
 }

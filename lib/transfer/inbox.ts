@@ -7,6 +7,7 @@ import { mkdir, realpath, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
+import { makeFolder } from '../make-folder.js'
 import { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
@@ -27,8 +28,8 @@ export class Inbox implements FileStore {
 
   /** Makes the folder if it is missing. Throws WEIR_NO_FILE when that fails. */
   static async at(folder: string, arrivals: Arrivals = new Arrivals()): Promise<Inbox> {
+    makeFolder(folder, { use: 'the inbox', mend: 'choose another with --inbox', mode: 0o700 })
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
       return new Inbox(await realpath(folder), arrivals)
     } catch (cause) {
       throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${whyNotWritten(cause)}`, {

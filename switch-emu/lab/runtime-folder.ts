@@ -1,8 +1,9 @@
 /** Where labs keep what must outlive the command that brought them up: a folder for this user alone. */
-import { lstatSync, mkdirSync, rmdirSync } from 'node:fs'
+import { lstatSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
+import { makeFolder } from '../../lib/make-folder.js'
 
 /** Environment variable that names the folder. Within a lab it is set: an ordinary user is root there. */
 export const LABS_VARIABLE = 'WEIR_LABS'
@@ -19,12 +20,7 @@ export function labsFolder(env: NodeJS.ProcessEnv = process.env): string {
  * else's or open to others: whoever writes there says which processes `weir lab down` ends.
  */
 export function prepareLabsFolder(folder: string = labsFolder()): string {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch (cause) {
-    const text = `cannot make ${folder} for labs: ${(cause as Error).message}; name another place with WEIR_LABS`
-    throw new WeirError('WEIR_NO_FILE', text, { cause })
-  }
+  makeFolder(folder, { use: 'labs', mend: `name another place with ${LABS_VARIABLE}`, mode: 0o700 })
   for (const one of [dirname(folder), folder]) checkOwner(one)
   return folder
 }

@@ -116,6 +116,7 @@ t.test('captures go where they are asked for', async t => {
     [['--snaplen', '64'], /--pcap/],
     [['--pcap', 'x', '--snaplen', '63'], /64 to 65535, not 63/],
     [['--pcap', join(file, 'x')], /cannot make the folder.*WEIR_NO_FILE/],
+    [['--pcap', '/proc/x'], /cannot make the folder.*; choose another with --pcap.*WEIR_NO_FILE/],
   ] as const) {
     const refused = await new Run(t, ['run', file, ...flags], folder).ended
     t.equal(refused.code, 1)
