@@ -62,12 +62,18 @@ export class LocalSource implements FileSource {
   }
 
   async read(into: Uint8Array, position: number): Promise<void> {
-    await readFully(this.#open(), into, position, () => this.#changed('has become shorter'))
+    await readFully(this.#open(), into, position, () => this.#notItsSize('fewer'))
   }
 
+  /** Looks behind the end as well: what the kernel makes up, as in /proc, has contents whatever its size says. */
   async verifyUnchanged(): Promise<void> {
-    const stat = await this.#open().stat()
-    if (stat.size !== this.size || stat.mtimeMs !== this.mtimeMs) throw this.#changed('was modified')
+    const handle = this.#open()
+    const { size, mtimeMs } = await handle.stat()
+    if (size !== this.size || mtimeMs !== this.mtimeMs) {
+      throw new TransferFailure('CHANGED', `${this.#shown} was modified while it was sent: try again`)
+    }
+    const { bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size)
+    if (bytesRead > 0) throw this.#notItsSize('more')
   }
 
   async close(): Promise<void> {
@@ -81,8 +87,11 @@ export class LocalSource implements FileSource {
     return this.#handle
   }
 
-  #changed(how: string): TransferFailure {
-    return new TransferFailure('CHANGED', `${this.#shown} ${how} while it was sent: try again`)
+  #notItsSize(how: 'fewer' | 'more'): TransferFailure {
+    return new TransferFailure(
+      'CHANGED',
+      `${this.#shown} had ${how} bytes than the ${this.size} of its size while it was sent: try again, or copy it to a regular file first`,
+    )
   }
 }
 

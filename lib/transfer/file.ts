@@ -8,7 +8,7 @@ export interface FileSource {
   readonly size: number
   readonly mode: number
   readonly mtimeMs: number
-  /** Fills `into` from `position` on. Throws CHANGED when the file has become shorter. */
+  /** Fills `into` from `position` on. Throws CHANGED when the file ends before. */
   read(into: Uint8Array, position: number): Promise<void>
   /** Throws CHANGED when the file is not what was offered any more. */
   verifyUnchanged(): Promise<void>

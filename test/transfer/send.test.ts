@@ -1,4 +1,5 @@
 /** What is particular to sending: the inbox's rules, and sources. Over fake Verbs, with real files. */
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, stat, symlink, truncate, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -102,4 +103,16 @@ t.test('sources that cannot be sent', async t => {
   await t.rejects(openSource(join(folder, 'missing')), { code: 'WEIR_NO_FILE', message: /no such file/ })
   await t.rejects(openSource(join(folder, 'sub')), { code: 'WEIR_NO_FILE', message: /directory/ })
   await t.rejects(openSource('/dev/null'), { code: 'WEIR_NO_FILE', message: /not a regular file/ })
+})
+
+const skip = existsSync('/proc/version') ? false : 'there is no /proc'
+t.test('a file that the kernel makes up has contents, though its size is 0', { skip }, async t => {
+  t.equal((await stat('/proc/version')).size, 0)
+  const bench = await new TransferBench(t).start()
+  await symlink('/proc/version', join(bench.outbox, 'version'))
+  const message =
+    /version had more bytes than the 0 of its size while it was sent: .*copy it to a regular file first/
+  await t.rejects((await bench.send('version')).outcome, { code: 'WEIR_TRANSFER_FAILED', message })
+  t.same(await readdir(bench.inboxPath), [])
+  await bench.checkReleased(t)
 })
