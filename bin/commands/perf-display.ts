@@ -1,7 +1,7 @@
 /** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
-import type { PerfReport } from './perf.js'
+import type { PerfReport } from './perf-report.js'
 
 interface Output {
   write(text: string): unknown
@@ -24,6 +24,8 @@ const COLUMNS = {
   ],
 }
 const BAR_WIDTH = 50
+/** Stands for what was not measured. */
+const UNKNOWN = '-'
 
 export interface PerfTable {
   /** The names of the columns, once; a row has them said before it. */
@@ -49,30 +51,28 @@ export function perfTable(test: 'bw' | 'lat', output: Output): PerfTable {
       head()
       output.write(`${line(test === 'bw' ? bandwidthCells(report) : latencyCells(report))}\n`)
     },
-    histogram: report => output.write(histogramText(report)),
+    histogram: report => {
+      if (report.histogram.length > 0) output.write(histogramText(report))
+    },
     end: reports => output.write(remarks(reports)),
   }
 }
 
-function bandwidthCells({
-  size,
-  messages,
-  peakBps,
-  goodputBps,
-  messagesPerSecond,
-  ...more
-}: PerfReport): string[] {
-  const remoteMessages = more.remote === null ? 0 : more.remote.goodputBps / 8 / size
+function bandwidthCells(report: PerfReport): string[] {
+  const { size, messages, peakBps, goodputBps, messagesPerSecond, remote } = report
+  if (goodputBps === null) return [String(size), String(messages), UNKNOWN, UNKNOWN, UNKNOWN]
+  const remoteMessages = (remote?.goodputBps ?? 0) / 8 / size
   return [
     String(size),
     String(messages),
-    (Math.max(peakBps, goodputBps) / 1e9).toFixed(3),
+    (Math.max(peakBps!, goodputBps) / 1e9).toFixed(3),
     (goodputBps / 1e9).toFixed(3),
-    ((messagesPerSecond + remoteMessages) / 1e6).toFixed(6),
+    ((messagesPerSecond! + remoteMessages) / 1e6).toFixed(6),
   ]
 }
 
 function latencyCells({ size, messages, latencyUs }: PerfReport): string[] {
+  if (latencyUs === null) return [String(size), String(messages), ...COLUMNS.lat.slice(2).map(() => UNKNOWN)]
   const { min, max, p50, mean, stdev, p99, p999, p9999 } = latencyUs
   const times = [min, max, p50, mean, stdev, p99, p999, p9999]
   return [String(size), String(messages), ...times.map(us => us.toFixed(2))]
@@ -95,13 +95,23 @@ function remarks(reports: readonly PerfReport[]): string {
   const repeated = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
+    reports.map(unmeasured).join('') +
     ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
     `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; repeated ${formatBytes(repeated)}\n`
   )
 }
 
+/** Why a row has no figures; empty if it has. */
+function unmeasured({ size, messagesPerSecond, goodputBps }: PerfReport): string {
+  if (goodputBps !== null) return ''
+  const whose = messagesPerSecond === null ? 'this end' : 'the other end'
+  return ` ${size} bytes: not measured, no message of ${whose} was completed in the time: try again, or a longer --duration\n`
+}
+
 /** Of this host's daemon and of the other one's. */
-function cpuText({ test, size, cpuSecondsPerGB: { local, remote } }: PerfReport): string {
+function cpuText({ test, size, cpuSecondsPerGB }: PerfReport): string {
+  if (cpuSecondsPerGB === null) return 'not measured'
+  const { local, remote } = cpuSecondsPerGB
   if (test === 'bw') return `${local.toFixed(3)} + ${remote.toFixed(3)} s/GB`
   const usPerMessage = (secondsPerGB: number) => ((secondsPerGB * size) / 1e3).toFixed(1)
   return `${usPerMessage(local)} + ${usPerMessage(remote)} us a message`

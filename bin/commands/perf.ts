@@ -6,7 +6,6 @@ import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import {
   connectDaemon,
   type DaemonClient,
-  type PerfReply,
   type PerfRequest,
   type Progress,
 } from '../../lib/client/daemon-client.js'
@@ -17,6 +16,7 @@ import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
 import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
+import { type PerfReport, reportOf, type Test } from './perf-report.js'
 
 /** As commander reads them. */
 export interface PerfFlags {
@@ -40,8 +40,6 @@ export interface PerfFlags {
   socket: string
 }
 
-export type Test = 'bw' | 'lat'
-
 /** perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
 const DURATION_NS = 5e9
@@ -49,49 +47,6 @@ const DURATION_NS = 5e9
 const DURATION_OF_ALL_NS = 1e9
 /** V8 compiles, windows open. */
 const WARMUP_NS = 2e8
-
-/** What `--json` prints: one of these, or with `--all` an array of them. */
-export interface PerfReport {
-  test: Test
-  op: string
-  host: string
-  /** Bytes of a message. */
-  size: number
-  qps: number
-  /** Messages in flight on each QP. */
-  depth: number
-  bidirectional: boolean
-  seconds: number
-  messages: number
-  bytes: number
-  /** Of both directions together, if bidirectional. */
-  goodputBps: number
-  /** The best 100 ms; of both directions, each its own, if bidirectional. */
-  peakBps: number
-  messagesPerSecond: number
-  /** bw: from post to completion. lat: half of the way there and back; of read all of it. */
-  latencyUs: {
-    min: number
-    p50: number
-    p90: number
-    p99: number
-    p999: number
-    p9999: number
-    max: number
-    mean: number
-    stdev: number
-  }
-  /** Counts of times from `fromUs` to below that of the next. */
-  histogram: { fromUs: number; count: number }[]
-  retransmittedBytes: number
-  /** CPU time of the daemons per 10^9 payload bytes of both directions. */
-  cpuSecondsPerGB: { local: number; remote: number }
-  /** The other end's part, if bidirectional. */
-  remote: { messages: number; bytes: number; goodputBps: number } | null
-  pathMtu: number
-  baseRttUs: number
-  io: string
-}
 
 /** `weir perf` */
 export function perfCommand(): Command {
@@ -231,51 +186,6 @@ function congestionOf({
   parsePathSettings(paths)
   const numbers = Object.fromEntries(options.map(([name, value]) => [name, Number(value)]))
   return { congestionControl: cc, options: numbers, telemetry, paths }
-}
-
-function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
-  const { test, op, host, size, qps, bidirectional } = request
-  const { messages, bytes, seconds, peakBps, retransmittedBytes, depth, pathMtu, io } = reply
-  const latency = reply.latency!
-  const us = (ns: number) => Math.round(ns) / 1000
-  const gigabytes = (bytes + (bidirectional ? reply.remoteBytes : 0)) / 1e9
-  const perGB = (cpuSeconds: number) => (gigabytes > 0 ? cpuSeconds / gigabytes : 0)
-  const { remoteMessages, remoteBytes, remoteGoodputBps } = reply
-  return {
-    test: test as Test,
-    op,
-    host,
-    size,
-    qps,
-    depth,
-    bidirectional,
-    seconds,
-    messages,
-    bytes,
-    goodputBps: reply.goodputBps + remoteGoodputBps,
-    peakBps: peakBps + (bidirectional ? reply.remotePeakBps : 0),
-    messagesPerSecond: seconds > 0 ? messages / seconds : 0,
-    latencyUs: {
-      min: us(latency.min),
-      p50: us(latency.p50),
-      p90: us(latency.p90),
-      p99: us(latency.p99),
-      p999: us(latency.p999),
-      p9999: us(latency.p9999),
-      max: us(latency.max),
-      mean: us(latency.mean),
-      stdev: us(latency.stdev),
-    },
-    histogram: latency.histogram.map(({ fromNs, count }) => ({ fromUs: fromNs / 1000, count })),
-    retransmittedBytes,
-    cpuSecondsPerGB: { local: perGB(reply.cpuSeconds), remote: perGB(reply.remoteCpuSeconds) },
-    remote: bidirectional
-      ? { messages: remoteMessages, bytes: remoteBytes, goodputBps: remoteGoodputBps }
-      : null,
-    pathMtu,
-    baseRttUs: us(reply.baseRttNs),
-    io,
-  }
 }
 
 function pathMtu(text: string): number {

@@ -1,11 +1,15 @@
 /** `weir perf` as a user runs it: two daemons on loopback. */
 import t from 'tap'
-import { type PerfFlags, type PerfReport, requestsOf } from '../../bin/commands/perf.js'
+import { type PerfFlags, requestsOf } from '../../bin/commands/perf.js'
+import { perfTable } from '../../bin/commands/perf-display.js'
+import { type PerfReport, reportOf } from '../../bin/commands/perf-report.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, Run } from '../support/daemon-process.js'
 
 // They wait more than they compute.
 t.jobs = 2
+
+const USUAL: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
 
 const perf = (t: Parameters<typeof DaemonProcess.start>[0], from: DaemonProcess, args: string) =>
   new Run(t, ['perf', ...args.split(' '), '--socket', from.socket])
@@ -33,9 +37,9 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
       pathMtu: Number,
     })
     const { seconds, goodputBps, messagesPerSecond, latencyUs, histogram, cpuSecondsPerGB } = report
-    t.ok(Math.abs(goodputBps - (1_500_000 * 8) / seconds) < 1, 'the rate is that of bytes and seconds')
-    t.ok(Math.abs(messagesPerSecond - 150 / seconds) < 1e-3)
-    const { min, p50, p90, p99, p999, p9999, max } = latencyUs
+    t.ok(Math.abs(goodputBps! - (1_500_000 * 8) / seconds) < 1, 'the rate is that of bytes and seconds')
+    t.ok(Math.abs(messagesPerSecond! - 150 / seconds) < 1e-3)
+    const { min, p50, p90, p99, p999, p9999, max } = latencyUs!
     const times = [min, p50, p90, p99, p999, p9999, max]
     t.same(
       times,
@@ -48,7 +52,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
       150,
       'every message has its time',
     )
-    t.ok(cpuSecondsPerGB.local > 0 && cpuSecondsPerGB.remote > 0, 'the CPU time of both ends')
+    t.ok(cpuSecondsPerGB!.local > 0 && cpuSecondsPerGB!.remote > 0, 'the CPU time of both ends')
   }
 
   const table = await perf(t, from, `lat ${to.address} --size 8 --iters 20 --histogram`).ended
@@ -83,6 +87,53 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   t.equal(both.remote!.bytes, both.remote!.messages * 4000)
 })
 
+t.test('what was not measured is not shown as 0', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  // Nothing can come and go in so short a time, as when both hosts stand still for all of a longer one.
+  const never = `${to.address} --duration 1ns --warmup 0s`
+  const json = await perf(t, from, `lat ${never} --json`).ended
+  t.equal(json.code, 0, json.stderr)
+  t.match(JSON.parse(json.stdout), {
+    messages: 0,
+    bytes: 0,
+    goodputBps: null,
+    peakBps: null,
+    messagesPerSecond: null,
+    latencyUs: null,
+    histogram: [],
+    cpuSecondsPerGB: null,
+  })
+  const table = await perf(t, from, `bw ${never} --histogram`).ended
+  t.equal(table.code, 0, table.stderr)
+  const [, row, why, rest] = table.stdout.split('\n')
+  t.match(row!.trim(), /^65536 +0 +- +- +-$/)
+  t.match(why, /not measured.*this end.*--duration/)
+  t.match(rest, /CPU not measured/)
+})
+
+t.test('a sum of which one part is not known is not known', t => {
+  const [request] = requestsOf('bw', 'h', { ...USUAL, bidirectional: true }, '64KiB')
+  const latency = { count: 0, min: 0, max: 0, mean: 0, stdev: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0 }
+  const own = { messages: 5, bytes: 5e9, seconds: 2, goodputBps: 20e9, peakBps: 30e9 }
+  const cpu = { cpuSeconds: 5, remoteCpuSeconds: 10, retransmittedBytes: 0 }
+  const nobodys = { remoteMessages: 0, remoteBytes: 0, remoteGoodputBps: 0, remotePeakBps: 0 }
+  const rest = { depth: 1, pathMtu: 4096, baseRttNs: 1000, io: 'x', latency: { ...latency, histogram: [] } }
+  const report = reportOf(request!, { ...own, ...cpu, ...nobodys, ...rest })
+  t.match(report, {
+    goodputBps: null,
+    peakBps: null,
+    messagesPerSecond: 2.5,
+    cpuSecondsPerGB: { local: 1, remote: 2 },
+    remote: { messages: 0, bytes: 0, goodputBps: null },
+  })
+  const lines: string[] = []
+  const table = perfTable('bw', { write: line => lines.push(line) })
+  table.row(report)
+  table.end([report])
+  t.match(lines.join(''), /65536 +5 +- +- +-\n.*not measured, no message of the other end/)
+  t.end()
+})
+
 t.test('all sizes', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
   const all = await perf(t, from, `lat ${to.address} --all --iters 1 --mtu 1024 --json`).ended
@@ -97,7 +148,6 @@ t.test('all sizes', { buffered: true }, async t => {
 })
 
 t.test('options that cannot be', t => {
-  const usual: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
   for (const [flags, message] of [
     [{ all: true, size: '5' }, /leave --size out/],
     [{ iters: '5', duration: '1s' }, /leave --duration/],
@@ -110,13 +160,13 @@ t.test('options that cannot be', t => {
     [{ duration: '5' }, /unit is missing/],
     [{ size: '-1' }, /negative/],
   ] as const) {
-    t.throws(() => requestsOf('bw', 'h', { ...usual, ...flags }, '64KiB'), {
+    t.throws(() => requestsOf('bw', 'h', { ...USUAL, ...flags }, '64KiB'), {
       code: 'WEIR_BAD_ARGUMENT',
       message,
     })
   }
-  t.match(requestsOf('bw', 'h', usual, '64KiB'), [{ size: 65_536, durationNs: 5e9, iterations: 0 }])
-  t.match(requestsOf('lat', 'h', { ...usual, iters: '7' }, '64'), [{ depth: 1, iterations: 7, warmupNs: 0 }])
+  t.match(requestsOf('bw', 'h', USUAL, '64KiB'), [{ size: 65_536, durationNs: 5e9, iterations: 0 }])
+  t.match(requestsOf('lat', 'h', { ...USUAL, iters: '7' }, '64'), [{ depth: 1, iterations: 7, warmupNs: 0 }])
   t.end()
 })
 
