@@ -1,6 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import * as dreq from '../wire/cm/dreq.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import { buildRep, buildReq } from './agreement.js'
@@ -159,11 +160,16 @@ export class ConnectionManager {
     return connection !== null && this.#machine.step(now, connection, 'postpone', { serviceTimeout })
   }
 
-  /** Ends a connection in whatever state it is in; nothing happens when it has ended already. */
-  disconnect(now: Nanos, id: number): void {
+  /**
+   * Ends a connection in whatever state it is in; nothing happens when it has ended already. `privateData`, at most 220
+   * bytes, goes with the DREQ; a REJ, which ends
+   * what was not established, takes none of it.
+   */
+  disconnect(now: Nanos, id: number, privateData: Uint8Array = NOTHING): void {
+    within('privateData.length', privateData.length, 0, dreq.PRIVATE_DATA_BYTES)
     const connection = this.#table.byId(id)
     if (connection && this.#machine.allows(connection, 'close'))
-      this.#machine.step(now, connection, 'close', {})
+      this.#machine.step(now, connection, 'close', { ofDreq: privateData })
   }
 
   /** A packet arrived on this queue pair: stands in for an RTU that was lost or overtaken. */

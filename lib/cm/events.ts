@@ -87,6 +87,8 @@ export interface Disconnected {
   type: 'disconnected'
   id: number
   cause: 'local' | 'peer' | 'timeout' | 'stale' | 'rejected'
+  /** Of the peer's DREQ: 220 bytes, zero padded. Empty for any other cause. */
+  privateData: Uint8Array
 }
 
 /** Packets of the connection can no longer be on their way: its QPN may be used again. */

@@ -27,6 +27,8 @@ export interface Input {
   /** Of a REJ that the application sends. */
   reason?: number
   privateData?: Uint8Array
+  /** Private data of a DREQ, sent or received. */
+  ofDreq?: Uint8Array
   by?: Established['by']
   cause?: Disconnected['cause']
 }
@@ -126,7 +128,7 @@ export class Machine {
         this.#sendAndAwait(now, connection, repBytes(connection, input.rep!))
         break
       case 'sendDreq':
-        this.#sendAndAwait(now, connection, dreqBytes(connection))
+        this.#sendAndAwait(now, connection, dreqBytes(connection, input.ofDreq ?? NOTHING))
         break
       case 'repeat':
         this.#repeat(now, connection)
@@ -228,7 +230,7 @@ export class Machine {
         break
       case 'tellDisconnected':
         // Told once: one that was closed for being stale heard it before its DREQ is answered.
-        if (!connection.over) this.#events.push({ type: 'disconnected', id, cause: causeOf(input, before) })
+        if (!connection.over) this.#events.push(disconnectedEvent(id, input, before))
         connection.over = true
         break
       case 'tellTimewaitEnded':
@@ -245,9 +247,11 @@ function isUndecided(state: State): boolean {
 }
 
 /** Who has begun to close has closed, whatever the peer says to it. */
-function causeOf(input: Input, before: State): Disconnected['cause'] {
-  const cause = input.cause ?? 'local'
-  return before === 'DREQ_SENT' && cause !== 'timeout' ? 'local' : cause
+function disconnectedEvent(id: number, input: Input, before: State): Disconnected {
+  const asked = input.cause ?? 'local'
+  const cause = before === 'DREQ_SENT' && asked !== 'timeout' ? 'local' : asked
+  const privateData = cause === 'peer' ? (input.ofDreq ?? NOTHING) : NOTHING
+  return { type: 'disconnected', id, cause, privateData }
 }
 
 /** Without a REJ it was this end that refused the peer's REP. */

@@ -221,7 +221,10 @@ export class Receiver {
     const connection = this.#expected(from, found)
     if (!connection) return
     if (connection.qpn !== dreq.remoteQpn(this.#view, 0)) this.#counters.wrongQpn++
-    else this.#machine.step(now, connection, 'dreq', { transactionId, cause: 'peer' })
+    else {
+      const ofDreq = dreq.read(this.#view, 0).privateData
+      this.#machine.step(now, connection, 'dreq', { transactionId, cause: 'peer', ofDreq })
+    }
   }
 
   #onDrep(now: Nanos, from: HostAddress): void {

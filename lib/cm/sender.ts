@@ -98,10 +98,10 @@ export function repBytes(connection: Connection, message: rep.Rep): Uint8Array {
   return bytes
 }
 
-/** The peer must be known. A DREQ has a transaction id of its sender's own. */
-export function dreqBytes(connection: Connection): Uint8Array {
+/** The peer must be known. A DREQ has a transaction id of its sender's own, and at most 220 bytes of private data. */
+export function dreqBytes(connection: Connection, privateData: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES)
-  const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData: NOTHING }
+  const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData }
   dreq.write(new DataView(bytes.buffer), 0, transactionIdOf(connection.id), message)
   return bytes
 }

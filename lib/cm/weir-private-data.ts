@@ -1,5 +1,5 @@
 /**
- * Weir's own words in the private data of REQ, REP and REJ: the magic "WEIR", a byte of length, a message of
+ * Weir's own words in the private data of REQ, REP, REJ and DREQ: the magic "WEIR", a byte of length, a message of
  * proto/connect.proto. What follows is padding. Without the magic the peer is a plain librdmacm one.
  */
 
@@ -88,7 +88,7 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
   return sound ? parameters : 'malformed'
 }
 
-/** Private data for a REJ, at most 148 bytes: a long message is cut off. */
+/** Private data for a REJ, or a DREQ, at most 148 bytes: a long message is cut off. */
 export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   const room = rej.PRIVATE_DATA_BYTES - PREFIX_BYTES
   const code = cutOff(rejection.code, 40)
@@ -97,7 +97,7 @@ export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   return framed(rejectionCodec.encode({ code, message }))
 }
 
-/** Why a weir refused; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
+/** Why a weir refused, or gave up; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
 export function decodeRejection(privateData: Uint8Array): ConnectRejection | null | 'malformed' {
   return unframed(privateData, rejectionCodec)
 }

@@ -19,7 +19,7 @@ import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
-import { checkKey, heed, ownWords, refusal, rejection, spokenWords } from './peer-words.js'
+import { checkKey, heed, ownWords, peerFailure, refusal, rejection, spokenWords } from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
 
@@ -210,12 +210,13 @@ export class Connections {
       const what = `${flow.remote} did not answer: is a daemon running there?`
       this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
     } else if (event.type === 'disconnected') {
-      this.#onDisconnected(now, flow, event.cause)
+      this.#onDisconnected(now, flow, event)
     }
   }
 
-  #onDisconnected(now: Nanos, flow: Flow, cause: Disconnected['cause']): void {
-    if (cause === 'peer') this.#endings.onLeft(now, flow)
+  #onDisconnected(now: Nanos, flow: Flow, event: Disconnected): void {
+    const { cause } = event
+    if (cause === 'peer') this.#endings.onLeft(now, flow, peerFailure(flow, event))
     else if (cause === 'local') this.close(now, flow, flow.failure)
     else {
       const what = `connection to ${flow.remote} was lost (${cause})`

@@ -3,6 +3,7 @@ import type { WeirError } from '../errors.js'
 import { QpState, TxKind } from '../qp/queue-pair.js'
 import { MILLISECOND, type Nanos, NEVER, SECOND } from '../time/nanos.js'
 import type { Flow } from './flow.js'
+import { refusal } from './peer-words.js'
 
 /** For so long an end that leaves goes on to say what it owes, if pauses and paces keep it from that. */
 const SAYING_NS_MAX = 100 * MILLISECOND
@@ -29,6 +30,8 @@ interface Owner {
  * that has refused leaves the DREQ to its peer, whose queue pair the NAK takes into error; until then it repeats the NAK when
  * the peer repeats the request. And one that is left, while it waits for answers, waits a little longer: they
  * may have been overtaken.
+ *
+ * To Linux's librdmacm a DREQ is an orderly end, whatever was before. A weir whose end is none says why in the private data.
  */
 export class Endings {
   readonly #cm: ConnectionManager
@@ -56,8 +59,9 @@ export class Endings {
     this.#begin(now, flow)
   }
 
-  /** The peer has left in order. */
-  onLeft(now: Nanos, flow: Flow): void {
+  /** The peer has left: in order, or for what it says has failed at its end. */
+  onLeft(now: Nanos, flow: Flow, why: WeirError | null): void {
+    flow.failure ??= why
     const awaits = flow.phase === 'established' && flow.qp.state === QpState.RTS && !flow.qp.isQuiet
     if (!awaits) {
       this.#owner.close(now, flow, flow.failure)
@@ -72,7 +76,7 @@ export class Endings {
   goOn(now: Nanos, flow: Flow): void {
     if (flow.phase === 'ending') this.#goOnEnding(now, flow)
     else if (flow.phase === 'left' && (now >= flow.endsNs || flow.qp.isQuiet))
-      this.#owner.close(now, flow, null)
+      this.#owner.close(now, flow, flow.failure)
   }
 
   #begin(now: Nanos, flow: Flow): void {
@@ -88,7 +92,10 @@ export class Endings {
     if (now < flow.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
     flow.endsNs = NEVER
     flow.phase = 'closing'
-    this.#cm.disconnect(now, flow.cmId)
-    if (flow.failure !== null) this.#owner.close(now, flow, flow.failure)
+    if (flow.failure === null) this.#cm.disconnect(now, flow.cmId)
+    else {
+      this.#cm.disconnect(now, flow.cmId, refusal(flow.failure))
+      this.#owner.close(now, flow, flow.failure)
+    }
   }
 }

@@ -1,7 +1,8 @@
-/** What two weirs tell each other at connect, beyond the standard: in the private data of REQ, REP and REJ. */
-import type { Rejected } from '../cm/events.js'
+/** What two weirs tell each other beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+import type { Disconnected, Rejected } from '../cm/events.js'
 import * as weirData from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
+import { printable } from '../printable.js'
 import { Reason, reasonName } from '../wire/cm/rej.js'
 import { directKey } from '../wire/direct-tag.js'
 import { intFormat, type NicSettings } from './config.js'
@@ -108,7 +109,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   if (words.receiveBudgetBytes > 0) flow.hostShare.budgetBytes = words.receiveBudgetBytes
 }
 
-/** Why this end refuses, for a REJ. */
+/** Why this end refuses, for a REJ, or goes without order, for a DREQ. */
 export function refusal(error: unknown): Uint8Array {
   const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
   return weirData.encodeRejection({ code, message: error instanceof Error ? error.message : String(error) })
@@ -124,4 +125,14 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
         ? 'nothing there takes such connections'
         : reasonName(event.reason)
   return new WeirError('WEIR_REJECTED', `${flow.remote} refused the connection: ${why}`)
+}
+
+/** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */
+export function peerFailure(flow: Flow, event: Disconnected): WeirError | null {
+  const said = weirData.decodeRejection(event.privateData)
+  if (said === null || said === 'malformed') return null
+  return new WeirError(
+    'WEIR_CONNECTION_LOST',
+    `${flow.remote} gave the connection up: ${printable(said.message)}`,
+  )
 }

@@ -72,7 +72,7 @@ export interface ConnectionHandler {
   onCreated?(now: Nanos, connection: Connection): void
   /** A work request completed. `completion` is reused: keep nothing of it. */
   onCompletion(now: Nanos, connection: Connection, completion: Completion): void
-  /** The end, once, after the last completion. `error` is null after an orderly disconnect by either side. */
+  /** The end, once, after the last completion. `error` is null after an orderly disconnect by either side. Of what failed at the peer, a weir tells. */
   onClosed(now: Nanos, connection: Connection, error: WeirError | null): void
 }
 

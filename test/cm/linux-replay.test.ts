@@ -146,7 +146,7 @@ t.test('the active side of rping', async t => {
         caGuid: GUID_A,
       },
     },
-    { type: 'disconnected', id, cause: 'local' },
+    { type: 'disconnected', id, cause: 'local', privateData: new Uint8Array() },
   ])
   t.equal(manager.timewaitCount, 1)
   t.equal(manager.nextTimeout() - closed.timeNs, 2_048_000_000, 'timewait is 2^(19-8) ms')

@@ -98,11 +98,14 @@ t.test('a host connects to itself', async t => {
       { type: 'established', id: asked!.id, peer: { qpn: active } },
     ])
     if (active === 10) continue
-    manager.disconnect(0, id)
+    const why = new Uint8Array([1, 2, 3])
+    manager.disconnect(0, id, why)
     carry(managers, [])
+    const heard = new Uint8Array(220)
+    heard.set(why)
     t.match(eventsOf(manager), [
-      { type: 'disconnected', id: asked!.id, cause: 'peer' },
-      { type: 'disconnected', id, cause: 'local' },
+      { type: 'disconnected', id: asked!.id, cause: 'peer', privateData: heard },
+      { type: 'disconnected', id, cause: 'local', privateData: new Uint8Array() },
     ])
   }
   t.equal(manager.connectionCount, 4)

@@ -16,6 +16,7 @@ import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as aeth from '../../lib/wire/aeth.js'
 import * as bth from '../../lib/wire/bth.js'
+import * as deth from '../../lib/wire/deth.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { App, connected, frameName, makePair, memoryOf, type Pair, PORT } from './pair.js'
 
@@ -88,6 +89,44 @@ t.test('work that nobody answers does not keep an end from closing when its peer
   t.equal(left.error, null)
   post(pair, left, 2, WorkOpcode.SEND)
   t.same(completions(left), ['completion 1 WR_FLUSH_ERR'], 'a closed connection takes no work')
+  clean(t, pair)
+})
+
+/** Lets pass what the connection manager says, and nothing else. */
+function passesOnlyMads(frame: Frame): boolean {
+  return bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI
+}
+
+t.test('an end that gives up tells its peer why, however often that has to be said', async t => {
+  for (const losses of [0, 2]) {
+    const pair = makePair({ a: { retryCount: 1 } })
+    const { left, right } = connected(pair)
+    let dreqs = 0
+    pair.tap.watch = frame => passesOnlyMads(frame) && (frameName(frame) !== 'DREQ' || dreqs++ >= losses)
+    post(pair, left, 1, WorkOpcode.SEND)
+    t.ok(pair.until(() => left.closed === 1 && right.closed === 1))
+    t.match(left.error, { code: 'WEIR_CONNECTION_LOST', message: /RETRY_EXC_ERR/ })
+    t.match(right.error, {
+      code: 'WEIR_CONNECTION_LOST',
+      message: /^10\.0\.0\.1 gave .* up: .*RETRY_EXC_ERR/,
+    })
+    t.ok(dreqs > losses)
+    clean(t, pair)
+  }
+})
+
+t.test('so does one whose peer still waits for answers', async t => {
+  const pair = makePair({ a: { retryCount: 1 } })
+  const { left, right } = connected(pair)
+  pair.tap.watch = passesOnlyMads
+  post(pair, left, 1, WorkOpcode.SEND)
+  pair.until(() => left.log.some(line => line.includes('RETRY_EXC_ERR')))
+  const region = memoryOf(pair.b, Buffer.alloc(100))
+  const work = { id: 2, opcode: WorkOpcode.SEND, region, offset: 0, length: 100, remoteAddress: 0, rkey: 0 }
+  t.ok(right.connection!.postSend(pair.network.now, work))
+  t.ok(pair.until(() => left.closed === 1 && right.closed === 1))
+  t.same(completions(right), ['completion 2 WR_FLUSH_ERR'])
+  t.match(right.error, { code: 'WEIR_CONNECTION_LOST', message: /RETRY_EXC_ERR/ })
   clean(t, pair)
 })
 

@@ -1,69 +1,21 @@
 /** Whole transfers by two NICs over real sockets, on a link that loses, doubles and swaps packets. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { systemRandom } from '../../lib/daemon/random.js'
-import { FramePool } from '../../lib/frame/frame-pool.js'
-import { DgramPort } from '../../lib/io/dgram-port.js'
-import { FaultPort } from '../../lib/io/fault-port.js'
-import { HostLoop } from '../../lib/io/host-loop.js'
-import { createLog } from '../../lib/log.js'
-import { Nic } from '../../lib/nic/nic.js'
-import { Random } from '../../lib/sim/random.js'
-import { MILLISECOND } from '../../lib/time/nanos.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
-import { TransferService } from '../../lib/transfer/service.js'
-import { Share } from '../../lib/transfer/share.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import t from 'tap'
 import { randomPort } from '../io/helpers.js'
-import { loopbackAddress } from '../support/daemon-process.js'
+import { realHost } from './real-host.js'
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 t.comment(`SEED=${seed}`)
 
-async function host(t: Test, folder: string, rocePort: number, seed: number) {
-  const address = loopbackAddress()
-  for (const name of ['in', 'share', 'to']) mkdirSync(join(folder, name), { recursive: true })
-  const pool = new FramePool(2048)
-  const random = new Random(seed)
-  const faults = { loss: 0.02, duplication: 0.01, reorder: 0.02 }
-  const port = new FaultPort(
-    await DgramPort.open({ pool, address, rocePort, intPort: rocePort + 1 }),
-    pool,
-    faults,
-    () => random.next(),
-  )
-  const nic = new Nic({
-    address: HostAddress.parse(address),
-    pool,
-    random: systemRandom(),
-    lineRateBps: 1e9,
-    ackTimeoutNs: 100 * MILLISECOND,
-    sourcePorts: port.sourcePorts ?? undefined,
-    receiveBudgetBytes: port.receiveBudgetBytes,
-    slackNs: MILLISECOND,
-  })
-  const loop = new HostLoop({ node: nic, port })
-  const [store, share] = [await Inbox.at(join(folder, 'in')), await Share.at(join(folder, 'share'))]
-  const log = createLog('silent', 'test')
-  const transfers = new TransferService({ verbs: nic, time: loop, store, share, log, chunkBytes: 65_536 })
-  loop.start()
-  transfers.start()
-  const close = async () => {
-    await transfers.close(1000)
-    loop.close()
-    await port.close()
-  }
-  t.teardown(close)
-  return { address, folder, pool, nic, transfers, close }
-}
+const FAULTS = { loss: 0.02, duplication: 0.01, reorder: 0.02 }
 
 t.test('files arrive whole, and everything is given back', async t => {
   const folder = t.testdir({})
   const port = randomPort()
-  const one = await host(t, join(folder, 'one'), port, seed)
-  const two = await host(t, join(folder, 'two'), port, seed + 1)
+  const one = await realHost(t, join(folder, 'one'), port, seed, FAULTS)
+  const two = await realHost(t, join(folder, 'two'), port, seed + 1, FAULTS)
   const content = Buffer.alloc(700_001)
   for (let i = 0; i < content.length; i++) content[i] = (i * 131 + (i >> 8) * 17) & 0xff
   const path = join(one.folder, 'share/a')

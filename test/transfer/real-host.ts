@@ -1,0 +1,62 @@
+/** A host that moves files: a NIC over real sockets, in this process, whose packets meet what a bad link does to them. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { systemRandom } from '../../lib/daemon/random.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { DgramPort } from '../../lib/io/dgram-port.js'
+import { FaultPort } from '../../lib/io/fault-port.js'
+import { HostLoop } from '../../lib/io/host-loop.js'
+import { createLog } from '../../lib/log.js'
+import { Nic } from '../../lib/nic/nic.js'
+import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND } from '../../lib/time/nanos.js'
+import { Inbox } from '../../lib/transfer/inbox.js'
+import { TransferService } from '../../lib/transfer/service.js'
+import { Share } from '../../lib/transfer/share.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import { loopbackAddress } from '../support/daemon-process.js'
+
+/** What happens to each packet that leaves, 0 to 1. */
+interface Faults {
+  loss: number
+  duplication: number
+  reorder: number
+}
+
+/** One that listens on a loopback address, with `in`, `share` and `to` in `folder`. Closed when the test ends, if not before. */
+export async function realHost(t: Test, folder: string, rocePort: number, seed: number, faults: Faults) {
+  const address = loopbackAddress()
+  for (const name of ['in', 'share', 'to']) mkdirSync(join(folder, name), { recursive: true })
+  const pool = new FramePool(2048)
+  const random = new Random(seed)
+  const port = new FaultPort(
+    await DgramPort.open({ pool, address, rocePort, intPort: rocePort + 1 }),
+    pool,
+    faults,
+    () => random.next(),
+  )
+  const nic = new Nic({
+    address: HostAddress.parse(address),
+    pool,
+    random: systemRandom(),
+    lineRateBps: 1e9,
+    ackTimeoutNs: 100 * MILLISECOND,
+    sourcePorts: port.sourcePorts ?? undefined,
+    receiveBudgetBytes: port.receiveBudgetBytes,
+    slackNs: MILLISECOND,
+  })
+  const loop = new HostLoop({ node: nic, port })
+  const [store, share] = [await Inbox.at(join(folder, 'in')), await Share.at(join(folder, 'share'))]
+  const log = createLog('silent', 'test')
+  const transfers = new TransferService({ verbs: nic, time: loop, store, share, log, chunkBytes: 65_536 })
+  loop.start()
+  transfers.start()
+  const close = async () => {
+    await transfers.close(1000)
+    loop.close()
+    await port.close()
+  }
+  t.teardown(close)
+  return { address, folder, pool, nic, loop, transfers, close }
+}
