@@ -252,7 +252,7 @@ export class TransferService implements Listener {
     } catch (error) {
       const about = { transfer: id, file: session.name, peer: host, error: briefly(error) }
       log.warn(about, `${direction} failed`)
-      throw this.#explain(error, remote)
+      throw this.#explain(error, remote, session.deliveredBytes > 0)
     } finally {
       signal.removeEventListener('abort', onAbort)
       this.#transfers.delete(id)
@@ -292,13 +292,17 @@ export class TransferService implements Listener {
     if (this.#transfers.size > 0) this.#config.time.wake()
   }
 
-  /** A daemon on loopback reaches nobody else: the most likely reason deserves a word. */
-  #explain(error: unknown, remote: HostAddress): unknown {
+  /** Says how to mend what a user can. */
+  #explain(error: unknown, remote: HostAddress, someArrived: boolean): unknown {
+    if (!(error instanceof WeirError)) return error
     const local = this.#config.verbs.address
-    if (!(error instanceof WeirError) || error.code !== 'WEIR_UNREACHABLE') return error
-    if (!isLoopback(local) || isLoopback(remote)) return error
-    const text = `${error.message}: this daemon has the address ${local} only; start it with --address of an interface`
-    return new WeirError(error.code, text, { cause: error })
+    let advice = ''
+    // A daemon on loopback reaches nobody else: the most likely reason deserves a word.
+    if (error.code === 'WEIR_UNREACHABLE' && isLoopback(local) && !isLoopback(remote))
+      advice = `this daemon has the address ${local} only; start it with --address of an interface`
+    else if (error.code === 'WEIR_CONNECTION_LOST' && someArrived)
+      advice = 'start the transfer again, it goes on where it stopped'
+    return advice === '' ? error : new WeirError(error.code, `${error.message}: ${advice}`, { cause: error })
   }
 }
 
