@@ -1,6 +1,7 @@
 import { CompletionQueue } from '../qp/completion-queue.js'
 import type { MemoryTable } from '../qp/memory.js'
 import { QueuePair } from '../qp/queue-pair.js'
+import type { ReadRoom } from '../qp/read-room.js'
 import type { ReorderPool } from '../qp/reorder-buffer.js'
 import type { HostAddress } from '../wire/address.js'
 import { intFormat, type NicSettings } from './config.js'
@@ -16,6 +17,7 @@ interface Host {
   table: FlowTable
   memory: MemoryTable
   hostHop: HostHop | null
+  readRoom: ReadRoom
 }
 
 /** What is known of a connection when its flow is made. */
@@ -32,7 +34,7 @@ export interface Beginning {
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
-  { settings, table, memory, hostHop }: Host,
+  { settings, table, memory, hostHop, readRoom }: Host,
   reorderPool: ReorderPool,
   { remote, handler, phase, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
@@ -73,6 +75,7 @@ export function makeFlow(
       probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
       pathMtu: flow.pathMtu,
       gathers: settings.gathers,
+      readRoom,
     },
     flow,
   )

@@ -4,6 +4,7 @@ import type { Frame } from '../frame/frame.js'
 import type { Node } from '../frame/node.js'
 import { Completion } from '../qp/completion-queue.js'
 import { MemoryTable } from '../qp/memory.js'
+import { ReadRoom } from '../qp/read-room.js'
 import { workStatusText } from '../qp/work-status.js'
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER, serialisationNs } from '../time/nanos.js'
@@ -47,6 +48,8 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly hostHop: HostHop | null
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
+  /** What its queue pairs ask for by READs. */
+  readonly readRoom: ReadRoom
   readonly #tx: TxPipeline
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
@@ -80,6 +83,7 @@ export class Nic implements Node, Verbs, RxEvents {
       icrc: this.settings.icrc !== 'off',
     })
     this.#rx = new RxPipeline(config.address, this.table, this, this.settings.icrc)
+    this.readRoom = new ReadRoom(this.settings.receiveBudgetBytes)
     this.#connections = new Connections(this)
     this.pfc = new PfcReceiver(this.settings.lineRateBps)
     const { ackEveryPackets } = this.settings
@@ -136,7 +140,7 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   nextTimeout(): Nanos {
-    const send = this.#hasControl() ? 0 : this.#scheduler.nextTimeout(0)
+    const send = this.#hasControl() || this.readRoom.calls ? 0 : this.#scheduler.nextTimeout(0)
     const ready = send === NEVER ? NEVER : Math.max(send, this.#linkBusyUntil)
     return Math.min(ready, this.pfc.nextTimeout(), this.#timers.firstTime(), this.#connections.nextTimeout())
   }
@@ -168,12 +172,19 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#afterSend(now, acknowledging)
       return frame
     }
+    if (this.readRoom.calls) this.#callReader(now)
     const sending = this.#scheduler.nextReady(now)
     if (sending === null) return null
     const frame = this.#tx.data(now, sending)
     this.#scheduler.sent(sending, now)
     this.#afterSend(now, sending)
     return frame
+  }
+
+  /** There is room for the READ that has waited longest. */
+  #callReader(now: Nanos): void {
+    const flow = this.table.find(this.readRoom.call())
+    if (flow !== null) this.#scheduler.update(flow, now)
   }
 
   /** True if a packet that is not scheduled can be sent. */

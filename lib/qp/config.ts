@@ -4,6 +4,7 @@ import type { Nanos } from '../time/nanos.js'
 import type { CompletionQueue } from './completion-queue.js'
 import type { MemoryTable } from './memory.js'
 import { PSN_HALF } from './psn.js'
+import { ReadRoom } from './read-room.js'
 import { ReorderPool } from './reorder-buffer.js'
 
 /** What a queue pair is made with. Everything optional can also be settled later, by `modify` to RTR and RTS. */
@@ -55,6 +56,8 @@ export interface QpConfig {
   reorderTolerance?: number
   /** Of selective repeat: the least silence after which the last packet goes again; NEVER = it does not. Default 0: two round trips. */
   probeTimeoutLeastNs?: Nanos
+  /** What all queue pairs of the host may ask for by READs. Default: any amount. */
+  readRoom?: ReadRoom
 }
 
 /** What `modify` may settle: everything that the connection manager negotiates. */
@@ -110,6 +113,7 @@ export class QpSettings implements Required<QpConfig> {
   reorderPool!: ReorderPool
   reorderTolerance = 3
   probeTimeoutLeastNs: Nanos = 0
+  readRoom!: ReadRoom
 
   constructor(config: QpConfig) {
     this.qpn = config.qpn
@@ -159,6 +163,7 @@ export function settingsOf(config: QpConfig): QpSettings {
     throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
   }
   settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
+  settings.readRoom ??= new ReadRoom()
   return settings
 }
 

@@ -45,6 +45,8 @@ export class Requester {
   selective: SelectiveRepeat | null = null
   /** Of selective repeat: probes for what was sent last. */
   tail: TailProbe | null = null
+  /** Bytes of the responses awaited that have not come: this queue pair's part of the host's ReadRoom. */
+  #awaitedBytes = 0
   #newlyAckedBytes = 0
   #newestAckedSeq = -1
   #retriesLeft = 0
@@ -69,7 +71,7 @@ export class Requester {
     this.context.sendQueue.nextSeq = sendPsn
     this.sendIndex = this.context.sendQueue.head
     this.inFlightBytes = 0
-    this.responsesAwaited = 0
+    this.#awaitNothing()
     this.unaskedPackets = 0
     this.#repairedSeq = NO_SEQ
     this.#msn = 0
@@ -112,9 +114,32 @@ export class Requester {
     const bound = context.settings.maxPacketsInFlight
     if (slot.awaitsResponse) {
       // A READ that takes more PSNs than the bound runs alone.
-      return slot.lastSeq - this.sndUna < bound || this.sendSeq === this.sndUna ? slot : null
+      if (slot.lastSeq - this.sndUna >= bound && this.sendSeq !== this.sndUna) return null
+      return context.settings.readRoom.admits(context.qpn, this.#bytesToAsk(slot)) ? slot : null
     }
     return this.sendSeq - this.sndUna < bound ? slot : null
+  }
+
+  /** A READ that is repeated from its middle asks for the rest. */
+  #bytesToAsk(slot: SendSlot): number {
+    return bytesBetween(slot, this.sendSeq, slot.lastSeq + 1, this.context.settings.pathMtu)
+  }
+
+  /** The READ or atomic at `sendSeq` has been asked for. */
+  awaitResponse(slot: SendSlot): void {
+    const { qpn, settings } = this.context
+    const bytes = this.#bytesToAsk(slot)
+    settings.readRoom.take(qpn, bytes)
+    this.#awaitedBytes += bytes
+    this.responsesAwaited++
+    this.sendSeq = slot.lastSeq + 1
+  }
+
+  /** What has been asked for will be asked for again, or not at all. */
+  #awaitNothing(): void {
+    this.context.settings.readRoom.give(this.#awaitedBytes)
+    this.#awaitedBytes = 0
+    this.responsesAwaited = 0
   }
 
   #mayBegin(slot: SendSlot): boolean {
@@ -206,8 +231,7 @@ export class Requester {
     while (this.sendSeq < this.sndNxt && selective.isSacked(this.sendSeq)) {
       const slot = this.context.sendQueue.at(this.sendIndex)
       if (slot.awaitsResponse) {
-        this.responsesAwaited++
-        this.sendSeq = slot.lastSeq + 1
+        this.awaitResponse(slot)
       } else this.sendSeq++
       if (this.sendSeq > slot.lastSeq) this.sendIndex++
     }
@@ -230,8 +254,14 @@ export class Requester {
   }
 
   #pass(slot: SendSlot, until: number): void {
-    if (!slot.awaitsResponse) {
-      const mtu = this.context.settings.pathMtu
+    const { pathMtu: mtu, readRoom } = this.context.settings
+    if (slot.awaitsResponse) {
+      if (this.sendSeq > this.sndUna) {
+        const bytes = bytesBetween(slot, this.sndUna, until, mtu)
+        readRoom.give(bytes)
+        this.#awaitedBytes -= bytes
+      }
+    } else {
       this.#newlyAckedBytes += bytesBetween(slot, this.sndUna, until, mtu)
       if (this.sendSeq > this.sndUna) {
         this.inFlightBytes -= bytesBetween(slot, this.sndUna, Math.min(until, this.sendSeq), mtu)
@@ -333,7 +363,7 @@ export class Requester {
     this.sendSeq = this.sndUna
     this.sendIndex = this.context.sendQueue.head
     this.inFlightBytes = 0
-    this.responsesAwaited = 0
+    this.#awaitNothing()
     this.unaskedPackets = 0
   }
 
@@ -352,6 +382,7 @@ export class Requester {
     this.timers.stop()
     this.sendIndex = this.context.sendQueue.tail
     this.inFlightBytes = 0
-    this.responsesAwaited = 0
+    this.#awaitNothing()
+    this.context.settings.readRoom.leave(this.context.qpn)
   }
 }

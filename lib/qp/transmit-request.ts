@@ -183,8 +183,7 @@ function count(requester: Requester, now: Nanos, seq: number, payloadBytes: numb
 
 function advance(requester: Requester, now: Nanos, slot: SendSlot): void {
   if (slot.awaitsResponse) {
-    requester.responsesAwaited++
-    requester.sendSeq = slot.lastSeq + 1
+    requester.awaitResponse(slot)
   } else requester.sendSeq++
   if (requester.sendSeq > slot.lastSeq) requester.sendIndex++
   if (requester.sendSeq < requester.sndNxt) requester.skipSacked(now)
