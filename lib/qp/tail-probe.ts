@@ -137,7 +137,10 @@ export class TailProbe {
   }
 }
 
-/** The last packet sent that is not known to have arrived or been answered: what a probe repeats. -1 if there is none. */
+/**
+ * The last packet sent that is not known to have arrived or been answered: what a probe repeats. -1 if there is none. Of a READ
+ * that is being answered without a loss known of, it is the next response, from which on the rest is asked for.
+ */
 export function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester
   const queue = requester.context.sendQueue
@@ -148,7 +151,7 @@ export function lastUnanswered(requester: Requester, selective: SelectiveRepeat)
       for (; seq >= from; seq--) if (!selective.isSacked(seq)) return seq
     } else if (slot.firstSeq <= selective.executedSeq) {
       for (; seq >= from; seq--) if (!selective.kept.has(seq)) return seq
-    } else if (!selective.isSacked(slot.firstSeq)) return slot.firstSeq
+    } else if (!selective.isSacked(from)) return from
     seq = slot.firstSeq - 1
   }
   return NONE

@@ -166,6 +166,18 @@ t.test('READs: the request lost, the last responses lost, all of them lost', asy
   }
 })
 
+t.test('of a READ only responses that have not come are asked for again', async t => {
+  const it = world()
+  const drops = dropping(it.b, [12, 13, 14, 15])
+  const sent: number[] = []
+  it.drops = (from, opcode, n) => {
+    if (from === it.b) sent.push(n)
+    return drops(from, opcode, n)
+  }
+  send(it, WorkOpcode.RDMA_READ)
+  t.same(sent.slice(PACKETS), [12, 13, 14, 15])
+})
+
 t.test('an atomic whose answer is lost is carried out once', async t => {
   const it = world()
   it.drops = dropping(it.b, [0])
