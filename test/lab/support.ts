@@ -31,6 +31,11 @@ export function noLabs(): string | false {
   }
 }
 
+/** The same, for tests that keep both cores busy for long. */
+export function noLongLabs(): string | false {
+  return process.env.WEIR_LONG === '1' ? noLabs() : 'takes long: WEIR_LONG=1 runs it'
+}
+
 /** Why an ordinary user's labs cannot be tried, or false. Whoever is no root is one. */
 export function noUserLabs(): string | false {
   if (process.getuid?.() !== 0) return noLabs()
