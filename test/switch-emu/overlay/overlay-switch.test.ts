@@ -85,8 +85,8 @@ t.test('frames cross two switches both ways, whole, in order, with a hop fewer t
 t.test('a burst above the buffer is cut by the emulated queue, and all of it is accounted for', async t => {
   const { sw, hosts, pool, frame, close } = await lab(t)
   sw.begin()
-  const count = 60
-  // 60 frames of 1250 bytes at 100 Mbit/s into 10 Mbit/s behind 40 kB: 0.1 ms each in, 1 ms each out.
+  const count = 200
+  // 200 frames of 1250 bytes at 100 Mbit/s into 10 Mbit/s behind 40 kB: 0.1 ms each in, 1 ms each out, so that a machine may be 150 ms late.
   for (let i = 0; i < count; i++) hosts[0]!.transmit(frame(0, 2, i, 1250))
   const port = () => sw.ports().ports.find(p => p.switch === 's2' && p.peer === 'h3')!
   await until(() => port().drops + port().txBytes / 1250 === count)
