@@ -10,7 +10,7 @@ import { Daemon, type DaemonOptions } from '../../lib/daemon/daemon.js'
 import { pathMtuFor } from '../../lib/daemon/open-port.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { createLog } from '../../lib/log.js'
-import { randomPort, until } from '../io/helpers.js'
+import { freePort, until } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 
 async function options(t: Test, more: Partial<DaemonOptions> = {}): Promise<DaemonOptions> {
@@ -159,7 +159,7 @@ const noIpv6 = process.env.WEIR_IO === 'raw' && 'raw sockets show no header of I
 t.test('a host sends to itself and fetches from itself, over IPv6', { skip: noIpv6 }, async t => {
   const folder = t.testdir({ share: { a: 'x'.repeat(300_000) }, to: {} })
   const share = join(folder, 'share')
-  const given = await options(t, { address: '::1', port: randomPort(), share })
+  const given = await options(t, { address: '::1', port: freePort(), share })
   if (!Object.values(networkInterfaces()).some(each => each?.some(({ address }) => address === '::1'))) {
     t.comment('skipped: this machine has no IPv6 loopback')
     return

@@ -10,7 +10,7 @@ import { CONTROL_BYTES, MessageBatch, NAME_BYTES } from '../../lib/io/linux/mess
 import { UdpSocket } from '../../lib/io/linux/udp-socket.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
-import { nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
 t.comment(`SEED=${seed}`)
@@ -45,7 +45,7 @@ function numbered(n: number, bytes: number): Uint8Array {
 
 t.test('runs of any sizes and destinations arrive whole and in order', { skip: fault ?? false }, async t => {
   const random = new Random(seed)
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const a = open(A, rocePort)
   const others = [open(B, rocePort), open(C, rocePort)]
   const sent: number[][] = [[], []]
@@ -93,7 +93,7 @@ t.test('who cannot take runs gets single datagrams: the kernel cuts', { skip: fa
   const plain = await plainSocket(B)
   const sizes: number[] = []
   plain.on('message', bytes => sizes.push(bytes.length))
-  const a = open(A, randomPort(), 64)
+  const a = open(A, freePort(), 64)
   const other = open(C, plain.address().port - 1, 64)
   for (const size of [500, 500, 500, 300, 500])
     other.port.transmit(frameOf(other.pool, B, 4792, new Uint8Array(size)))
@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test('runs of the smallest datagrams', { skip: fault ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const a = open(A, rocePort, 64)
   const b = open(B, rocePort, 64)
   for (let bytes = 1; bytes <= 9; bytes++) {
@@ -183,7 +183,7 @@ t.test('runs of the smallest datagrams', { skip: fault ?? false }, async t => {
 })
 
 t.test('the traffic class is set and seen: ECN and DSCP', { skip: fault ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const a = open(A, rocePort, 8)
   const b = open(B, rocePort, 8)
   for (const tos of [0x02, 0x03, 0x6a, 0]) {
@@ -197,7 +197,7 @@ t.test('the traffic class is set and seen: ECN and DSCP', { skip: fault ?? false
 })
 
 t.test('what the kernel dropped is counted', { skip: fault ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const a = open(A, rocePort, 64)
   const b = open(B, rocePort, 512, { socketBufferBytes: 65_536 })
   const count = 400
@@ -225,7 +225,7 @@ t.test('what the kernel dropped is counted', { skip: fault ?? false }, async t =
 })
 
 t.test('an idle loop wakes for what comes in', { skip: fault ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const { pool, port } = open(B, rocePort, 8)
   const seen: number[] = []
   const loop = new HostLoop({

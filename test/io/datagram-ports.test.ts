@@ -8,7 +8,7 @@ import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import type { Port } from '../../lib/io/port.js'
 import { RawPort, rawFault } from '../../lib/io/raw-port.js'
-import { internetSum, nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, internetSum, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const A = '127.0.0.1'
 const B = '127.0.0.2'
@@ -43,7 +43,7 @@ function poolOf(capacity: number): FramePool {
 }
 
 async function pair(open: Open, capacity = 64, more: object = {}) {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const ports = { rocePort, intPort: rocePort + 1 }
   const poolA = poolOf(capacity)
   const poolB = poolOf(capacity)
@@ -129,15 +129,10 @@ everyPort('a frame leaves from the source port that it says, whichever is listed
 })
 
 everyPort('what the kernel sees is the datagram alone: from BTH or shim on', async (t, open) => {
-  const plain = await plainSocket()
+  const rocePort = freePort()
+  const plain = await plainSocket(A, rocePort)
   const pool = poolOf(4)
-  const rocePort = plain.address().port
-  const port = await open({
-    pool,
-    address: B,
-    rocePort,
-    intPort: rocePort === 65_535 ? 20_000 : rocePort + 1,
-  })
+  const port = await open({ pool, address: B, rocePort, intPort: rocePort + 1 })
   const message = once(plain, 'message')
   const payload = Uint8Array.of(9, 8, 7)
   port.transmit(
@@ -164,7 +159,7 @@ everyPort('a stranger keeps his own source port', async (t, open) => {
 })
 
 everyPort('IPv6: addresses, lengths and bytes', async (t, open) => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const pool = poolOf(8)
   let port: Port
   try {
@@ -222,7 +217,7 @@ everyPort('an empty pool drops what arrives', async (t, open) => {
 
 everyPort('an address that is not this host’s is refused with its name', async (t, open) => {
   const pool = poolOf(2)
-  await t.rejects(open({ pool, address: '192.0.2.1', rocePort: randomPort() }), {
+  await t.rejects(open({ pool, address: '192.0.2.1', rocePort: freePort() }), {
     code: 'WEIR_BAD_ARGUMENT',
     message: /192\.0\.2\.1/,
   })

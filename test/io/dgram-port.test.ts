@@ -1,13 +1,13 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { DgramPort } from '../../lib/io/dgram-port.js'
-import { randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, udpFrame4, until } from './helpers.js'
 
 const A = '127.0.0.1'
 const B = '127.0.0.2'
 
 async function pair(capacity = 64, more: object = {}) {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const ports = { rocePort, intPort: rocePort + 1 }
   const poolA = new FramePool(capacity)
   const poolB = new FramePool(capacity)
@@ -56,7 +56,7 @@ t.test('drops are counted by reason, and every slot comes back', async t => {
 
 t.test('a bounded number in flight: then it refuses, and says when it is over', async t => {
   const { a, b, poolA, poolB } = await pair()
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const c = await DgramPort.open({
     pool: poolA,
     address: '127.0.0.3',

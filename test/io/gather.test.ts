@@ -19,7 +19,7 @@ import * as intMd from '../../lib/wire/int-md.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import { App, memoryOf, PORT, pattern } from '../nic/pair.js'
-import { nextFrame, randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, nextFrame, udpFrame4, until } from './helpers.js'
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
 t.comment(`SEED=${seed}`)
@@ -58,7 +58,7 @@ for (const shared of [false, true]) {
     { skip: fault ?? false },
     async t => {
       const random = new Random(seed)
-      const rocePort = randomPort()
+      const rocePort = freePort()
       const open = (address: string) => {
         const pool = new FramePool(512, undefined, RECEIVER_ROOM_BYTES)
         return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 }) }
@@ -216,7 +216,7 @@ t.test(
   { skip: fault ?? false },
   async t => {
     const random = new Random(seed)
-    const rocePort = randomPort()
+    const rocePort = freePort()
     const a = host(A, rocePort, random, 50)
     const b = host(B, rocePort, random, 50)
     const left = new App(a.nic)
@@ -260,7 +260,7 @@ t.test(
 )
 
 t.test('headers of any length are in the slot', { skip: fault ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const open = (address: string) => {
     const pool = new FramePool(64, undefined, RECEIVER_ROOM_BYTES)
     return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 }) }

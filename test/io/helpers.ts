@@ -1,18 +1,26 @@
+/** Ports and frames for tests of ports. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Port } from '../../lib/io/port.js'
 
-/** A free UDP port, and the one after it, high enough for a test to bind both. */
-export function randomPort(): number {
-  return 20_000 + 2 * Math.floor(Math.random() * 19_000)
+/** Of 69 blocks of 64 ports a process has one, so that test files beside each other do not meet. */
+const BLOCK = 24_200 + 64 * (process.pid % 69)
+let pairs = Math.floor(Math.random() * 32)
+
+/**
+ * A port that is free, and so is the next. Below those that the system gives away itself (from 32768 on), and so that the source ports
+ * that go with it lie above them (from 61000 on).
+ */
+export function freePort(): number {
+  return BLOCK + ((18 * pairs++) & 63)
 }
 
 /** A plain socket on a free port of 127.0.0.1. */
-export async function plainSocket(address = '127.0.0.1'): Promise<Socket> {
+export async function plainSocket(address = '127.0.0.1', port = 0): Promise<Socket> {
   const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4')
-  socket.bind(0, address)
+  socket.bind(port, address)
   await once(socket, 'listening')
   return socket
 }

@@ -7,7 +7,7 @@ import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
 import { KernelQueue } from '../../lib/io/linux/kernel-queue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { StandingQueue } from '../../lib/io/standing-queue.js'
-import { randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, udpFrame4, until } from './helpers.js'
 
 const LINE_BPS = 40e9
 const BUDGET = 1e6
@@ -114,7 +114,7 @@ t.test("the kernel's charge is told as payload, less what has been read of it", 
 })
 
 t.test('a port tells what waits in its socket, of whatever size', { skip: libcFault() ?? false }, async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const open = (address: string) => {
     const pool = new FramePool(256, undefined, RECEIVER_ROOM_BYTES)
     return { pool, port: new BatchPort({ pool, address, rocePort, intPort: rocePort + 1 }) }

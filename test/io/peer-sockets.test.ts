@@ -6,7 +6,7 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { DgramPort } from '../../lib/io/dgram-port.js'
 import { PeerSockets } from '../../lib/io/peer-sockets.js'
 import { PortCounters } from '../../lib/io/port.js'
-import { nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const A = '127.0.0.1'
 const B = '127.0.0.2'
@@ -21,7 +21,7 @@ function numbered(pool: FramePool, destination: string, number: number, bytes: n
 t.test(
   'through a change from the common to the connected socket every frame arrives once, whole',
   async t => {
-    const rocePort = randomPort()
+    const rocePort = freePort()
     const ports = { rocePort, intPort: rocePort + 1 }
     const [poolA, poolB] = [new FramePool(64), new FramePool(64)]
     const a = await DgramPort.open({ pool: poolA, address: A, ...ports })
@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test('two ports cannot have one address and port', async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const options = { pool: new FramePool(4), address: A, rocePort, intPort: rocePort + 1 }
   const first = await DgramPort.open(options)
   await t.rejects(DgramPort.open(options), { code: 'WEIR_BAD_ARGUMENT', message: new RegExp(`${rocePort}`) })
@@ -66,7 +66,7 @@ t.test('two ports cannot have one address and port', async t => {
 })
 
 t.test('a source port that somebody else has is left out; another one is taken where all are', async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const options = { pool: new FramePool(4), address: A, rocePort, intPort: rocePort + 1, sourcePorts: 2 }
   const before = await DgramPort.open(options)
   const [usual = 0, second = 0] = before.sourcePorts
@@ -86,7 +86,7 @@ t.test('a source port that somebody else has is left out; another one is taken w
 })
 
 t.test('a peer that comes later, or comes back, is reached', async t => {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const ports = { rocePort, intPort: rocePort + 1 }
   const [poolA, poolB] = [new FramePool(64), new FramePool(64)]
   const a = await DgramPort.open({ pool: poolA, address: A, ...ports })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { VxlanPort } from '../../lib/io/vxlan-port.js'
 import { VxlanSocket } from '../../lib/io/vxlan-socket.js'
-import { nextFrame, plainSocket, randomPort, udpFrame4, until } from './helpers.js'
+import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const FIELDS = {
   source: '10.0.0.1',
@@ -79,7 +79,7 @@ t.test('malformed, unknown VNI, unknown peer, too long: counted and dropped', as
 
 t.test('one socket, many links: each frame comes and goes by its own', async t => {
   const pool = new FramePool(32)
-  const hubPort = randomPort()
+  const hubPort = freePort()
   const hub = { address: '127.0.0.1', port: hubPort }
   const hosts = await Promise.all(
     [11, 12, 13].map(vni =>

@@ -11,7 +11,7 @@ import { Nic } from '../../lib/nic/nic.js'
 import { Random } from '../../lib/sim/random.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { HostAddress } from '../../lib/wire/address.js'
-import { randomPort, until } from '../io/helpers.js'
+import { freePort, until } from '../io/helpers.js'
 import type { SlowReceiverReport, SlowReceiverSettings } from './slow-receiver.js'
 
 const BYTES = 16 << 20
@@ -28,7 +28,7 @@ interface Outcome extends SlowReceiverReport {
 }
 
 async function send(hostHop: boolean): Promise<Outcome> {
-  const rocePort = randomPort()
+  const rocePort = freePort()
   const settings: SlowReceiverSettings = {
     address: '127.0.0.2',
     rocePort,

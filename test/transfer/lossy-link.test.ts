@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { randomPort } from '../io/helpers.js'
+import { freePort } from '../io/helpers.js'
 import { realHost } from './real-host.js'
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
@@ -13,7 +13,7 @@ const FAULTS = { loss: 0.02, duplication: 0.01, reorder: 0.02 }
 
 t.test('files arrive whole, and everything is given back', async t => {
   const folder = t.testdir({})
-  const port = randomPort()
+  const port = freePort()
   const one = await realHost(t, join(folder, 'one'), port, seed, FAULTS)
   const two = await realHost(t, join(folder, 'two'), port, seed + 1, FAULTS)
   const content = Buffer.alloc(700_001)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Transfer } from '../../lib/transfer/service.js'
-import { randomPort } from '../io/helpers.js'
+import { freePort } from '../io/helpers.js'
 import { realHost } from './real-host.js'
 
 const NO_FAULTS = { loss: 0, duplication: 0, reorder: 0 }
@@ -12,7 +12,7 @@ const never = new AbortController().signal
 
 t.test('what had arrived is kept by a receiver that was silent too long, for the next attempt', async t => {
   const folder = t.testdir({})
-  const port = randomPort()
+  const port = freePort()
   const one = await realHost(t, join(folder, 'one'), port, 1, NO_FAULTS)
   const two = await realHost(t, join(folder, 'two'), port, 2, NO_FAULTS)
   const content = Buffer.alloc(30_000_001)

@@ -5,7 +5,7 @@ import { VxlanPort } from '../../../lib/io/vxlan-port.js'
 import { parseScenario } from '../../../lib/scenario/load-scenario.js'
 import * as ipv4 from '../../../lib/wire/ipv4.js'
 import { OverlaySwitch } from '../../../switch-emu/overlay/overlay-switch.js'
-import { nextFrame, randomPort, udpFrame4, until } from '../../io/helpers.js'
+import { freePort, nextFrame, udpFrame4, until } from '../../io/helpers.js'
 
 const YAML = `
 name: overlay
@@ -21,7 +21,7 @@ async function lab(test: Test) {
   const scenario = parseScenario(YAML, 'overlay.yaml')
   const errors: unknown[] = []
   const pool = new FramePool(512)
-  const hub = { address: '127.0.0.1', port: randomPort() }
+  const hub = { address: '127.0.0.1', port: freePort() }
   const hosts = await Promise.all(
     scenario.hosts.map((_, i) =>
       VxlanPort.open({ pool, vni: 100 + i, local: { address: '127.0.0.1', port: 0 }, peer: hub }),

@@ -1,0 +1,20 @@
+/** All test files of a folder in one process: to start one costs more than most tests that need none of their own. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+/**
+ * Runs the test files of a folder, in the order of their names. They must not wait for their tests at their top level.
+ * @param folder of compiled files
+ */
+export function wholeFolder(folder: string): void {
+  const files = readdirSync(folder).filter(file => file.endsWith('.test.js') && file !== 'all.test.js')
+  // Within a test, or tap would take what is done so far for all.
+  t.test('load the files', async t => {
+    for (const file of files.sort()) {
+      await import(pathToFileURL(join(folder, file)).href)
+      t.pass(file)
+    }
+  })
+}
