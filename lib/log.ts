@@ -1,11 +1,11 @@
 /** The log of a process: pino, one JSON line an event, to standard error. */
-import { type Level, type Logger, pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { WeirError } from './errors.js'
 
 export type { Logger } from 'pino'
 
+/** What a log tells, from least to most; `silent` is nothing. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-export type LogLevel = Level | 'silent'
 
 /** Makes the logger. Throws WEIR_BAD_ARGUMENT for a level that does not exist. */
 export function createLog(level: string, name: string): Logger {

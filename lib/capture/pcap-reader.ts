@@ -6,10 +6,10 @@ import { WeirError } from '../errors.js'
 import type { ByteSource } from './byte-source.js'
 import { type CapturedPacket, PACKET_BYTES_MAX } from './captured-packet.js'
 
-export const MAGIC_MICROSECONDS = 0xa1b2c3d4
-export const MAGIC_NANOSECONDS = 0xa1b23c4d
-export const FILE_HEADER_BYTES = 24
-export const RECORD_HEADER_BYTES = 16
+const MAGIC_MICROSECONDS = 0xa1b2c3d4
+const MAGIC_NANOSECONDS = 0xa1b23c4d
+const FILE_HEADER_BYTES = 24
+const RECORD_HEADER_BYTES = 16
 
 /** True if a file that begins with these four bytes (read as big-endian) is a pcap file. */
 export function isPcap(magic: number): boolean {

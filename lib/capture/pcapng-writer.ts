@@ -2,12 +2,12 @@
  * Writer of pcapng (draft-ietf-opsawg-pcapng): one section, one Ethernet interface, and an enhanced packet block for
  * each frame, with its time in nanoseconds and its direction.
  */
+import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
 import * as icrc from '../wire/icrc.js'
 import { ByteSink } from './byte-sink.js'
 import { LinkType } from './captured-packet.js'
-import { checkSnapBytes } from './pcap-writer.js'
 import {
   BLOCK_ENHANCED_PACKET,
   BLOCK_INTERFACE,
@@ -46,7 +46,8 @@ export interface PcapngWriterOptions {
 
 /**
  * Writes the frames of one port. Memory is one buffer of fixed size; what has left it is a valid file, whenever the
- * process ends. A frame whose payload is not materialised is written as a packet cut short. Errors are WEIR_NO_FILE.
+ * process ends. A frame whose payload is not materialised is written as a packet cut short. Files that cannot be written
+ * are WEIR_NO_FILE.
  */
 export class PcapngWriter {
   readonly #sink: ByteSink
@@ -55,7 +56,7 @@ export class PcapngWriter {
   readonly #epochLow: number
   readonly #icrc: boolean
 
-  /** Creates or replaces the file. */
+  /** Creates or replaces the file. Throws WEIR_BAD_ARGUMENT for a snap length out of range. */
   constructor(path: string, options: PcapngWriterOptions) {
     this.#snapBytes = checkSnapBytes(options.snapBytes)
     const epochNs = options.epochNs ?? 0n
@@ -143,4 +144,9 @@ function option(code: number, value: Buffer): Buffer {
   bytes.writeUInt16LE(value.length, 2)
   value.copy(bytes, 4)
   return bytes
+}
+
+function checkSnapBytes(snapBytes = 65_535): number {
+  if (Number.isInteger(snapBytes) && snapBytes >= 64 && snapBytes <= 65_535) return snapBytes
+  throw new WeirError('WEIR_BAD_ARGUMENT', `capture: snapBytes is 64 to 65535, not ${snapBytes}`)
 }

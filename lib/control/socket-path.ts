@@ -12,7 +12,8 @@ const PATH_BYTES_MAX = 103
  * `$WEIR_SOCKET`, else `$XDG_RUNTIME_DIR/weir/daemon.sock`, else `weir-UID/daemon.sock` in the temporary
  * folder.
  */
-export function defaultSocketPath(env: NodeJS.ProcessEnv = process.env): string {
+export function defaultSocketPath(): string {
+  const { env } = process
   if (env.WEIR_SOCKET) return env.WEIR_SOCKET
   if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'daemon.sock')
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'daemon.sock')

@@ -9,7 +9,8 @@ import protobuf from 'protobufjs'
 import { WeirError } from '../errors.js'
 
 /** Folder of the .proto files: `proto` beside the nearest package.json above this file. */
-export function protoFolder(from: string = dirname(fileURLToPath(import.meta.url))): string {
+export function protoFolder(): string {
+  const from = dirname(fileURLToPath(import.meta.url))
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'proto')))
       return join(folder, 'proto')

@@ -45,7 +45,7 @@ export interface ParseOptions {
 /**
  * Reads and resolves a scenario file. Throws WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
  */
-export function loadScenario(path: string, options: ParseOptions = {}): Scenario {
+export function loadScenario(path: string): Scenario {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -54,7 +54,7 @@ export function loadScenario(path: string, options: ParseOptions = {}): Scenario
       cause,
     })
   }
-  return parseScenario(text, path, options)
+  return parseScenario(text, path)
 }
 
 /**

@@ -4,8 +4,6 @@ import { foldChecksum, sumWords } from './l4-checksum.js'
 export const PROTOCOL = 1
 export const BYTES = 8
 
-export const TYPE_ECHO_REPLY = 0
-export const TYPE_ECHO_REQUEST = 8
 export const TYPE_TIME_EXCEEDED = 11
 
 const TYPE = 0
@@ -30,8 +28,4 @@ export function write(view: DataView, at: number, end: number, messageType: numb
   view.setUint16(at + CHECKSUM, 0)
   view.setUint32(at + REST, 0)
   view.setUint16(at + CHECKSUM, foldChecksum(sumWords(view, at, end, 0)))
-}
-
-export function verifyChecksum(view: DataView, at: number, end: number): boolean {
-  return foldChecksum(sumWords(view, at, end, 0)) === 0
 }

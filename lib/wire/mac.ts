@@ -3,8 +3,6 @@ import { WeirError } from '../errors.js'
 /** A MAC address is a 48-bit number throughout: comparable, and no object on the packet path. */
 export type MacAddress = number
 
-export const BROADCAST: MacAddress = 0xffff_ffff_ffff
-
 /** Reads `02:00:00:00:00:01`; throws WEIR_BAD_ARGUMENT for anything else. */
 export function parseMac(text: string): MacAddress {
   if (!/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(text)) {

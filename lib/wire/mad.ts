@@ -7,7 +7,6 @@
  *     16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
  */
 export const BYTES = 256
-export const HEADER_BYTES = 24
 
 /** UDP source port that Linux derives for QP 1, whose number and Q_Key are in deth.ts. */
 export const UDP_SOURCE_PORT = 55410
@@ -87,18 +86,6 @@ export function status(view: DataView, at: number): number {
   return view.getUint16(at + 4)
 }
 
-export function setStatus(view: DataView, at: number, value: number): void {
-  view.setUint16(at + 4, value)
-}
-
-export function classSpecific(view: DataView, at: number): number {
-  return view.getUint16(at + 6)
-}
-
-export function setClassSpecific(view: DataView, at: number, value: number): void {
-  view.setUint16(at + 6, value)
-}
-
 export function transactionId(view: DataView, at: number): bigint {
   return view.getBigUint64(at + 8)
 }
@@ -113,14 +100,6 @@ export function attributeId(view: DataView, at: number): number {
 
 export function setAttributeId(view: DataView, at: number, value: number): void {
   view.setUint16(at + 16, value)
-}
-
-export function attributeModifier(view: DataView, at: number): number {
-  return view.getUint32(at + 20)
-}
-
-export function setAttributeModifier(view: DataView, at: number, value: number): void {
-  view.setUint32(at + 20, value)
 }
 
 /** Writes the header of a message of the connection manager and zeros the 232 bytes after it. */

@@ -46,15 +46,15 @@ export const ECHO_BYTES_MAX = intShim.bytes(intShim.FORMAT_WIDE, 16)
 /** Of a packet on its way back, decoded to be written again. */
 const scratch = new HopRecords()
 
-/** Bytes that a packet is longer by as it leaves its sender. @param hops 1 to 15; @param isIpv6 matters to ioam alone */
-export function senderBytes(format: number, hops: number, isIpv6 = false): number {
+/** Bytes by which telemetry makes an IPv4 packet longer as it leaves its sender. @param hops 1 to 15 */
+export function senderBytes(format: number, hops: number): number {
   switch (format) {
     case INT_MD:
       return intMd.BYTES
     case IFA:
       return ifa.BYTES + ifa.METADATA_BYTES
     case IOAM:
-      return isIpv6 ? ioamIpv6.bytes(hops) : ioamUdp.BYTES + ioamTrace.bytes(hops)
+      return ioamUdp.BYTES + ioamTrace.bytes(hops)
     default:
       return intShim.bytes(format, hops)
   }

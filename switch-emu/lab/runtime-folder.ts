@@ -9,7 +9,8 @@ import { makeFolder } from '../../lib/make-folder.js'
 export const LABS_VARIABLE = 'WEIR_LABS'
 
 /** `$WEIR_LABS`, else `$XDG_RUNTIME_DIR/weir/labs`, else `weir-UID/labs` in the temporary folder. */
-export function labsFolder(env: NodeJS.ProcessEnv = process.env): string {
+export function labsFolder(): string {
+  const { env } = process
   if (env[LABS_VARIABLE]) return env[LABS_VARIABLE]
   if (env.XDG_RUNTIME_DIR) return join(env.XDG_RUNTIME_DIR, 'weir', 'labs')
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'labs')
@@ -26,7 +27,8 @@ export function prepareLabsFolder(folder: string = labsFolder()): string {
 }
 
 /** Removes the folder of all labs, and the one above it, when they are empty. */
-export function removeLabsFolder(folder: string = labsFolder()): void {
+export function removeLabsFolder(): void {
+  const folder = labsFolder()
   try {
     rmdirSync(folder)
     rmdirSync(dirname(folder))

@@ -64,12 +64,6 @@ export function write(view: DataView, at: number, header: CmaHeader): void {
   writeGid(view, at + 20, header.destination, isIpv4)
 }
 
-/** Whether a GID is an IPv4 address: ::ffff:a.b.c.d (RFC 4291, section 2.5.5.2). */
-export function isIpv4Gid(gid: Uint8Array): boolean {
-  for (let i = 0; i < 10; i++) if (gid[i] !== 0) return false
-  return gid[10] === 0xff && gid[11] === 0xff
-}
-
 function readGid(view: DataView, at: number, isIpv4: boolean): Uint8Array {
   const gid = bytes(view, at, 16)
   if (isIpv4) {

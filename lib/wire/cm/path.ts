@@ -7,8 +7,6 @@
  */
 import { bytes, setBytes } from './fields.js'
 
-export const BYTES = 44
-
 export interface Path {
   /** 0xffff with RoCE: there are no LIDs. */
   localLid: number
