@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import type { Command } from 'commander'
 import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
@@ -7,7 +8,8 @@ import { nobodyReads } from './closed-pipe.js'
 export const EXIT_CODES = `
 Exit codes:
   0    done, or the reader of the output has gone, as in weir dump FILE | head
-  1    failed: one line on standard error says why, and ends with the error's code, as in (WEIR_NO_FILE)
+  1    failed: one line on standard error says why, and ends with the error's
+       code, as in (WEIR_NO_FILE)
   130  cancelled by Ctrl-C (by another signal: 128 and its number)`
 
 let outputFailed = false
@@ -26,6 +28,23 @@ export function report(error: unknown): void {
     process.stderr.write(`weir: ${error instanceof Error ? error.stack : String(error)}\n`)
   }
   process.exitCode = exitCodeOf(error)
+}
+
+/** Has a command, and all below it, tell of a wrong command line in the manner of `report`. */
+export function reportUsage(command: Command): void {
+  command.configureOutput({
+    outputError: (text, write) => write(`weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)\n`),
+  })
+  for (const below of command.commands) reportUsage(below)
+}
+
+/** Of commander's `error: unknown option '--nme'`, and in a second line `(Did you mean --name?)`. */
+function usageError(text: string, command: Command): string {
+  const [message = '', suggestion = ''] = text.trim().split('\n')
+  const meant = suggestion.replace(/^\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')
+  const path = []
+  for (let at: Command | null = command; at; at = at.parent) path.unshift(at.name())
+  return `${message.replace(/^error: /, '').replace(/\.$/, '')}${meant}: see ${path.join(' ')} --help`
 }
 
 /** What else is written to is in a WeirError that names it. */

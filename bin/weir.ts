@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { packageFile } from '../lib/scenario/package-file.js'
 import { heedClosedPipes } from './closed-pipe.js'
-import { EXIT_CODES, report } from './failure.js'
+import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
+import { EXIT_CODES, report, reportUsage } from './failure.js'
 
-/** A lab starts many processes: each loads its own command alone. In the order of the help. */
-const COMMANDS: Record<string, () => Promise<Command>> = {
+/** A lab starts many processes: each loads its own command alone. */
+const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
   daemon: async () => (await import('./commands/daemon.js')).daemonCommand(),
   send: async () => (await import('./commands/send.js')).sendCommand(),
   get: async () => (await import('./commands/get.js')).getCommand(),
@@ -22,20 +23,28 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
 
 const program = new Command('weir')
+  .usage('COMMAND [options]')
   .description('A RoCEv2-style transport over UDP paced by HPCC++, a software switch, and a bench')
   .version(version)
   .enablePositionalOptions()
+  .configureHelp({
+    subcommandTerm: command => `${command.name()} ${withoutOptions(command.usage())}`.trimEnd(),
+  })
   .addHelpText('after', EXIT_CODES)
-  .showHelpAfterError('(weir --help lists the commands)')
 
-const asked = process.argv[2] ?? ''
-for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS)) {
-  program.addCommand(await COMMANDS[name]!(), { hidden: name === 'internal' })
-}
+// "weir help run" and "weir -- run" are about run.
+const asked = process.argv.slice(2).find(word => word !== 'help' && word !== '--') ?? ''
+if (Object.hasOwn(LOADERS, asked)) program.addCommand(await LOADERS[asked as CommandName]())
+else for (const name of Object.keys(COMMANDS)) program.addCommand(commandOf(name as CommandName))
+reportUsage(program)
 
 heedClosedPipes(report)
 try {
   await program.parseAsync()
 } catch (error) {
   report(error)
+}
+
+function withoutOptions(usage: string): string {
+  return usage.replace(/\[options\] ?/, '')
 }

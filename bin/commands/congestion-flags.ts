@@ -10,33 +10,39 @@ export function addCongestionFlags(command: Command): Command {
       '--cc-option <name=value>',
       'constant of the congestion control, as listed below (repeatable)',
       collect,
-      [],
     )
     .option(
       '--telemetry <name=value>',
       'how telemetry is collected and brought back, as listed below (repeatable)',
       collect,
-      [],
     )
     .option(
       '--paths <name=value>',
       'how the paths of flows are chosen, and flows admitted, as listed below (repeatable)',
       collect,
-      [],
     )
     .addHelpText(
       'after',
-      () =>
-        `\nCongestion control, --cc-option (sections of draft-miao-rtgwg-hpccplus, draft-02):\n${indented(describeCcOptions())}` +
-        `\nTelemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):\n${indented(describeTelemetry())}` +
-        `\nPaths, --paths:\n${indented(describePaths())}`,
+      ({ command }) =>
+        `\nCongestion control, --cc-option (of draft-miao-rtgwg-hpccplus, draft-02):\n${listed(describeCcOptions(), command)}` +
+        `\nTelemetry, --telemetry (draft-01 is draft-pan-tsvwg-hpccplus-01):\n${listed(describeTelemetry(), command)}` +
+        `\nPaths, --paths:\n${listed(describePaths(), command)}`,
     )
 }
 
-function collect(value: string, before: string[]): string[] {
+function collect(value: string, before: string[] = []): string[] {
   return before.concat(value)
 }
 
-function indented(lines: readonly string[]): string {
-  return lines.map(line => `  ${line}\n`).join('')
+/** Indented, in lines of the terminal's width; what does not fit in one hangs below it. */
+function listed(items: readonly string[], command: Command): string {
+  const help = command.createHelp()
+  const columns = command.configureOutput().getOutHelpWidth?.() ?? 80
+  return items
+    .map(item => {
+      const indent = ' '.repeat(2 + item.search(/\S/))
+      const hang = `\n${indent}    `
+      return `${indent}${help.boxWrap(item.trim(), columns - hang.length).replaceAll('\n', hang)}\n`
+    })
+    .join('')
 }

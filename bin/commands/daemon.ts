@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { parsePathSettings } from '../../lib/cc/path-settings.js'
@@ -17,6 +17,7 @@ import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
 import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 import { addCongestionFlags } from './congestion-flags.js'
+import { commandOf } from './names.js'
 
 interface DaemonFlags {
   address: string
@@ -29,7 +30,7 @@ interface DaemonFlags {
   sourcePorts?: string
   lineRate?: string
   cc: string
-  ccOption: string[]
+  ccOption?: string[]
   mtu?: string
   baseRtt?: string
   ackTimeout: string
@@ -39,8 +40,8 @@ interface DaemonFlags {
   priority: string
   dscpOfPriority?: string
   int: string
-  telemetry: string[]
-  paths: string[]
+  telemetry?: string[]
+  paths?: string[]
   keyFile?: string
   chunk: string
   hostHop: boolean
@@ -64,10 +65,7 @@ export function daemonCommand(): Command {
 }
 
 function optionsOfDaemon(): Command {
-  return new Command('daemon')
-    .description(
-      'serve this host: receive files into the inbox, send and get them for "weir send" and "weir get"; runs in the foreground',
-    )
+  return commandOf('daemon')
     .option('--address <address>', 'address to listen on; nobody else can reach the default', '127.0.0.1')
     .option('--port <port>', 'UDP port of RoCEv2; telemetry goes to the next one', '4791')
     .option(
@@ -161,7 +159,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     sourcePorts:
       flags.sourcePorts === undefined ? undefined : whole('--source-ports', flags.sourcePorts, 1, 64),
     lineRateBps: flags.lineRate === undefined ? undefined : parseRate(flags.lineRate),
-    cc: { name: flags.cc, options: parseCcOptions(flags.cc, flags.ccOption) },
+    cc: { name: flags.cc, options: parseCcOptions(flags.cc, flags.ccOption ?? []) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
     baseRttNs: flags.baseRtt === undefined ? undefined : parseDuration(flags.baseRtt),
     ackTimeoutNs: parseDuration(flags.ackTimeout),
@@ -172,7 +170,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),
     telemetry: telemetryOf(flags),
-    paths: parsePathSettings(flags.paths),
+    paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: parseBytes(flags.chunk),
     perf: flags.perf,
@@ -204,7 +202,7 @@ export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'weir', 'inbox')
 }
 
-function telemetryOf({ telemetry, hostHop }: DaemonFlags): Partial<TelemetrySettings> {
+function telemetryOf({ telemetry = [], hostHop }: DaemonFlags): Partial<TelemetrySettings> {
   const given = parseTelemetrySettings(telemetry)
   return hostHop ? given : { ...given, hostHop: false }
 }

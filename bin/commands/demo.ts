@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { whyNotRead } from '../../lib/file-reason.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
@@ -14,6 +14,7 @@ import { checkVeth } from '../../switch-emu/lab/veth-support.js'
 import { OverlayLab } from '../../switch-emu/overlay/lab.js'
 import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-files.js'
 import { demoDisplay } from './demo-display.js'
+import { commandOf } from './names.js'
 
 /** The second sender joins this much later. */
 const JOIN_MS = 2000
@@ -21,10 +22,7 @@ const BOTTLENECK = 's1:s2'
 
 /** `weir demo [FILE]`: what `npm start` shows. */
 export function demoCommand(): Command {
-  return new Command('demo')
-    .description(
-      'send a real file across an emulated network while another host sends too, and show what happens',
-    )
+  return commandOf('demo')
     .argument('[file]', 'file to send', process.execPath)
     .option(
       '--json <file>',

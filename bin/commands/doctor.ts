@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { type Diagnosis, diagnose, type Verdict } from '../../switch-emu/lab/doctor.js'
 import { defaultInbox } from './daemon.js'
+import { commandOf } from './names.js'
 
 /** `weir doctor` */
 export function doctorCommand(): Command {
-  return new Command('doctor')
-    .description('say what this machine allows, what is missing, and how to mend it')
+  return commandOf('doctor')
     .option('--json', 'print it as JSON: {checks, on, io, auto}')
     .action(async ({ json }: { json?: boolean }) => {
       const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))

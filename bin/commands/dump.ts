@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import {
   CapturedPacket,
   CaptureReader,
@@ -13,6 +13,7 @@ import * as icrc from '../../lib/wire/icrc.js'
 import { opcodeName } from '../../lib/wire/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
+import { commandOf } from './names.js'
 
 /** What `weir dump --json` prints. */
 export interface DumpSummary {
@@ -35,8 +36,7 @@ const OUTPUT_CHUNK = 32_768
 
 /** `weir dump CAPTURE [--json]` */
 export function dumpCommand(): Command {
-  return new Command('dump')
-    .description('print the packets of a capture file and verify their ICRCs')
+  return commandOf('dump')
     .argument('<capture>', 'pcap or pcapng file')
     .option('--json', 'print the counts alone, as JSON')
     .action(runDump)

@@ -1,13 +1,12 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { parseHostPath } from './host-path.js'
+import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
 /** `weir get HOST:PATH… [DIR]` */
 export function getCommand(): Command {
-  const command = new Command('get')
-    .description('get files that a host shares (its daemon runs with --share)')
-    .usage('[options] HOST:PATH… [DIR]')
+  const command = commandOf('get')
     .argument(
       '<source...>',
       'files, as HOST:PATH with the path within what the host shares; then the folder to write to, here if none',

@@ -9,15 +9,15 @@ import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
 import { printLabs, printStatus, printUp } from './lab-display.js'
+import { commandOf } from './names.js'
 
 /** `weir lab …` */
 export function labCommand(): Command {
-  return new Command('lab')
+  return commandOf('lab')
     .enablePositionalOptions()
-    .description('a network of namespaces and veth pairs around the software switch, for any program')
     .addHelpText(
       'after',
-      '\nLAB is the file that a lab came from or its name. Needs Linux: "weir doctor" says whether it works here.',
+      '\nLAB is the file that a lab came from or its name.\nNeeds Linux: "weir doctor" says whether it works here.',
     )
     .addCommand(upCommand())
     .addCommand(downCommand())

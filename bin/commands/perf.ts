@@ -15,6 +15,7 @@ import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
+import { commandOf } from './names.js'
 import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 
@@ -50,11 +51,8 @@ const WARMUP_NS = 2e8
 
 /** `weir perf` */
 export function perfCommand(): Command {
-  return new Command('perf')
+  return commandOf('perf')
     .enablePositionalOptions()
-    .description(
-      'measure bandwidth or latency to a host that runs a daemon, by way of the daemon on this one',
-    )
     .addCommand(testCommand('bw', 'bandwidth: many messages in flight', '64KiB'))
     .addCommand(testCommand('lat', 'latency: one message, and its answer', '64'))
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import {
@@ -14,6 +14,7 @@ import { formatDuration } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { commandOf } from './names.js'
 import { runProgress } from './run-progress.js'
 
 interface RunOptions {
@@ -26,8 +27,7 @@ interface RunOptions {
 
 /** `weir run SCENARIO`: one scenario, in virtual time or in real time, one report. */
 export function runCommand(): Command {
-  return new Command('run')
-    .description('run a scenario file and report what happened')
+  return commandOf('run')
     .argument('<scenario>', 'scenario file (YAML)')
     .addOption(
       new Option(

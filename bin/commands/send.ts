@@ -1,14 +1,13 @@
 import { resolve } from 'node:path'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { parseHostPath } from './host-path.js'
+import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
 /** `weir send FILE… HOST[:DIR]` */
 export function sendCommand(): Command {
-  const command = new Command('send')
-    .description('send files into the inbox of a host that runs a daemon')
-    .usage('[options] FILE… HOST[:DIR]')
+  const command = commandOf('send')
     .argument('<file...>', 'files, then the host, with a folder in its inbox if wanted')
     .action(runSend)
   return withTransferOptions(command)

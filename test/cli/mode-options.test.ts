@@ -20,7 +20,8 @@ const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: 
 
 function helpOf(command: Command): string {
   let text = ''
-  command.configureOutput({ writeOut: more => (text += more) })
+  // So wide that no line is broken.
+  command.configureOutput({ writeOut: more => (text += more), getOutHelpWidth: () => 1000 })
   command.outputHelp()
   return text
 }
