@@ -2,9 +2,9 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { WeirError } from '../errors.js'
 
 /**
- * A file written from front to back through one buffer of fixed size. What is written at a time is whole: between
- * `reserve` and the next one the caller fills in what it asked for, so that a process that is killed leaves a file
- * that ends at the end of a record. Errors are WEIR_NO_FILE.
+ * A file written from front to back through one buffer of fixed size. The caller fills in what it reserved before it
+ * reserves again, so each write to the file ends at the end of a record: a process that is killed leaves a file that
+ * can be read. Errors are WEIR_NO_FILE.
  */
 export class ByteSink {
   readonly buffer: Buffer
@@ -13,7 +13,7 @@ export class ByteSink {
   #used = 0
   #open = true
 
-  /** Creates or replaces the file. @param bufferBytes the longest record at least */
+  /** Creates or replaces the file. @param bufferBytes at least the longest record */
   constructor(path: string, bufferBytes: number) {
     this.#path = path
     this.#fd = this.#guard(() => openSync(path, 'w'))

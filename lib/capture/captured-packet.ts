@@ -1,4 +1,4 @@
-/** Bytes of one packet that a reader accepts: what tcpdump takes at most. */
+/** Longest packet that a reader accepts, bytes: tcpdump's limit. */
 export const PACKET_BYTES_MAX = 262_144
 
 /** Link types (the registry of tcpdump.org) that `loadFrame` can turn into Ethernet frames. */

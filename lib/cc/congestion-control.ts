@@ -17,7 +17,7 @@ export interface AckSample {
   inFlightBytes: number
   /** Time from that packet's departure to this sample, or 0 when it is not known. */
   rttNs: Nanos
-  /** The packet met congestion: its CE mark, echoed. */
+  /** The peer received the packet with a CE mark, and echoed it. */
   ecnEcho: boolean
   /** In-band telemetry of the path; `hops.count` is 0 when there was none. */
   hops: HopRecords
@@ -43,7 +43,7 @@ export interface CongestionControl {
   onSent(now: Nanos, seq: number, bytes: number): void
   /** An acknowledgement arrived, with or without telemetry. */
   onAck(now: Nanos, sample: AckSample): void
-  /** Telemetry arrived by itself: a probe's answer, a switch's direct response. */
+  /** Telemetry arrived without an acknowledgement: a probe's answer, a notification. */
   onTelemetry(now: Nanos, sample: AckSample): void
   /** A congestion notification packet arrived. */
   onCnp(now: Nanos): void
@@ -71,7 +71,9 @@ export interface CongestionControl {
 /** The receiver's end of a controller whose window is worked out there. */
 export interface ReceiverControl {
   /**
-   * Telemetry arrived. True if the window is to be sent now. @param concurrentFlows that send to this host, 0 = unknown;
+   * Telemetry arrived. True if the window is to be sent now.
+   *
+   * @param concurrentFlows N, the flows that send to this host; 0 = unknown
    * @param acknowledging an acknowledgement is about to leave, and the window would take its place
    */
   onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean

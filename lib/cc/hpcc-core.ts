@@ -18,7 +18,7 @@ export class HpccCore {
   readonly #eta: number
   readonly #maxStage: number
   readonly #wMin: number
-  /** W_ai as told, or for the expected number of flows. */
+  /** W_ai as configured, or by the rule of thumb for the configured number of flows. */
   readonly #wAiExpected: number
   /** True if W_ai follows N as the receiver counts it. */
   readonly #countFlows: boolean
@@ -29,7 +29,7 @@ export class HpccCore {
   #incStage = 0
   /** L of the listing: the telemetry that came last. */
   readonly #last = new HopRecords()
-  /** When the rows of L were stored, by the own clock. */
+  /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
   /** The row of the busiest link, of the telemetry that was measured last. */
   #busiest = 0
@@ -76,9 +76,9 @@ export class HpccCore {
   }
 
   /**
-   * MeasureInflight, and L = the telemetry that it was given. False if U is as it was, for nothing could be learned: it
-   * is the first telemetry, that of another path or link, or older than what is known; or stamps may have wrapped; or a
-   * hop states no rate.
+   * MeasureInflight, and L = the telemetry that it was given. False if U stays as it was because nothing could be
+   * learned: this is the first telemetry, or that of another path or link; it is older than L; stamps may have
+   * wrapped; or a hop states no rate.
    */
   measureInflight(now: Nanos, hops: HopRecords): boolean {
     if (hops.count === 0) return false
@@ -89,8 +89,8 @@ export class HpccCore {
       return false
     }
     if (!this.#measure(hops)) {
-      // Overtaken by what is known, if that is young. Otherwise what is known is wrong: a stamp was damaged, which
-      // no check sees, for hops write it.
+      // If L is young, a later packet has overtaken this one. If not, L is wrong: a stamp in it was damaged, which no
+      // checksum finds, since hops write stamps on the way.
       if (now - this.#lastNs[0]! > this.t) this.#store(now, hops)
       return false
     }
@@ -98,7 +98,7 @@ export class HpccCore {
     return true
   }
 
-  /** Within half of a wrap of its stamp no row of L may be compared twice around. */
+  /** Rows of L older than half a wrap of their stamps: a difference to them would no longer be unambiguous. */
   #isOld(now: Nanos, row: number): boolean {
     const last = this.#last
     let wrapNs = last.tsModulusNs[row]!
@@ -131,8 +131,8 @@ export class HpccCore {
   }
 
   /**
-   * The receiver has sent back only the link with the highest inflight bytes (reference implementation for RoCEv2): it is
-   * compared with what was last heard of that link. L is then a table of links.
+   * The receiver has sent back only the link with the highest inflight bytes (reference implementation for RoCEv2).
+   * It is compared with the last telemetry of that link: L is then a table of links.
    */
   #measureBusiest(now: Nanos, hops: HopRecords): boolean {
     const last = this.#last
@@ -179,10 +179,10 @@ export class HpccCore {
   }
 
   /**
-   * What a congested switch says by itself (draft-01, section 6.3): the last hop is its own, those before it are the way
-   * to it. Its queue has passed the switch's threshold, so it is no noise: neither the minimum with what was known nor the
-   * average takes from it. A link with a queue sends as fast as it can: u = qlen / (B T) + 1. L stays as it is: packets
-   * that are in the queue now will bring older stamps.
+   * A switch's direct response (draft-01, section 6.3): the last hop is the congested one, those before it are the
+   * way to it. Its queue has passed the switch's threshold, so this is no noise to be filtered: neither line 5's
+   * minimum of two queues nor line 9's average is taken. A link with a queue is taken to send at its full rate: u =
+   * qlen / (B T) + 1. L stays as it is, as packets that are in the queue now will bring older stamps.
    */
   measureCongestion(hops: HopRecords): boolean {
     const i = hops.count - 1
@@ -195,8 +195,8 @@ export class HpccCore {
   }
 
   /**
-   * N flows send to the receiver now, 0 if that is not known: W_ai follows it while the last link, or the host behind it, is
-   * the busiest, for then they all share it (section on receiver-based HPCC).
+   * N flows send to the receiver now, 0 = unknown. W_ai follows N only while the last link, or the host behind it, is
+   * the busiest: that is the one which all N share (section on receiver-based HPCC).
    */
   onFlows(flows: number): void {
     if (!this.#countFlows) return
@@ -217,12 +217,15 @@ export class HpccCore {
     }
   }
 
-  /** Wc is another one than the last W. */
+  /** Has the next windows computed from a Wc other than the last W. */
   setReferenceWindow(windowBytes: number): void {
     this.#wc = windowBytes
   }
 
-  /** The flow takes another path: it begins as a new flow does, for no window or telemetry of the old path is comparable. */
+  /**
+   * The flow takes another path: it begins as a new flow does, since windows and telemetry of two paths do not
+   * compare.
+   */
   restart(): void {
     this.#last.count = 0
     this.#w = this.wInit

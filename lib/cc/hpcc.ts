@@ -42,7 +42,7 @@ export class Hpcc implements CongestionControl {
     this.onAck(now, sample)
   }
 
-  /** W_c follows at most once in a round trip here too (draft-01, section 6.1): the packet's number tells. */
+  /** Here too W_c changes at most once a round trip (draft-01, section 6.1): the packet's number tells. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
     if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample)
   }
@@ -62,7 +62,7 @@ export class Hpcc implements CongestionControl {
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onCnp(_now: Nanos): void {}
-  /** Losses do not move the window: the telemetry of the packets that got through tells of the queue. */
+  /** Losses do not move the window: the telemetry of packets that got through tells how long the queue is. */
   onLoss(_now: Nanos, _lostBytes: number, _byTimeout: boolean): void {}
   onTimeout(_now: Nanos): void {}
 

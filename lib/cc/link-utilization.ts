@@ -34,7 +34,7 @@ export function queueShare(
   lastRow: number,
   tNs: Nanos,
 ): number {
-  // An accumulated queue is a mean of minima already: one more would take from it what it has kept.
+  // An accumulated queue is a mean of minima already: a further minimum would throw that mean away.
   const qlen = hops.accumulated
     ? hops.qlenBytes[row]!
     : Math.min(hops.qlenBytes[row]!, last.qlenBytes[lastRow]!)

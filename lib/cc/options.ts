@@ -41,7 +41,7 @@ export function optionNumber(
   return number
 }
 
-/** The same for an option that is true or false; 0 and 1 will do, as they travel between hosts. */
+/** The same for an option that is true or false. 0 and 1 are accepted: that is how options travel between hosts. */
 export function optionFlag(
   controller: string,
   specs: readonly OptionSpec[],

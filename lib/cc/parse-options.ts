@@ -5,8 +5,8 @@ import { ccNames, ccOptions } from './catalogue.js'
 import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
 
 /**
- * Values by name; a bare number counts the option's unit. Throws WEIR_BAD_ARGUMENT for an unknown controller or option, and for text
- * that is no value; ranges are checked by who makes the controller.
+ * Values by name; a bare number is in the option's own unit. Throws WEIR_BAD_ARGUMENT for an unknown controller or
+ * option, and for text that is no value; ranges are checked when the controller is made.
  */
 export function parseCcOptions(controller: string, texts: readonly string[]): OptionValues {
   const specs = ccOptions(controller)

@@ -3,9 +3,9 @@ import { HopRecords, MAX_HOPS } from '../wire/hop-records.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
 /**
- * What is known of how one path is used, from telemetry of probes that took it (draft-miao-rtgwg-hpccplus, section on path
- * selection and traffic admission): U of each of its links, as HPCC++ computes it (lines 3 to 9 of the listing). Probes of
- * a path are a T or more apart, so tau = T and the average of line 9 is the last u.
+ * How heavily one path is used, from the telemetry of probes that took it (draft-miao-rtgwg-hpccplus, section on path
+ * selection and traffic admission): U of each of its links, as HPCC++ computes it (lines 3 to 9 of the listing).
+ * Probes of a path are T or more apart, so line 9 has tau = T, and its average is simply the last u.
  */
 export class PathLoad {
   /** U of the busiest link; NaN until two telemetries of the path have come. */
@@ -53,7 +53,10 @@ export class PathLoad {
     return most
   }
 
-  /** Within half of a wrap of its stamps no telemetry may be compared twice around. */
+  /**
+   * True if the last telemetry is older than half a wrap of its stamps: a difference to it would no longer be
+   * unambiguous.
+   */
   #isOld(now: Nanos): boolean {
     let wrapNs = Number.POSITIVE_INFINITY
     for (let i = 0; i < this.#last.count; i++) wrapNs = Math.min(wrapNs, this.#last.tsModulusNs[i]!)
@@ -61,10 +64,12 @@ export class PathLoad {
   }
 
   /**
-   * U of the busiest link as others use it. Links that are on the flow's own path too carry the flow itself: of their U it
-   * has the share that it has of their bytes, and of ratio-only links, which do not tell bytes, all.
+   * U of the busiest link, without what the flow itself puts on it. A link that is also on the flow's own path
+   * carries the flow: of that link's U the flow's share of its bytes is left out, or all of it on ratio-only links,
+   * which do not tell bytes.
    *
-   * @param own the path that the flow takes, this one or another; @param ownBps at which the flow sends
+   * @param own the path that the flow takes: this one or another
+   * @param ownBps rate at which the flow sends, bit/s
    */
   usedByOthers(own: PathLoad, ownBps: number): number {
     let most = 0

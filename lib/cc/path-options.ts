@@ -23,7 +23,7 @@ export const PATHS_SOURCE = 'draft-02, path selection and traffic admission'
 export const PATHS_MAX = 16
 
 export type PathOption = {
-  /** As users give it: a time has no unit in its name. */
+  /** As users write it: without a unit, also for times. */
   name: string
   key: keyof PathSettings
   doc: string

@@ -1,17 +1,16 @@
 /**
- * Is telemetry that came back possible? A check before the controller: whoever forges feedback, a receiver included, may
- * only say what a switch could have (draft-miao-rtgwg-hpccplus, security considerations, on misleading feedback).
- *
- * Compared with what was last believed, on one path
- *
- * - hops, links and their rates stay as they are, but the rate of the receiving host's own record, which it measures;
- * - stamps go forwards, and not by more than the own clock has, plus a second that packets may have been under way;
- * - a link sends no more than its rate allows in the time between two stamps.
- *
+ * Could a switch have written this telemetry? Checked before any controller sees it: whoever forges feedback, the
+ * receiver included, can say no more than a switch could have said (draft-miao-rtgwg-hpccplus, security
+ * considerations, on misleading feedback). Compared with what was last believed of the same path,
+ * - hops, links and their rates do not change, except the rate in the receiving host's own record, which that host
+ *   measures;
+ * - stamps go forwards, by no more than this host's clock has, plus a second that packets may have been under way;
+ * - a link sends no more than its rate allows between two stamps.
  * And the ids of all hops, where they are told, make up the path id.
  *
- * Another path is believed when a second telemetry in a row bears it out. What contradicts for longer than T, with nothing
- * in between that does not, is believed too: then what was known is wrong (a damaged stamp, a switch that started anew).
+ * Another path is believed when a second telemetry in a row confirms it. Telemetry that contradicts what is known for
+ * longer than T, without any in between that fits, is believed too: then what was known is wrong (a damaged stamp, a
+ * switch that was restarted).
  */
 import type { Nanos } from '../time/nanos.js'
 import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/hop-records.js'
@@ -22,7 +21,7 @@ export const Doubt = {
   NONE: 0,
   /** A stamp before one that is known. */
   BACKWARDS: 1,
-  /** A stamp that the time since the last one does not reach. */
+  /** A stamp further ahead than the time since the last one allows. */
   AHEAD: 2,
   /** More bytes sent than the link's rate allows. */
   TX_BYTES: 3,
@@ -30,31 +29,37 @@ export const Doubt = {
   LINK: 4,
   /** More or fewer hops on the same path. */
   HOPS: 5,
-  /** The hops are not those of the path id, or nothing bore out another path. */
+  /** The hops do not make up the path id, or no second telemetry confirmed another path. */
   PATH: 6,
 } as const
 export type Doubt = (typeof Doubt)[keyof typeof Doubt]
 
 export const DOUBT_NAMES = ['none', 'backwards', 'ahead', 'txBytes', 'link', 'hops', 'path'] as const
 
-/** What a packet may have been under way for, from a stamp to this host. */
+/** Longest time that a packet may be under way, from a stamp to this host. */
 const UNDER_WAY_MAX_NS = 1e9
 /** Clocks of switches and hosts may differ by a thousandth, and so may a link's rate. */
 const TOLERANCE = 1.001
-/** What rounding to the units of compact records may add to the bytes between two of them: 4,096 and a stamp's at 800 Gbit/s. */
+/**
+ * Bytes that the rounding of compact records may add between two of them: one unit of sent bytes (4,096), and what a
+ * link of 800 Gbit/s sends in one unit of the stamp.
+ */
 const ROUNDING_BYTES = 4200
-/** What a host's loop may take in at a time, before it measures its rate again. */
+/** Bytes that a host's loop may take in at once, before it measures its rate again. */
 const HOST_BURST_BYTES = 1e6
-/** Wide records wrap there; compact ones sooner. */
+/** Stamps of wide records wrap here; those of compact ones sooner. */
 const TWO_48 = 0x1_0000_0000_0000
 
 export class PlausibilityCheck {
   /** Telemetry that was not believed, by `Doubt`. */
   readonly counts = new Float64Array(DOUBT_NAMES.length)
-  /** What was believed last: one row a hop, or of `busiestOnly` a table of links. */
+  /** What was believed last: one row a hop or, if only busiest hops are told, a table of links. */
   readonly #last = new HopRecords()
   readonly #lastNs = new Float64Array(MAX_HOPS)
-  /** What was not believed last, and since when nothing has been; whether it was of another path. */
+  /**
+   * What was last not believed, since when nothing has been believed, and how many telemetries of another path wait
+   * to be confirmed.
+   */
   readonly #doubted = new HopRecords()
   readonly #doubtedNs = new Float64Array(MAX_HOPS)
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
@@ -63,18 +68,24 @@ export class PlausibilityCheck {
   #pathChanged = false
   readonly #loadMax: number
 
-  /** @param loadMax the greatest load that a link may tell, as a multiple of its rate: 1, or more where switches tell guaranteed shares */
+  /**
+   * @param loadMax greatest load that a link may tell, as a multiple of its rate: 1, or more where switches tell
+   * guaranteed shares
+   */
   constructor(loadMax = 1) {
     this.#loadMax = loadMax * TOLERANCE
   }
 
-  /** The flow takes another path: as telemetry of one that it has not told of, the first waits for a second. */
+  /**
+   * The flow takes another path: as with a path change that the flow did not make, the first telemetry waits for a
+   * second one.
+   */
   onPathChange(): void {
     this.#pathChanged = this.#last.count > 0
     this.#doubtedSinceNs = Number.POSITIVE_INFINITY
   }
 
-  /** All that was not believed. */
+  /** How much telemetry was not believed, whatever the doubt. */
   get implausible(): number {
     let sum = 0
     for (let i = 1; i < this.counts.length; i++) sum += this.counts[i]!
@@ -96,7 +107,7 @@ export class PlausibilityCheck {
     return this.#doubt(now, hops, tNs, doubt)
   }
 
-  /** What a switch says by itself, of the hops up to it. It is compared, and not remembered. */
+  /** A switch's direct response, whose hops end at that switch: compared with what is known, and not remembered. */
   checkDirect(hops: HopRecords): boolean {
     let doubt: Doubt = isPathOfHops(hops) ? Doubt.NONE : Doubt.PATH
     for (let i = 0; i < hops.count; i++) {
@@ -107,7 +118,7 @@ export class PlausibilityCheck {
     return doubt === Doubt.NONE
   }
 
-  /** Two in a row tell of another path: it is believed. One alone may be anybody's. */
+  /** Two telemetries in a row of the same other path are believed; a single one may be forged. */
   #onOtherPath(now: Nanos, hops: HopRecords): boolean {
     const doubted = this.#doubted
     const again = this.#unconfirmed > 0 && doubted.pathId === hops.pathId
@@ -155,7 +166,7 @@ export class PlausibilityCheck {
     return true
   }
 
-  /** Of the busiest hop alone: in the table of links. */
+  /** Telemetry of the busiest hop alone goes into the table of links. */
   #remember(now: Nanos, hops: HopRecords): void {
     const last = this.#last
     const known = last.rowOf(hops.switchId[0]!, hops.port[0]!)
@@ -164,7 +175,7 @@ export class PlausibilityCheck {
     this.#lastNs[row] = now
   }
 
-  /** Telemetry against what was known of the same path, `knownNs` of each row. */
+  /** Compares telemetry with what was known of the same path. @param knownNs when each row of it was stored */
   #compare(now: Nanos, hops: HopRecords, known: HopRecords, knownNs: Float64Array): Doubt {
     if (hops.busiestOnly) {
       const row = known.rowOf(hops.switchId[0]!, hops.port[0]!)
@@ -188,7 +199,8 @@ export class PlausibilityCheck {
       known.tsModulusNs[row] === hops.tsModulusNs[i]
     if (!same) return Doubt.LINK
     const modulus = hops.tsModulusNs[i]!
-    // A quarter of a wrap for the time that passed, a quarter for what packets may have been late.
+    // Stamps wrap: one quarter of a wrap for the time that passed, another for the delay of packets, else they are
+    // ambiguous.
     if (elapsedNs > modulus / 4) return Doubt.NONE
     let dt = hops.tsNs[i]! - known.tsNs[row]!
     if (dt < 0) dt += modulus
@@ -210,7 +222,7 @@ function isPathOfHops(hops: HopRecords): boolean {
   if (hops.overflow || hops.busiestOnly || hops.ratioOnly) return true
   let ids = 0
   let told = 0
-  // The host's own record is the last.
+  // Only the last record can be the host's own.
   for (let i = 0; i < hops.count; i++) if (hops.switchId[i] === HOST_ID && i < hops.count - 1) return false
   for (let i = 0; i < hops.count; i++) {
     ids ^= hops.switchId[i]!

@@ -42,7 +42,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
   },
 ]
 
-/** So many T after the last W it is sent again, unchanged as it may be: the last one may be lost. */
+/** After so many T without a W sent it is sent again, even unchanged: the last one may be lost. */
 const REFRESH_ROUND_TRIPS = 16
 /** A W that differs by more than this share from what the sender has waits for no acknowledgement. */
 const URGENT = 0.5
@@ -51,15 +51,15 @@ const URGENT = 0.5
 export class RxHpcc implements CongestionControl {
   readonly name = 'rx-hpcc'
   readonly observed = ['windowBytes', 'rateBps'] as const
-  /** Of T, W_init and the bounds only. */
+  /** Used for T, W_init and the bounds of W only. */
   readonly #core: HpccCore
-  /** Bytes that may be in flight beyond W: they have arrived, and wait to be acknowledged. */
+  /** Bytes that may be in flight beyond W: they have arrived, but are not acknowledged yet. */
   readonly #unacknowledged: number
   #w: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
-    // The receiver's, but what is wrong with them is to be heard here.
+    // These options act at the receiver, but a value out of range is to be reported here.
     optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
@@ -76,8 +76,9 @@ export class RxHpcc implements CongestionControl {
   }
 
   /**
-   * W, and what the receiver may have without having acknowledged it: a window of three packets would need an acknowledgement
-   * for each. R = W / T holds the flow to its rate all the same. Never more than W_init, by which flows begin.
+   * W, and what may have reached the receiver without being acknowledged yet: a window of three packets would
+   * otherwise need an acknowledgement for each. R = W / T holds the flow to its rate all the same. Never more than
+   * W_init, with which flows begin.
    */
   windowBytes(): number {
     return Math.max(this.#w, Math.min(this.#core.wInit, this.#w + this.#unacknowledged))
@@ -107,28 +108,28 @@ export class RxHpcc implements CongestionControl {
 /**
  * The receiver's end.
  *
- * The listing takes Wc = W whenever it sends W, once per T. But a window takes T to come back as packets: what arrives
- * until the next update was sent with the window before, and U measures that one. W_n+1 = W_n eta / U(W_n-1) has no damping:
- * it swings for ever with a period of 6 T. The sender-based algorithm does not, as it waits for the first packet sent with a
- * new Wc. So Wc is here the window that the measured packets were sent with, that before the last one sent; and the time
- * between two updates is T and what the queues of the path take, which the telemetry tells: a whole round trip (section
- * 6.1 of draft-01: at most one update in it).
+ * The listing sets Wc = W whenever it sends W, once per T. But a window takes T to come back as packets: what arrives
+ * before the next update was sent with the previous window, and U measures that one. W_n+1 = W_n eta / U(W_n-1) has
+ * no damping, and oscillates for ever with a period of 6 T. The sender-based algorithm does not, as it waits for the
+ * first packet that was sent with a new Wc. So Wc is here the window that the measured packets were sent with, the
+ * last but one sent; and from one update to the next it takes T plus the queueing delay that the telemetry tells: a
+ * whole round trip (section 6.1 of draft-01: at most one update in each).
  */
 export class RxHpccReceiver implements ReceiverControl {
   readonly #core: HpccCore
   readonly #literal: boolean
   readonly #rateChange: number
-  /** W as sent last: packets that arrive until the next one were sent with the W before. */
+  /** W as last sent: packets that arrive before the next W is sent were sent with the W before this one. */
   #sentW: number
   #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
   #lastUpdateTime: Nanos = Number.NEGATIVE_INFINITY
-  /** W_ai of the updates since a W was sent, bytes. */
+  /** Sum of W_ai over the updates since a W was last sent, bytes. */
   #increases = 0
-  /** W of the last update, and updates in a row that were news and have not been sent. */
+  /** W of the last update, and how many updates in a row were news that has not been sent. */
   #w: number
   #newsSince = 0
 
-  /** @param context the sender's; @param options as the sender gave them */
+  /** @param context the sender's; @param options those that the sender was given */
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
     this.#sentW = this.#core.wInit
@@ -184,7 +185,7 @@ export class RxHpccReceiver implements ReceiverControl {
     this.#newsSince = isNews || isLate ? this.#newsSince + 1 : 0
   }
 
-  /** News that is not to wait for an acknowledgement. */
+  /** True if the news does not wait for an acknowledgement. */
   #isUrgent(): boolean {
     const isGreat = Math.abs(this.#w - this.#sentW) > URGENT * this.#sentW
     return isGreat || this.#newsSince > 1 || this.#rateChange === 0
@@ -205,7 +206,7 @@ export class RxHpccReceiver implements ReceiverControl {
   }
 }
 
-/** How long the queues of the path take now. */
+/** Time that a packet now waits in the queues of the path. */
 function queueingNs(hops: HopRecords): Nanos {
   let ns = 0
   for (let i = 0; i < hops.count; i++) {

@@ -59,7 +59,7 @@ export class ControlClient {
     })
   }
 
-  /** Sends a request and resolves with the field `answer` of what ends it. Throws what the daemon reports. */
+  /** Sends a request and resolves with the field `answer` of the final response. Throws what the daemon reports. */
   async request<K extends ResponseKind>(
     content: RequestContent,
     answer: K,

@@ -20,8 +20,8 @@ export class MessageSplitter {
   }
 
   /**
-   * Takes the next piece of the stream and calls `deliver` with each message that is now whole. Holds at most
-   * one incomplete message. Throws WEIR_PROTOCOL on a bad or too great length.
+   * Takes the next piece of the stream and calls `deliver` with each message that is now whole. Holds at most one
+   * incomplete message. Throws WEIR_PROTOCOL on a malformed or too great length.
    */
   push(piece: Uint8Array, deliver: (message: Uint8Array) => void): void {
     if (this.#broken) throw new WeirError('WEIR_BAD_STATE', 'this stream was malformed: it cannot go on')

@@ -29,7 +29,7 @@ const UNREAD_BYTES_MAX = 4 * 1024 * 1024
 export interface RequestContext {
   /** Aborts when the client cancels the request or goes away. */
   readonly signal: AbortSignal
-  /** Tells the client how it stands; skipped for a client that does not keep up. */
+  /** Tells the client how far the request has got; skipped for a client that does not keep up. */
   progress(progress: Loose<Progress>): void
 }
 
@@ -58,7 +58,7 @@ export class ControlServer {
     this.registerHandler('cancel', async () => ({ cancel: { found: false } }))
   }
 
-  /** Says what answers requests of that kind, replacing what did. */
+  /** Sets what answers requests of that kind, replacing any earlier handler. */
   registerHandler<K extends RequestKind>(kind: K, handler: Handler<K>): void {
     this.#handlers.set(kind, handler as Handler<never>)
   }

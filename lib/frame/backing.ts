@@ -1,22 +1,23 @@
-/** Views that are kept at most: 0.5 MB of objects. */
+/** Most views that one backing keeps: 0.5 MB of objects. */
 const VIEWS_MAX = 1 << 12
-/** The smallest path MTU: the pieces that a long message is sent in. */
+/** The smallest path MTU: a long message is never cut into smaller pieces. */
 const BYTES_PER_VIEW = 256
 
 const NONE = new Uint8Array(0)
 
 /**
- * Memory outside of the frames' slots that payloads lie in: that of a region, or what a port receives into. A frame refers to it
- * and so keeps it from being collected. It stays where it is: an ArrayBuffer must not be transferred or resized while it is in use.
+ * Memory for payloads outside the frames' slots: a memory region's, or a port's receive buffer. A frame refers to it
+ * and so keeps it from being collected. It stays where it is: its ArrayBuffer must not be transferred or resized
+ * while it is in use.
  *
- * Whoever wants a piece of it wants a view, and views are objects. Those of the packets of long messages are the same ones
- * again and again: they are kept, so that steady traffic makes none.
+ * To look at a piece of it takes a view, and views are objects. Long messages are cut into the same pieces again and
+ * again, so their views are kept, and steady traffic makes none.
  */
 export class Backing {
   readonly bytes: Uint8Array
   /**
-   * Where its first byte lies in this process, once a port has asked the system; 0 before. One number, which can be handed
-   * on in its array without an object being made for it.
+   * Address of its first byte in this process, once a port has asked the system; 0 before. In an array of one, which
+   * can be passed on without making an object for the number.
    */
   readonly pointer = new Float64Array(1)
   #views: Uint8Array[] = []
@@ -30,7 +31,7 @@ export class Backing {
   view(at: number, length: number): Uint8Array {
     if (length === 0) return NONE
     if (this.#mask === 0) this.#makeRoom()
-    // Pieces of one size that follow each other get places that follow each other.
+    // Pieces of one size that follow each other get adjacent places.
     const index = (at / length) & this.#mask
     const kept = this.#views[index]!
     if (kept.length === length && kept.byteOffset === this.bytes.byteOffset + at) return kept

@@ -7,11 +7,11 @@ export const SLOT_BYTES = 4864
 export const HEADER_SLOT_BYTES = 512
 
 /**
- * A fixed number of frames, made lazily and reused for ever. Who takes a frame owns it until it hands it on
- * or gives it back; running out is back-pressure (`take` returns null), never growth.
+ * A fixed number of frames, made lazily and reused for ever. Whoever takes a frame owns it until it hands it on or
+ * gives it back; running out is back-pressure (`take` returns null), never growth.
  *
- * All slots lie in one piece of memory, of which the system provides what has been touched. A port may have room of its own behind them:
- * `arena.copyWithin` from there to a slot is the one way to copy that makes no object.
+ * All slots lie in one piece of memory, which the system provides page by page as it is touched. A port may have room
+ * of its own behind the slots: `arena.copyWithin` from there to a slot is the one way to copy that makes no object.
  */
 export class FramePool {
   readonly capacity: number
@@ -59,7 +59,7 @@ export class FramePool {
     return this.#make()
   }
 
-  /** Gives a frame back. Giving one back twice, or one of another pool, is a defect, and throws. */
+  /** Gives a frame back. Throws WEIR_INTERNAL for one that was given back already, or that belongs to another pool. */
   give(frame: Frame): void {
     // The messages are made only when they are needed: this runs for every packet.
     if (!frame.taken) throw new WeirError('WEIR_INTERNAL', `frame ${frame.slot} was given back twice`)
@@ -67,7 +67,7 @@ export class FramePool {
       throw new WeirError('WEIR_INTERNAL', `frame ${frame.slot} was given to a pool that it is not of`)
     }
     frame.taken = false
-    // Or a frame that waits for its next use would hold on to memory.
+    // Or an idle frame would keep that memory from being collected.
     frame.outside = null
     this.#free[this.#freeCount++] = frame.slot
   }
@@ -77,7 +77,10 @@ export class FramePool {
     return this.#made - this.#freeCount
   }
 
-  /** The offset in `arena` of `bytes` of the room, for good. Throws WEIR_FULL if so much is not left. */
+  /**
+   * Sets aside `bytes` of the room, for good; returns their offset in `arena`. Throws WEIR_FULL if that much is not
+   * left.
+   */
   reserve(bytes: number): number {
     if (bytes > this.#roomBytes - this.#roomUsed) {
       throw new WeirError(

@@ -25,7 +25,9 @@ export class Frame {
   wireLength = 0
   /** Index of the port that the frame came in by, or is to leave by. */
   port = 0
-  /** While it waits in a switch: the priority, 0 to 7, that it occupies memory with where it came in. */
+  /**
+   * While it waits in a switch: the priority, 0 to 7, under which its memory is accounted at the port it came in by.
+   */
   ingressPriority = 0
   /** When the last bit leaves the egress link, set by the node that transmits. */
   departNs = 0
@@ -48,7 +50,7 @@ export class Frame {
   /** Where the payload lies if not in the slot; byte n of the frame is its byte `outsideBase` + n. Null: all is in the slot. */
   outside: Backing | null = null
   outsideBase = 0
-  /** Must leave as a packet of its own: whom it goes to cannot take runs, see `Port.takesRuns`. */
+  /** Must leave as a packet of its own: its receiver cannot take runs, see `Port.takesRuns`. */
   alone = false
   /** Kept by FramePool: true while somebody owns the frame. */
   taken = false
@@ -67,7 +69,10 @@ export class Frame {
     return this.length === this.wireLength
   }
 
-  /** The payload, wherever it lies, as a view that is used again: keep it no longer than the frame. It must be materialised. */
+  /**
+   * The payload, wherever it lies, as a view that the next frame may reuse: keep it no longer than the frame. The
+   * payload must be materialised.
+   */
   payloadBytes(): Uint8Array {
     const { payload, payloadLength } = this
     if (this.outside !== null) return this.outside.view(this.outsideBase + payload, payloadLength)
@@ -85,7 +90,7 @@ export class Frame {
     this.outside = null
   }
 
-  /** Forgets the contents; the bytes stay as they are. */
+  /** Forgets lengths and offsets; the bytes stay as they are. */
   reset(): void {
     this.length = 0
     this.wireLength = 0

@@ -11,7 +11,10 @@ export class Agenda implements Node {
   readonly #deadlines = new DeadlineHeap()
   readonly #entries: { everyNs: Nanos; act: (now: Nanos) => void }[] = []
 
-  /** Calls `act` at `at`; with `everyNs`, again and again at that interval. Of equal times the earlier added goes first. */
+  /**
+   * Calls `act` at `at`; with `everyNs`, again and again at that interval. At equal times what was added first goes
+   * first.
+   */
   add(at: Nanos, act: (now: Nanos) => void, everyNs: Nanos = 0): void {
     this.#entries.push({ everyNs, act })
     this.#deadlines.set(this.#deadlines.add(), at)

@@ -8,7 +8,7 @@ import type { Pipe } from './pipe.js'
 export interface FaultRates {
   loss?: number
   duplication?: number
-  /** One bit somewhere in the frame is turned. */
+  /** One bit somewhere in the frame is flipped. */
   corruption?: number
   /** The frame is held back for a random time up to `reorderNs`, so that later ones overtake it. */
   reorder?: number

@@ -64,7 +64,7 @@ export class Network {
 
   /**
    * Joins two ports by a link of `delayNs` in each direction. Throws WEIR_BAD_ARGUMENT when a port is taken.
-   * `faults`, if given, decide about every frame, each direction by its own.
+   * `faults`, if given, holds one for each direction: it decides about every frame there.
    */
   connect(
     nodeA: number,

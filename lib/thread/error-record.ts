@@ -1,7 +1,7 @@
 /** Errors on their way to another thread or process: structured clones keep neither codes nor classes. */
 import { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 
-/** Causes of causes that are told. */
+/** Depth to which causes of causes are kept. */
 const CAUSES_MAX = 8
 
 /** An error as plain data. */
@@ -11,7 +11,7 @@ export interface ErrorRecord {
   name: string
   message: string
   stack: string
-  /** What caused it, or null. What was thrown and is no Error has its text as the message. */
+  /** What caused it, or null. If something other than an Error was thrown, its text is the message. */
   cause: ErrorRecord | null
 }
 

@@ -9,7 +9,7 @@ export type ToService =
   | { type: 'event'; event: unknown }
   | { type: 'close' }
 
-/** First `up` or `down`; each call is answered by `result` or `error`; `down` is the last word. */
+/** The first is `up` or `down`; each call is answered by `result` or `error`; `down` is the last. */
 export type FromService =
   | { type: 'up'; about: unknown }
   | { type: 'progress'; id: number; progress: unknown }
@@ -19,10 +19,10 @@ export type FromService =
   | { type: 'defect'; error: ErrorRecord }
   | { type: 'down'; error: ErrorRecord | null }
 
-/** What whoever answers a call is given besides what was asked. */
+/** What the one who answers a call is given, besides the request. */
 export interface CallContext<Progress = unknown> {
   /** Aborts when nobody wants the answer any more. */
   readonly signal: AbortSignal
-  /** Tells whoever asked how it stands. */
+  /** Reports progress to the caller. */
   progress(progress: Progress): void
 }

@@ -101,8 +101,8 @@ export class ServiceThread<About> {
   }
 
   /**
-   * Closes the service and waits until its thread is gone; calls that it leaves unanswered fail with WEIR_BAD_STATE. False if it was
-   * not closed within `withinMs` and was ended as it was.
+   * Closes the service and waits until its thread is gone; calls left unanswered fail with WEIR_BAD_STATE. False if
+   * the service was not closed within `withinMs`, and its thread was terminated.
    */
   async close(withinMs: number): Promise<boolean> {
     this.#post({ type: 'close' })

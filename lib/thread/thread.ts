@@ -7,13 +7,13 @@ export interface ThreadOptions {
   /** What the module finds in `workerData`. */
   data: unknown
   onMessage: (message: never) => void
-  /** Called once if the thread ends and nobody has said that it may: a defect, no memory left, an exit. */
+  /** Called once if the thread ends before `mayEnd`: by a defect, for want of memory, by an exit. */
   onLost: (error: WeirError) => void
 }
 
 /** A thread of this process that runs one module. Its end is an accident until `mayEnd` is called. */
 export class Thread {
-  /** Resolves when the thread is gone, whyever. */
+  /** Resolves when the thread is gone, whatever the reason. */
   readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #options: ThreadOptions

@@ -6,20 +6,20 @@ const PRIORITIES = 8
 const ANY = PRIORITIES
 
 /**
- * Until when a peer has told one transmitter to hold each of the eight priorities (the priority-based flow control
- * of IEEE 802.1Q, clause 36). It knows nothing of frames or queues, and no timer of its own: whoever asks says the time.
+ * Until when a peer has paused each of the eight priorities of one transmitter (priority-based flow control, IEEE
+ * 802.1Q, clause 36). It knows nothing of frames or queues and has no timer: the caller says what time it is.
  *
- * A pause holds from its arrival up to, not including, its end. A new one replaces the old, shorter or longer; a time of
- * 0 ends it.
+ * A pause holds from its arrival up to, not including, its end. A new one replaces the old, be it shorter or longer;
+ * a time of 0 ends it.
  */
 export class PauseClock {
   /** Bit p: priority p was paused when last looked at; its pause may have run out since. */
   #mask = 0
   readonly #untilNs = new Float64Array(PRIORITIES).fill(-1)
   readonly #sinceNs = new Float64Array(PRIORITIES)
-  /** Time of pauses that have ended, by priority, and of times in which any priority was paused. */
+  /** Total time of pauses that have ended, by priority, and of times in which any priority was paused. */
   readonly #endedNs = new Float64Array(ANY + 1)
-  /** From where on the pause that holds now has not been added to `#endedNs`. */
+  /** Start of the part of the current pause that is not in `#endedNs` yet. */
   readonly #countedNs = new Float64Array(ANY + 1)
 
   /** True if any priority may be paused: `pausedMask` knows exactly. */

@@ -9,7 +9,7 @@ import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
 /** Messages of a flow, unless told otherwise: 1 MiB, so that every packet but the flow's last is full. */
 export const MESSAGE_BYTES = 1 << 20
-/** Messages posted at a time. */
+/** Most messages posted at a time. */
 const POSTED_MAX = 4
 
 export interface TrafficFlowOptions {
@@ -39,7 +39,7 @@ export class TrafficFlow implements ConnectionHandler {
   endNs = -1
   /** Why the flow failed. */
   error: WeirError | null = null
-  /** True from the moment at which `start` has an effect. */
+  /** True from the moment from which `start` may be called. */
   established = false
 
   readonly #verbs: Verbs

@@ -2,7 +2,7 @@ import type { Connection, ConnectionHandler, Listener, Verbs } from '../nic/type
 import type { Completion } from '../qp/completion-queue.js'
 import { Access, type MemoryRegion } from '../qp/memory.js'
 
-/** CM port number at which a host takes the traffic of scenarios. */
+/** CM port number at which a host accepts the flows of scenarios. */
 export const TRAFFIC_PORT = 4794
 
 /** Where a flow may write to: 4 bytes of key, 8 of address, 8 of length, in the REP's private data. */
