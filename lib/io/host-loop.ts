@@ -24,6 +24,11 @@ export interface HostLoopOptions {
 
 /** Frames received and frames sent in one round before the event loop gets its turn. */
 const BATCH_FRAMES = 64
+/**
+ * Deadlines wait for what has arrived, no longer than so many rounds: they tell of silence, and what would break it may stand behind the frames
+ * of others. So many rounds take in what any receive buffer holds, but for frames that are short.
+ */
+const DEADLINES_PUT_OFF_ROUNDS = 64
 
 /**
  * Drives one node over one port in real time: frames in, deadlines kept, frames out. Call `wake` after a command
@@ -35,6 +40,8 @@ export class HostLoop implements Driven {
   readonly #onRound: (now: Nanos) => void
   readonly #loop: RealTimeLoop
   readonly #intake: Intake | null
+  /** Rounds in a row that did not take in all that had arrived. */
+  #fullRounds = 0
 
   constructor(options: HostLoopOptions) {
     this.#node = options.node
@@ -96,7 +103,7 @@ export class HostLoop implements Driven {
       this.#node.onFrame(now, 0, frame)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())
-    if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
+    this.#keepDeadlines(now, received === BATCH_FRAMES)
     let sent = 0
     while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
       const frame = this.#node.pollTransmit(now)
@@ -107,6 +114,12 @@ export class HostLoop implements Driven {
     this.#port.flush()
     if (this.#intake?.wantsEnd) this.#intake.end(this.now())
     return sent === BATCH_FRAMES || received === BATCH_FRAMES
+  }
+
+  #keepDeadlines(now: Nanos, moreWaits: boolean): void {
+    this.#fullRounds = moreWaits ? this.#fullRounds + 1 : 0
+    if (this.#fullRounds % DEADLINES_PUT_OFF_ROUNDS !== 0) return
+    if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
   }
 
   nextDeadline(): Nanos {

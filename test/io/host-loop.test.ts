@@ -3,6 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { HostLoop } from '../../lib/io/host-loop.js'
+import { type Port, PortCounters } from '../../lib/io/port.js'
 import { VxlanPort } from '../../lib/io/vxlan-port.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { udpFrame4, until } from './helpers.js'
@@ -112,6 +113,87 @@ for (const intervalNs of [50_000, 700_000, 5_000_000]) {
     },
   )
 }
+
+/** A port with so many frames that have arrived. */
+class FullPort implements Port {
+  readonly mtu = 9000
+  readonly sourcePorts = null
+  readonly gathers = false
+  readonly takesRuns = true
+  readonly receiveBudgetBytes = 0
+  readonly waiter = null
+  readonly counters = new PortCounters()
+  readonly #pool: FramePool
+  waiting: number
+
+  constructor(pool: FramePool, waiting: number) {
+    this.#pool = pool
+    this.waiting = waiting
+  }
+
+  waitingBytes = () => 0
+  canTransmit = () => true
+  transmit(): void {}
+  flush(): void {}
+  onReadable(): void {}
+  onWritable(): void {}
+  async close(): Promise<void> {}
+
+  receive(): Frame | null {
+    return this.waiting-- > 0 ? udpFrame4(this.#pool, FIELDS) : null
+  }
+}
+
+/** Waits for a frame of its own, the `awaited`-th that comes: its deadline is over, unless that has come. */
+class Silence implements Node {
+  frames = 0
+  timeouts = 0
+  readonly #pool: FramePool
+  readonly #awaited: number
+
+  constructor(pool: FramePool, awaited: number) {
+    this.#pool = pool
+    this.#awaited = awaited
+  }
+
+  onFrame(_now: Nanos, _port: number, frame: Frame): void {
+    this.frames++
+    this.#pool.give(frame)
+  }
+
+  onTimeout(): void {
+    this.timeouts++
+  }
+
+  nextTimeout = () => (this.frames >= this.#awaited ? NEVER : 0)
+  pollTransmit = () => null
+}
+
+t.test('silence is judged when what has arrived has been taken in', async t => {
+  const pool = new FramePool(8)
+  const port = new FullPort(pool, 1000)
+  const node = new Silence(pool, 1000)
+  const loop = new HostLoop({ node, port })
+  while (loop.round(1)) {
+    // more waits
+  }
+  t.same([node.frames, node.timeouts], [1000, 0], 'it was not silent')
+  const other = new Silence(pool, 2000)
+  port.waiting = 1000
+  const late = new HostLoop({ node: other, port })
+  while (late.round(1)) {
+    // more waits
+  }
+  t.same([other.frames, other.timeouts], [1000, 1], 'this one was')
+})
+
+t.test('where more arrives without end, deadlines are kept all the same', async t => {
+  const pool = new FramePool(8)
+  const node = new Silence(pool, Number.POSITIVE_INFINITY)
+  const loop = new HostLoop({ node, port: new FullPort(pool, Number.POSITIVE_INFINITY) })
+  for (let round = 0; round < 1000; round++) loop.round(1)
+  t.ok(node.timeouts >= 10, `${node.timeouts}`)
+})
 
 t.test('with nothing due the loop does nothing at all', async t => {
   const pool = new FramePool(8)
