@@ -1,6 +1,6 @@
 import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
 
-/** Answers that are waited for: the smallest of a few meets a path with empty queues. */
+/** Answers that are waited for: of a few, the fastest one most likely met empty queues. */
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND

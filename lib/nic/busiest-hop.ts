@@ -2,15 +2,16 @@ import { HopRecords } from '../wire/hop-records.js'
 import * as intShim from '../wire/int-shim.js'
 
 /**
- * Leaves of an echo only the hop with the highest inflight bytes, relative to what its link holds: qlen / (B T) + txRate /
- * B (draft-miao-rtgwg-hpccplus, reference implementation for RoCEv2; lines 4 to 7 of the listing). Where T is not known
- * the time since the last answer stands for it, which is about T with a probe in each round trip. Wide records only: others name no link.
+ * Reduces an echo to the hop with the highest inflight bytes relative to what its link holds: qlen / (B T) + txRate /
+ * B (draft-miao-rtgwg-hpccplus, reference implementation for RoCEv2; lines 4 to 7 of the listing). Where T is not
+ * known, the time since the last answer stands for it: about T, with a probe in each round trip. Wide records only,
+ * as others name no link.
  */
 export class BusiestHop {
   #now = new HopRecords()
   #last = new HopRecords()
 
-  /** Works on an echo at the beginning of `view`; returns its new length. */
+  /** Reduces the echo at the beginning of `view`; returns its new length, bytes. @param tNs T, 0 = not known */
   leave(view: DataView, bytes: number, tNs: number): number {
     const hops = this.#now
     intShim.read(view, 0, bytes, hops)

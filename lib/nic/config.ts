@@ -23,7 +23,10 @@ export interface NicConfig {
   mac?: MacAddress
   /** Where every frame is sent: the switch at the other end of the link. */
   peerMac?: MacAddress
-  /** Where frames to a peer are sent instead, asked for every flow and management datagram. Default: `peerMac`. */
+  /**
+   * MAC address that frames to a peer are sent to instead, asked for every flow and management datagram. Default:
+   * `peerMac`.
+   */
   macOfPeer?: (peer: HostAddress) => MacAddress
   /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
   pathMtu?: number
@@ -38,15 +41,15 @@ export interface NicConfig {
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
   /**
-   * The least T that a measurement may give: two idle hosts answer sooner than busy ones, which work in batches, and
-   * the window is line rate x T. Default 0, as in virtual time.
+   * Lower bound on a measured T. Two idle hosts answer sooner than busy ones, which work in batches, and the window
+   * is line rate x T. Default 0, as in virtual time.
    */
   baseRttLeastNs?: Nanos
   /** One ACK per so many packets. Default 1. */
   ackEveryPackets?: number
-  /** Default 7. */
+  /** Retries after a timeout or NAK without progress, 0 to 7 (IBA 9.9.2.1). Default 7. */
   retryCount?: number
-  /** Default 7: without end. */
+  /** Retries after RNR NAK, 0 to 6; 7 = without end. Default 7. */
   rnrRetry?: number
   /** Rounded up to 4.096 us * 2^n. Default 67 ms. */
   ackTimeoutNs?: Nanos
@@ -63,11 +66,14 @@ export interface NicConfig {
   recovery?: Recovery
   /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 16384. */
   reorderPackets?: number
-  /** Of selective repeat: packets by which one may be overtaken before it is taken for lost, 1 to 65536. Default 3. */
+  /**
+   * Of selective repeat: a packet counts as lost once one sent so many packets later has arrived, 1 to 65536. Default
+   * 3.
+   */
   reorderTolerance?: number
   /**
-   * Of selective repeat: the least silence after which what was sent last goes again, 0 to NEVER (it does not). Hosts that are
-   * processes answer late now and then. Default 0, as in virtual time: two round trips.
+   * Of selective repeat: shortest silence after which the last packet sent goes again, 0 to NEVER (it does not).
+   * Hosts that are processes answer late now and then. Default 0, as in virtual time: two round trips then.
    */
   probeTimeoutLeastNs?: Nanos
   /** How ICRCs are made and checked. Default whole. */
@@ -78,7 +84,10 @@ export interface NicConfig {
   gathers?: boolean
   /** The port takes runs of packets, see `Port.takesRuns`; peers are told if not. Default true. */
   takesRuns?: boolean
-  /** What tells how this host keeps up with what comes in: `telemetry.hostHop` makes of it the paths' last hop. Default: nothing does. */
+  /**
+   * What tells how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
+   * paths to this host. Default: none.
+   */
   hostIntake?: HostIntake
   /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
   receiveBudgetBytes?: number
@@ -94,7 +103,7 @@ export interface NicConfig {
    * each connection (draft-miao-rtgwg-hpccplus, security considerations). Default: none.
    */
   secret?: Uint8Array
-  /** Lateness of the driving loop that pacing makes good. Default 0, as in virtual time. */
+  /** Lateness of the driving loop that pacing makes up for, ns. Default 0, as in virtual time. */
   slackNs?: Nanos
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'random'>>

@@ -1,15 +1,15 @@
 /**
  * Keys of a connection's feedback, from a secret that both hosts have. The REQ brings a nonce and a proof that its
- * sender has the secret; the REP another nonce and a proof by the keys that follow from both: HKDF-SHA256 (RFC 5869), salt
- * = the nonces, one key for each direction. So no two connections have the same keys, and no recorded packet helps with
- * another connection.
+ * sender has the secret; the REP brings another nonce and a proof by the keys that follow from both nonces:
+ * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction. So no two connections have the same keys,
+ * and packets recorded on one are worthless on another.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { WeirError } from '../errors.js'
 import { keyWords } from '../wire/siphash.js'
 import { FeedbackGuard } from './feedback-guard.js'
 
-/** Bytes of a secret, at least and at most. */
+/** Length of a secret, bytes. */
 export const SECRET_BYTES_MIN = 16
 export const SECRET_BYTES_MAX = 1024
 
@@ -59,7 +59,7 @@ export function answerRequest(
   }
 }
 
-/** The active end: the guard, or null if the sender of the REP has not the secret. */
+/** The active end: the guard, or null if the sender of the REP does not have the secret. */
 export function takeReply(own: Uint8Array, words: Uint8Array, secret: Uint8Array): FeedbackGuard | null {
   if (words.length !== REPLY_BYTES) return null
   const keys = deriveKeys(secret, own.subarray(0, NONCE_BYTES), words.subarray(0, NONCE_BYTES))

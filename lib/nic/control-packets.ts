@@ -26,8 +26,9 @@ export const Control = {
 } as const
 
 /**
- * Flows with such packets to send, in turns. One of each kind waits for a flow at most, of path probes and their answers one
- * a path: a second one takes its place, and tells what both had to tell. So the number of flows bounds them. They are never paced.
+ * Flows that have such packets to send, in turns. A flow has at most one waiting of each kind; of path probes and
+ * their answers, one for each path. A second one takes the place of the first and tells what both had to tell: so the
+ * number of flows bounds them. They are never paced.
  */
 export class ControlPackets {
   readonly #flows: readonly (Flow | null)[]

@@ -5,14 +5,17 @@ import { MILLISECOND, type Nanos, NEVER, SECOND } from '../time/nanos.js'
 import type { Flow } from './flow.js'
 import { refusal } from './peer-words.js'
 
-/** For so long an end that leaves goes on to say what it owes, if pauses and paces keep it from that. */
+/** Longest time for which an end that leaves goes on sending what it owes, when pauses or pacing delay that. */
 const SAYING_NS_MAX = 100 * MILLISECOND
-/** For so long one that has refused waits for its peer to leave: as long as the peer repeats, but no longer than this. */
+/**
+ * Longest time for which an end that has refused a request waits for its peer to leave, however long the peer would
+ * repeat it.
+ */
 const REFUSING_NS_MAX = 5 * SECOND
-/** An answer is overtaken by the peer's leaving by no more than the queues of a network hold. */
+/** An answer may arrive this much later than the DREQ that overtook it: what the queues of a network hold. */
 const OVERTAKEN_NS_MAX = 10 * MILLISECOND
 
-/** What endings need of who joins flows to the connection manager. */
+/** What endings need of whatever joins flows to the connection manager. */
 interface Owner {
   /** Its deadline may have changed, and what it may send. */
   flowChanged(now: Nanos, flow: Flow): void
@@ -23,15 +26,16 @@ interface Owner {
 }
 
 /**
- * In which order the two ends of a connection learn that it is over, and why.
+ * The order in which the two ends of a connection learn that it is over, and why.
  *
- * A DREQ takes other queues than the packets of a queue pair, and it is repeated until it is answered: those are not. So an
- * end that leaves first says what it owes: the ACK of what has been delivered, or the NAK of what it refuses. One
- * that has refused leaves the DREQ to its peer, whose queue pair the NAK takes into error; until then it repeats the NAK when
- * the peer repeats the request. And one that is left, while it waits for answers, waits a little longer: they
- * may have been overtaken.
+ * A DREQ waits in other queues than a queue pair's packets do, so it may overtake them; and it is repeated until it
+ * is answered, which ACKs and NAKs are not. So an end that leaves first sends what it owes: the ACK of what has been
+ * delivered, or the NAK of what it refuses. An end that has refused a request leaves the DREQ to its peer, whose
+ * queue pair the NAK takes into error; until then it repeats the NAK when the peer repeats the request. And an end
+ * whose peer has left while it waits for answers waits a little longer, as they may have been overtaken.
  *
- * To Linux's librdmacm a DREQ is an orderly end, whatever was before. A weir whose end is none says why in the private data.
+ * To Linux's librdmacm a DREQ is an orderly end, whatever came before. A weir that leaves because of an error says so
+ * in the private data.
  */
 export class Endings {
   readonly #cm: ConnectionManager
@@ -51,7 +55,10 @@ export class Endings {
     }
   }
 
-  /** The queue pair is in error, or the connection not to be used. The handler hears why when the peer has been told. */
+  /**
+   * The queue pair is in error, or the connection must not be used. The handler hears why once the peer has been
+   * told.
+   */
   fail(now: Nanos, flow: Flow, error: WeirError): void {
     if (flow.phase === 'left') this.#owner.close(now, flow, error)
     if (flow.phase === 'closed' || flow.phase === 'ending') return
@@ -59,7 +66,7 @@ export class Endings {
     this.#begin(now, flow)
   }
 
-  /** The peer has left: in order, or for what it says has failed at its end. */
+  /** The peer has left. @param why what has failed at its end, null = it left in order */
   onLeft(now: Nanos, flow: Flow, why: WeirError | null): void {
     flow.failure ??= why
     const awaits = flow.phase === 'established' && flow.qp.state === QpState.RTS && !flow.qp.isQuiet
@@ -72,7 +79,7 @@ export class Endings {
     this.#owner.flowChanged(now, flow)
   }
 
-  /** Something has come or gone, or `flow.endsNs` is over. */
+  /** A packet came or went, or `flow.endsNs` has come. */
   goOn(now: Nanos, flow: Flow): void {
     if (flow.phase === 'ending') this.#goOnEnding(now, flow)
     else if (flow.phase === 'left' && (now >= flow.endsNs || flow.qp.isQuiet))

@@ -5,7 +5,7 @@ import { ReplayWindow } from './replay-window.js'
 /** What a guard says of a received packet. */
 export const Verdict = {
   OK: 0,
-  /** It has no room for a tag. */
+  /** It is too short to hold a tag. */
   MISSING: 1,
   FORGED: 2,
   REPLAYED: 3,

@@ -19,9 +19,9 @@ export interface FlowPaths {
   better: number
   /** When the next round of probes may begin. */
   nextRoundNs: Nanos
-  /** No move before: the last one has to show in what is measured. */
+  /** No move before this time: the effect of the last one has to show in what is measured. */
   holdUntilNs: Nanos
-  /** Of `draining` and `waiting`: when that began, and when it is given up. */
+  /** When draining or waiting began, and when it is given up. */
   sinceNs: Nanos
   untilNs: Nanos
 }

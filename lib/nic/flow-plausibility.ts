@@ -3,7 +3,7 @@ import type { Nanos } from '../time/nanos.js'
 import type { HopRecords } from '../wire/hop-records.js'
 import type { ConnectionStats } from './types.js'
 
-/** T while it is not known here, as at a receiver that works out windows. */
+/** Stands for T where it is not known, as at a receiver that works out windows. */
 const T_UNKNOWN_NS = 100_000
 
 export interface ImplausibleCounter {

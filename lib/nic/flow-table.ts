@@ -7,9 +7,9 @@ const GENERATIONS_PER_INDEX = 256
 const NO_FLOWS: readonly Flow[] = []
 
 /**
- * The flows of a NIC by QPN: an array, for QPN to flow is looked up for every packet. The low bits of a QPN are
- * the index; the bits above count how often the index was used, so that a late packet of an earlier connection
- * does not reach its successor.
+ * The flows of a NIC by QPN. An array, as this is looked up for every packet. The low bits of a QPN are the index;
+ * the bits above count how often that index was used, so that a late packet of an earlier connection does not reach
+ * its successor.
  */
 export class FlowTable {
   readonly flows: (Flow | null)[]

@@ -27,9 +27,9 @@ import { Transmissions } from './transmissions.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
 import { WindowSequence } from './window-sequence.js'
 
-/** AckReq stands on every so-manieth packet at least (Linux: about every 66th). */
+/** AckReq is set at least on every 64th packet (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
-/** READ responses are on their way no longer than so many T, but for what a pause holds up. */
+/** READ responses are under way for at most so many T, apart from what a pause holds up. */
 const RESPONSES_QUIET_ROUND_TRIPS = 4
 
 /**
@@ -49,22 +49,22 @@ export class Flow implements QpObserver {
   readonly plausibility: FlowPlausibility
   qp!: QueuePair
   phase: FlowPhase
-  /** When a phase of the end is over, whatever has come by then. */
+  /** When the current phase of the connection's end is over, whatever has arrived by then. */
   endsNs: Nanos = NEVER
-  /** For so long the peer repeats a request that nobody answers. */
+  /** How long the peer repeats a request that nobody answers. */
   peerRepeatsNs: Nanos = 0
   /** The CM's id of the connection, 0 before there is one. */
   cmId = 0
-  /** Null until T is known: nothing with a payload is sent before. */
+  /** Null until T is known: no payload is sent before that. */
   cc: CongestionControl | null = null
-  /** Ethernet, IP and UDP headers as the next packet needs them but for lengths, port and checksum. */
+  /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
   headers: Buffer = Buffer.alloc(0)
   sourcePort = 0
   /** Of the flow's packets. */
   dscp = 0
-  /** Where the peer's data came from last, 0 = none has come. */
+  /** UDP source port of the peer's last data packet, 0 = none has come. */
   peerSourcePort = 0
-  /** 0 to 7: what a switch pauses the flow by. */
+  /** 0 to 7: the priority by which a switch pauses the flow. */
   priority = 0
   /** The same headers with the DSCP that asks switches for direct answers. */
   subscribedHeaders: Buffer = Buffer.alloc(0)
@@ -101,13 +101,13 @@ export class Flow implements QpObserver {
   /** First PSN that the peer sends with. */
   receivePsn = 0
   connection!: NicConnection
-  /** What this end would do, and after the handshake what both do: selective repeat instead of go-back-N. */
+  /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
   selectiveRepeat: boolean
-  /** What this end said of its secret at connect; empty: it has none. */
+  /** Key words that this end sent at connect; empty without a secret. */
   keyWords: Uint8Array = new Uint8Array(0)
-  /** Authenticates feedback, both ways; null: without a shared secret nothing does. */
+  /** Authenticates feedback, both ways; null without a shared secret. */
   guard: FeedbackGuard | null = null
-  /** The same of what switches say by themselves. */
+  /** The same for what switches say directly. */
   switchGuard: SwitchGuard | null = null
   /** The peer is a weir: it understands shims, probes and notifications. */
   peerIsWeir = false
@@ -139,7 +139,7 @@ export class Flow implements QpObserver {
   failedStatus: WorkStatus | -1 = -1
   /** Why the flow is failing: told to the handler once the peer has been told. */
   failure: WeirError | null = null
-  /** True while the flow stands in the NIC's list of those whose handlers have something to hear. */
+  /** True while the flow is in the NIC's list of those whose handlers have events to hear. */
   dirty = false
 
   readonly #sent: Transmissions
@@ -254,7 +254,9 @@ export class Flow implements QpObserver {
     return this.cc === null ? this.#lineRateBps : this.cc.rateBps()
   }
 
-  /** Asks for acknowledgements often enough that a window which has become small does not wait for one. */
+  /**
+   * Asks for acknowledgements so often that a window which has become small does not run out while it waits for one.
+   */
   adjustAckRequests(): void {
     // Windows of the receiver acknowledge as well, so fewer are asked for.
     const share = this.rateRequest === null ? 1 / 2 : 3 / 4
@@ -338,7 +340,7 @@ export class Flow implements QpObserver {
     this.#record(sample)
   }
 
-  /** The peer has worked out the window; one that was overtaken by a later one is old. */
+  /** The peer has worked out a window; one that a later window has overtaken is ignored. */
   onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
     if (this.cc === null || !this.windows.take(sequence)) return
     this.rateRequest?.onAnswer()
@@ -350,7 +352,7 @@ export class Flow implements QpObserver {
   /** The earliest deadline of all that the flow waits for. */
   nextTimeout(now: Nanos): Nanos {
     let deadline = this.qp.nextTimeout()
-    // One that has come is acted on when the flow's handler is told what has happened.
+    // A deadline that has passed is handled when the flow's handler is told what has happened.
     if (this.endsNs > now) deadline = Math.min(deadline, this.endsNs)
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
     if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())

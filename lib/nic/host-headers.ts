@@ -36,7 +36,10 @@ export class HostHeaders {
     this.prepare(flow, flow.dscp)
   }
 
-  /** Of a flow, whose UDP source port is its entropy; where packets cannot leave from that, of the nearest. */
+  /**
+   * Headers of a flow, whose UDP source port is its entropy; if packets cannot leave from that port, the nearest that
+   * they can.
+   */
   forFlow(to: HostAddress, sourcePort: number, dscp: number): Buffer {
     const { address: from, mac, peerMac, macOfPeer } = this.#settings
     const toMac = macOfPeer?.(to) ?? peerMac
@@ -48,7 +51,7 @@ export class HostHeaders {
   forManagement(to: HostAddress): Buffer {
     const { priority, dscpOfPriority, macOfPeer } = this.#settings
     const key = to.toString()
-    // A peer's MAC may become known, or another one, from one datagram to the next.
+    // A peer's MAC may become known, or change, between two datagrams.
     const known = macOfPeer === undefined ? this.#management.get(key) : undefined
     if (known !== undefined) return known
     if (this.#management.size >= PEERS_MAX) this.#management.clear()

@@ -9,19 +9,19 @@ export interface HostIntake {
   readonly stampNs: Nanos
   /** Taken in by then, bytes. */
   readonly takenBytes: number
-  /** What waits unread, bytes, summed over time. */
+  /** Integral over time of the bytes that wait unread, bytes x ns. */
   readonly queueByteNs: number
   /** What this host can take in, bit/s, at most its line rate. */
   readonly rateBps: number
 }
 
-/** The queue as one flow tells it: the mean over the time since it last did. */
+/** The host's queue as one flow reports it: the mean over the time since it last did. */
 export class HostQueueMean {
   #byteNs = 0
   #ns: Nanos = 0
   #bytes = 0
 
-  /** Bytes, of the time since this was last asked at another moment. */
+  /** Mean queue in bytes since the last call; asked again at the same moment, the same. */
   since({ queueByteNs, stampNs }: HostIntake): number {
     const elapsedNs = stampNs - this.#ns
     if (elapsedNs > 0) {
@@ -36,16 +36,16 @@ export class HostQueueMean {
 const TWO_48 = 0x1_0000_0000_0000
 
 /**
- * The receiving host as the last hop of a path: HPCC++ then holds senders to what the host can take, as it holds them to what a link can. With
- * telemetry of no switch it is the only hop.
+ * The receiving host as the last hop of a path: HPCC++ then holds senders to what the host can take in, as it holds
+ * them to what a link can carry. Where no switch tells of itself it is the only hop.
  *
- * A wide record says what is. A compact one has a few rates only, and the host's own one changes: it says the same of a host that takes in at
- * the line's rate, all bytes in proportion, so that the sender's U is the same.
+ * A wide record says exactly that. A compact one can name only a few rates, and a host's rate varies: it describes a
+ * host that takes in at the line's rate with all bytes scaled in proportion, which gives the sender the same U.
  */
 export class HostHop {
   readonly #intake: HostIntake
   readonly #compactRateBps: number
-  /** Bytes as compact records count them, and those that have been counted. */
+  /** Bytes taken in, as compact records count them (scaled), and how many real ones that count includes. */
   #compactBytes = 0
   #countedBytes = 0
 

@@ -28,7 +28,7 @@ import { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener, Verbs } from './types.js'
 
 const MEMORY_REGIONS_MAX = 1 << 16
-/** When no frame was free, it is tried again so much later. */
+/** How long to wait before trying again when no frame was free, ns. */
 const NO_FRAME_RETRY_NS = 1000
 
 /**
@@ -64,7 +64,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #dirty: Flow[] = []
   #dispatching = false
   readonly #completion = new Completion()
-  /** Until when the host's link is taken, or frames are waited for. */
+  /** When the host's link is free again, or a frame is to be asked for again. */
   #linkBusyUntil: Nanos = 0
 
   constructor(config: NicConfig) {
@@ -125,7 +125,7 @@ export class Nic implements Node, Verbs, RxEvents {
   // ---- Node
 
   onFrame(now: Nanos, _port: number, frame: Frame): void {
-    // Who forwarded a frame has parsed it; a frame off the wire may be for the port itself.
+    // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
     if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
     else this.#rx.receive(now, frame)
     this.settings.pool.give(frame)
@@ -151,11 +151,11 @@ export class Nic implements Node, Verbs, RxEvents {
     const missed = this.#tx.counters.noFrame
     const frame = this.#nextFrame(now)
     if (frame === null) {
-      // Nothing tells that frames have come back: without a pause the driver would come again at once, for ever.
+      // Nothing tells when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
       return null
     }
-    // A loop that woke late may make good some of it, so that the link's rate is kept.
+    // A loop that woke late may make up for some of it, so that the link's rate is kept.
     const startNs = Math.max(this.#linkBusyUntil, now - this.settings.slackNs)
     this.#linkBusyUntil = startNs + serialisationNs(frame.wireLength, this.settings.lineRateBps)
     frame.port = 0
@@ -204,7 +204,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const frame = this.#control.next(now)
     if (frame === null) return null
     const flow = this.#control.sentFlow!
-    // It may have acknowledged: what was posted meanwhile stood behind the acknowledgement that was owed.
+    // The packet may have carried the acknowledgement: what was posted meanwhile had to wait behind that.
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
     if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
@@ -218,7 +218,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** What a flow may do next, after it sent. */
   #afterSend(now: Nanos, flow: Flow): void {
-    // What was posted while an acknowledgement was owed stood behind it.
+    // What was posted while an acknowledgement was owed had to wait behind that.
     if (flow.needsBaseRtt()) this.startProbe(flow)
     if (flow.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
     if (flow.paths !== null) this.#paths.consider(now, flow)
@@ -348,7 +348,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.flowChanged(now, flow)
   }
 
-  /** A deadline that moves back is left alone: the timer finds out when it fires, and is set anew. */
+  /** A deadline that moves back is left alone: the timer finds that out when it fires, and is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
     let deadline = flow.nextTimeout(now)
     if (flow.paths !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))

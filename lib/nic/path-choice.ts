@@ -1,7 +1,10 @@
 /** Which of a connection's paths is the better one. Paths are those of PathProbes; indices into their list. */
 import type { ProbedPath } from './path-probes.js'
 
-/** Utilizations that differ by no more are equal: among such paths chance decides, so that flows do not choose alike. */
+/**
+ * Utilizations that differ by no more count as equal. Among equal paths chance decides, or all flows would choose
+ * alike.
+ */
 export const EQUAL = 0.02
 
 /** The utilization of the least used path; NaN if none has been measured. */
@@ -20,10 +23,10 @@ export function leastUsed(paths: readonly ProbedPath[], random: () => number): n
 }
 
 /**
- * A path that others use less by more than `margin` than they use the one that the flow takes, or -1. Without what the flow
- * itself sends: a flow alone on its path, which by HPCC++ it fills, is better off nowhere.
+ * A path that others use less, by more than `margin`, than others use the flow's own path; -1 if there is none. What
+ * the flow itself sends is left out: HPCC++ fills any path, so a flow that is alone on its path can gain nothing.
  *
- * @param ownBps at which the flow sends
+ * @param ownBps rate at which the flow sends, bit/s
  */
 export function betterPath(
   paths: readonly ProbedPath[],

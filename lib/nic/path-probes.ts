@@ -5,14 +5,14 @@ import type { HopRecords } from '../wire/hop-records.js'
 import { FlowPlausibility, type ImplausibleCounter } from './flow-plausibility.js'
 import type { ConnectionStats } from './types.js'
 
-/** A round whose answers take so many round trips longer than the last one's, or than T, is over. */
+/** A round is over when its answers take so many times the last round trip, or T if that is longer. */
 const TIMEOUT_ROUND_TRIPS = 4
 /** Rounds by number: the high 20 bits of a probe's sequence number. */
 const ROUNDS = 1 << 20
-/** A path that has not answered so many probes in a row carries nothing. */
+/** A path that has left so many probes in a row unanswered carries nothing. */
 const DEAD_AFTER = 3
 
-/** One entropy of a connection, and what is known of the path that networks choose by it. */
+/** One entropy of a connection, and what is known of the path that networks give it. */
 export class ProbedPath {
   readonly sourcePort: number
   /** Ethernet, IP and UDP headers of its probes. */
@@ -43,19 +43,19 @@ export class ProbedPath {
 }
 
 /**
- * The probes of a connection's paths: rounds of one probe a path, one round at a time. Says when a round is over;
- * when the next begins is the selector's to say.
+ * The probes of a connection's paths, in rounds of one probe a path, one round at a time. It says when a round is
+ * over; when the next one begins is up to PathSelector.
  */
 export class PathProbes {
   readonly paths: ProbedPath[]
   /** When the last round began, and how many have. */
   startedNs: Nanos = Number.NEGATIVE_INFINITY
   rounds = 0
-  /** At which the flow itself sent between the last two rounds' beginnings, bit/s on the wire. */
+  /** Rate at which the flow itself sent between the beginnings of the last two rounds, bit/s on the wire. */
   ownBps = 0
   readonly #stats: ConnectionStats
   #ownBytes = 0
-  /** Bit p: path p's probe has still to be sent; it is waited for. */
+  /** Bit p: path p's probe has still to be sent; bit p of `#awaited`: it has been sent, and its answer is awaited. */
   #toSend = 0
   #awaited = 0
   #roundTripNs: Nanos = 0
@@ -120,7 +120,7 @@ export class PathProbes {
     path.load.measure(now, hops, tNs)
   }
 
-  /** When the round is over whatever has come. @param tNs T */
+  /** When the round is over, whatever has come by then. @param tNs T */
   deadlineNs(tNs: Nanos): Nanos {
     if (this.#toSend !== 0 || this.#awaited === 0) return NEVER
     return this.#sentNs + TIMEOUT_ROUND_TRIPS * Math.max(tNs, this.#roundTripNs)

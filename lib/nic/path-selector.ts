@@ -16,16 +16,19 @@ import type { SourcePorts } from './source-ports.js'
 
 /** Default interval of probes. */
 const INTERVAL_ROUND_TRIPS = 8
-/** A new flow chooses when all paths are known, two rounds at best, and after so many rounds in any case. */
+/**
+ * A new flow chooses when all its paths are known, which takes two rounds at least, and after so many rounds in any
+ * case.
+ */
 const CHOOSE_ROUNDS_MAX = 4
 /**
- * Of the rounds that find a better path, so many lead to a move: flows that share a path find the same better ones at
- * the same time, and would leave together.
+ * One in so many rounds that find a better path leads to a move: flows that share a path find the same better ones at
+ * the same time, and would all leave together.
  */
 const MOVE_ONE_OF = 4
-/** No move within so many intervals of the last: rounds between have to show it. */
+/** No second move within so many intervals: rounds in between have to show the effect of the first. */
 const HOLD_INTERVALS = 2
-/** A flow that drains and is not empty after so many round trips sends on. */
+/** A draining flow that has not emptied after so many round trips goes on sending. */
 const DRAIN_ROUND_TRIPS = 8
 
 export interface PathEvents {
@@ -57,7 +60,7 @@ export class PathSelector {
   readonly #queue: AdmissionQueue
   readonly #totals: ImplausibleCounter
 
-  /** @param totals of the host, of telemetry that is not believed */
+  /** @param totals the host's counters, to which telemetry that is not believed is added */
   constructor(
     nic: NicSettings,
     headers: HostHeaders,
@@ -75,7 +78,7 @@ export class PathSelector {
     this.#queue = new AdmissionQueue(nic.paths.admissionQueue)
   }
 
-  /** The flow has T: from now on it chooses its path, if it may and the peer answers path probes. */
+  /** The flow knows T: from now on it chooses its path, if its settings allow that and the peer answers path probes. */
   begin(flow: Flow): void {
     if (probesPaths(flow.pathSettings) && flow.peerAnswersPaths) flow.paths = newFlowPaths()
   }
@@ -85,7 +88,10 @@ export class PathSelector {
     if (flow.paths?.phase === 'waiting') this.#leaveQueue(flow)
   }
 
-  /** The peer sends data from another source port than before: what came by its old path is comparable with nothing that comes now. */
+  /**
+   * The peer sends data from another source port than before: telemetry of its old path does not compare with what
+   * comes now.
+   */
   onPeerMoved(flow: Flow, sourcePort: number): void {
     const first = flow.peerSourcePort === 0
     flow.peerSourcePort = sourcePort
@@ -168,7 +174,7 @@ export class PathSelector {
     this.#round(now, flow)
   }
 
-  /** Not one of these; there must be others. */
+  /** A port that is not one of these; the caller knows that there are others. */
   #anotherPort(ports: readonly number[]): number {
     for (let number = this.#nic.random(); ; number++) {
       const port = this.#ports.at(number)
@@ -202,7 +208,7 @@ export class PathSelector {
       if (known || probes.rounds >= CHOOSE_ROUNDS_MAX) this.#choose(now, flow)
       else if (probes.rounds === 1) this.#redraw(flow)
     } else {
-      // A little more than the interval, by chance: flows that began together do not probe together for ever.
+      // A little more than the interval, by chance, so that flows that began together do not probe together for ever.
       paths.nextRoundNs = probes.startedNs + this.#intervalNs(flow) * (1 + (this.#nic.random() % 1024) / 2048)
       if (paths.phase === 'waiting') this.#admit(now, flow)
       else if (paths.phase === 'settled') {
@@ -217,7 +223,7 @@ export class PathSelector {
     return flow.pathSettings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
   }
 
-  /** Of entropies that lead along the same links one is enough: others are tried in place of the rest. */
+  /** Of entropies that lead along the same links one is kept; others are tried in place of the rest. */
   #redraw(flow: Flow): void {
     const { probes, current, better } = flow.paths!
     const { paths } = probes!
@@ -296,7 +302,7 @@ export class PathSelector {
     this.#leaveQueue(flow)
   }
 
-  /** The next one to that peer measures anew: what it knows, it knows of before this one went. */
+  /** The next flow to that peer has to measure anew: what it knows dates from before this one began to send. */
   #leaveQueue(flow: Flow): void {
     this.#queue.remove(flow)
     const next = this.#queue.firstTo(flow.remote)

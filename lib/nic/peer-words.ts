@@ -40,7 +40,7 @@ function ownFeatures({ takesRuns }: NicSettings, { selectiveRepeat }: Flow): num
   return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS)
 }
 
-/** The other end's, null for a peer that is no weir. Nonsense counts as silence. */
+/** The other end's words, null for a peer that is no weir. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
   return words === 'malformed' ? null : words
@@ -109,7 +109,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   if (words.receiveBudgetBytes > 0) flow.hostShare.budgetBytes = words.receiveBudgetBytes
 }
 
-/** Why this end refuses, for a REJ, or goes without order, for a DREQ. */
+/** Private data that says why this end refuses (REJ), or leaves because of an error (DREQ). */
 export function refusal(error: unknown): Uint8Array {
   const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
   return weirData.encodeRejection({ code, message: error instanceof Error ? error.message : String(error) })

@@ -13,7 +13,7 @@ export interface PauseCounters {
   pauses: number
   /** PFC frames that only resumed. */
   resumes: number
-  /** Frames with PFC's opcode that are none. */
+  /** Frames with PFC's opcode that are not PFC frames. */
   malformed: number
   /** PAUSE frames of 802.3x, which stop all priorities: counted, and not obeyed. */
   globalPauses: number

@@ -4,10 +4,10 @@ import type { OptionValues } from '../cc/options.js'
 import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
 import * as rateRequest from '../wire/rate-request.js'
 
-/** The one algorithm that receivers work out. */
+/** The one algorithm by which receivers work out windows. */
 export const RECEIVER_ALGORITHM = 'rx-hpcc'
 
-/** Without an answer it is asked again after so many T, then twice as many and so on… */
+/** An unanswered request is repeated after so many T, then after twice that, and so on… */
 const FIRST_TIMEOUT_ROUND_TRIPS = 4
 /** …but at least as often as this. */
 const TIMEOUT_MAX_NS = 50 * MILLISECOND

@@ -1,4 +1,4 @@
-/** Sequence numbers behind the highest one that may still come, once each. */
+/** Length of the window: sequence numbers that far behind the highest one are still accepted, once each. */
 export const REPLAY_WINDOW = 1024
 const WORDS = REPLAY_WINDOW / 32
 
@@ -22,7 +22,7 @@ export class ReplayWindow {
     return true
   }
 
-  /** What has not come between the old highest and the new one has not been seen. */
+  /** Numbers between the old highest one and the new one have not been seen yet. */
   #moveTo(sequence: number): void {
     if (sequence - this.#highest >= REPLAY_WINDOW) this.#seen.fill(0)
     else {

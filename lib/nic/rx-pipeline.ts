@@ -19,7 +19,7 @@ import { Verdict } from './feedback-guard.js'
 import type { Flow } from './flow.js'
 import type { FlowTable } from './flow-table.js'
 
-/** Packets that came to nothing, by reason. */
+/** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
   frames: number
   malformed: number
@@ -72,7 +72,7 @@ export class RxPipeline {
     replayedFeedback: 0,
     implausibleTelemetry: 0,
   }
-  /** Telemetry and figures of the packet at hand: one object, reused. */
+  /** Telemetry and figures of the current packet: one object, reused. */
   readonly sample: AckSample = {
     seq: 0,
     sndNxt: 0,
@@ -107,7 +107,7 @@ export class RxPipeline {
       counters.notRoce++
       return
     }
-    // A switch that parsed the frame forwards what it can route, whatever is wrong further in.
+    // A switch forwards every frame that it can route, even if what it carries is malformed.
     if (frame.payload < 0) {
       counters.malformed++
       return
@@ -159,7 +159,7 @@ export class RxPipeline {
       if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
     }
     const collected = this.#takeTelemetry(now, frame, flow, opcode)
-    // What nothing authenticates may carry data, and collect telemetry, but bring none back.
+    // A packet without a tag may carry data and collect telemetry, but not bring any back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
     if (forQp) {
       flow.qp.onPacket(now, frame)
@@ -175,7 +175,7 @@ export class RxPipeline {
     }
   }
 
-  /** Of a connection with a key. */
+  /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
   #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
     const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.switchGuard! : flow.guard!
     const verdict = guard.open(frame)
@@ -193,7 +193,7 @@ export class RxPipeline {
     this.sample.hops.flows = 0
   }
 
-  /** A switch knows only the QPN of the data's receiver: to the sender it names the flow by that. */
+  /** A switch knows only the QPN of the data's receiver, and names the flow to the sender by that. */
   #findFlow(frame: Frame, qpn: number): Flow | null {
     const view = frame.view
     const back = bth.opcode(view, frame.bth) === Opcode.DIRECT_NOTIFY && bth.becn(view, frame.bth)
@@ -214,7 +214,7 @@ export class RxPipeline {
     sample.hops.busiestOnly = false
     sample.hops.endsAtHost = false
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
-    // Of a path that may be another than the data's: for path selection alone.
+    // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
     if (isMarked(frame) && !ofPaths) flow.echoCe = true
     if (frame.shim < 0) return false

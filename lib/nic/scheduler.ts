@@ -5,22 +5,22 @@ import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
 
 /**
- * Packets that a flow may send in one turn, if its window and pace let it: a port hands the kernel those of one flow in
- * a row as one. Where pacing is exact there is only one, for the next has its time.
+ * Packets that a flow may send in one turn, as far as its window and pacing allow: a port hands consecutive packets
+ * of one flow to the kernel as one. Where pacing is exact it is always one packet, as the next has its own time.
  */
 export const TURN_PACKETS = 8
 const NONE = -1
 
 /**
- * The scheduler of the draft's NIC (section on implementation, the figure of the NIC): paces every flow by its
- * rate, holds it to its window, and shares the link fairly among the flows that may send.
+ * The scheduler of the draft's NIC (section on implementation, the figure of the NIC): paces every flow by its rate,
+ * holds it to its window, and shares the link fairly among the flows that may send.
  *
- * A flow is in one of three places: in no list (nothing to send, or its window is full), in the timing wheel
- * (it may send later), or in the ready ring (it may send now). Acknowledgements go by a ring of their own: they
- * are never paced. Each ring holds a flow at most once, so the number of flows bounds them.
+ * A flow is in one of three places: nowhere (nothing to send, or its window is full), in the timing wheel (it may
+ * send later), or in the ready ring (it may send now). Acknowledgements have a ring of their own, and are never
+ * paced. Each ring holds a flow at most once, so the number of flows bounds them.
  *
- * A flow whose priority the switch has paused is set aside, in a ring like the one it would be in, when its turn comes:
- * it takes its turn again once its priority may go on.
+ * When its turn comes, a flow whose priority the switch has paused is set aside in a similar ring, and goes back to
+ * the one it came from once its priority may send again.
  */
 export class Scheduler {
   readonly #flows: readonly (Flow | null)[]

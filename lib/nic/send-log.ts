@@ -1,8 +1,8 @@
 import type { Nanos } from '../time/nanos.js'
 
 /**
- * What is remembered of the packets that are on their way, a column each, by the low bits of the PSN: when a packet
- * left, and which transmission of its flow it was.
+ * When each packet under way left, and which transmission of its flow it was: a column each, indexed by the low bits
+ * of the PSN.
  */
 export class SendLog {
   readonly #sentAtNs: Float64Array

@@ -6,8 +6,9 @@ const FIRST = 0xc000
 const COUNT = 0x4000
 
 /**
- * The UDP source ports that this host can send from: a connection's is its entropy for ECMP. Two hosts whose port can send
- * from a few alone have the same ones as a rule, so that both directions of a connection have the same.
+ * The UDP source ports that this host can send from; a connection's source port is its entropy for ECMP. Two hosts
+ * whose ports can send from only a few normally have the same ones, so that both directions of a connection use the
+ * same.
  */
 export class SourcePorts {
   readonly #ports: readonly number[] | null
@@ -17,27 +18,32 @@ export class SourcePorts {
     this.#ports = ports
   }
 
-  /** Different ones. */
+  /** How many different ports there are. */
   get count(): number {
     return this.#ports?.length ?? COUNT
   }
 
-  /** The one of that number, modulo `count`: of a random number, any. @param number whole, 0 to 2^32 - 1 */
+  /**
+   * The port with that index, modulo `count`: a random index gives a random port. @param number whole, 0 to 2^32 - 1
+   */
   at(number: number): number {
     return this.#ports === null ? FIRST + (number % COUNT) : this.#ports[number % this.#ports.length]!
   }
 
-  /** What a connection sends from. @param asked undefined: any; @param random 32-bit whole numbers */
+  /** The source port of a new connection. @param asked undefined: any; @param random 32-bit whole numbers */
   choose(asked: number | undefined, random: () => number): number {
     return asked === undefined ? this.at(random()) : this.nearest(asked)
   }
 
-  /** The passive end's: the peer's, or what Linux would take if that does not tell one. @param qpn of this end */
+  /**
+   * The passive end's source port: the peer's or, if the request does not tell it, the one that Linux would take.
+   * @param qpn of this end
+   */
   ofRequest(request: ConnectRequest, qpn: number): number {
     return this.nearest(request.udpSourcePort || udpSourcePortOfQpns(qpn, request.qpn))
   }
 
-  /** `port` itself if packets can leave by it; otherwise always the same one of those by which they can. */
+  /** `port` itself if packets can leave from it, else one of those from which they can: the same for equal `port`s. */
   nearest(port: number): number {
     return this.#ports === null || this.#ports.includes(port) ? port : this.at(port)
   }

@@ -6,9 +6,9 @@ import { Verdict } from './feedback-guard.js'
 const SWITCHES = 16
 
 /**
- * Authenticates what switches say directly to one connection: by the key of the domain, each switch's numbers going up
- * (`lib/wire/direct-tag.ts`). An older response says nothing that a newer one has not, so one that was overtaken is refused like a
- * replay.
+ * Authenticates what switches say directly to one connection, by the key of the domain; each switch numbers its
+ * responses upwards (`lib/wire/direct-tag.ts`). An older response tells nothing that a newer one has not told, so one
+ * that was overtaken is refused like a replay.
  */
 export class SwitchGuard {
   readonly #key: Uint32Array

@@ -12,26 +12,28 @@ const COMPACT_QUEUE = 6
 const COMPACT_STAMP = 0
 
 /**
- * The telemetry that waits to be sent back to a flow's sender. Of several packets on one path it keeps what tells of all of
- * them, so that one answer for many loses nothing that was seen:
+ * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
+ * that one answer for many loses nothing:
+ * - stamps and sent bytes are those of the last packet: they are running counts, so their difference to the last
+ *   answer covers
+ * all packets in between;
+ * - each queue is the mean, over the time since the last answer, of the minimum of each two packets in a row: line 5
+ *   of
+ * the listing, applied here where every packet is seen. A flag says so, and the sender does not take a minimum once
+ * more.
  *
- * - stamps and sent bytes of the last one: they are running counts, and the difference to the last answer's holds
- *   all that was sent between;
- * - of each queue the mean over the time since the last answer, of the minimum of each two packets in a row: line 5 of the
- *   listing, here where every packet is seen. A flag says so, and the sender does not take the minimum once more.
+ * The sender's U is then what it would be with an answer for each packet, but for terms of (tau / T)^2: line 9
+ * weights each u' by the time that it stands for, and so does the mean. (With the greatest queue instead of the mean,
+ * senders answer peaks that their own bursts have made: less utilization and longer queues.)
  *
- * The sender's U is then what it would be with an answer for each packet, but for terms of (tau / T)^2: line 9 weighs each
- * u' by the time that it stands for, and so does the mean. (The greatest queue instead of the mean makes senders answer
- * peaks that their own bursts have made: less utilization and longer queues.)
- *
- * With an answer for each packet it is the packet's own telemetry.
+ * With an answer for each packet the echo is simply that packet's telemetry.
  */
 export class TelemetryEcho {
   /** Bytes that wait; 0: none. */
   bytes = 0
   readonly #buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
   readonly #view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
-  /** By hop, in the record's own units: queue and stamp of the packet before. */
+  /** By hop: queue length and stamp of the previous packet, in the record's own units. */
   readonly #queue = new Float64Array(MAX_HOPS)
   readonly #stamp = new Float64Array(MAX_HOPS)
   /** Time since the last answer, and the sum of queue x time. */
@@ -40,12 +42,12 @@ export class TelemetryEcho {
   #format = -1
   #hops = 0
   #pathId = 0
-  /** Null: all hops are sent back. */
+  /** Reduces the echo to the busiest hop; null: all hops are sent back. */
   readonly #busiest: BusiestHop | null
   readonly #host: HostHop | null
   /** Of the host's own record. */
   readonly hostQueue = new HostQueueMean()
-  /** What waits lacks no record, and has none too many. */
+  /** True if what waits has a record for every hop, and no more. */
   #complete = false
 
   /** @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one */
@@ -76,13 +78,16 @@ export class TelemetryEcho {
     if (again && samePath) intShim.setFlags(view, 0, intShim.flags(view, 0) | intShim.FLAG_ACCUMULATED)
   }
 
-  /** One hop. @param samePath as the packet before; @param again something waits already: it is told of too */
+  /**
+   * Adds one hop. @param samePath the packet took the path of the one before; @param again something waits already,
+   * and is to be summed up
+   */
   #accumulate(i: number, samePath: boolean, again: boolean): void {
     const view = this.#view
     const wide = this.#format === intShim.FORMAT_WIDE
     const slot = intShim.BYTES + i * (wide ? intShim.WIDE_SLOT_BYTES : intShim.COMPACT_SLOT_BYTES)
     const queue = wide ? view.getUint32(slot + WIDE_QUEUE) : view.getUint16(slot + COMPACT_QUEUE)
-    // Both stamps wrap: in the low 28 bits of either a difference of two packets has room.
+    // Both stamps wrap; the low 28 bits of either have room for the difference between two packets.
     const stamp = wide ? view.getUint32(slot + WIDE_STAMP) : view.getUint32(slot + COMPACT_STAMP) >>> 4
     const bits = wide ? 0xfff_ffff : 0xff_ffff
     const time = samePath ? ((stamp & bits) - this.#stamp[i]!) & bits : 0

@@ -1,37 +1,45 @@
 import { type Nanos, NEVER } from '../time/nanos.js'
 
-/** An answer that takes so many round trips longer than the last one, or than T, is given up. Each that is, doubles the time. */
+/**
+ * An answer is given up after so many times the last round trip, or T if that is longer. Each one given up doubles
+ * the time.
+ */
 const TIMEOUT_ROUND_TRIPS = 4
 const GIVEN_UP_MAX = 10
 
-/** A flow whose window is full has stalled when it has heard nothing for so many round trips. */
+/** A flow with a full window that has heard nothing for so many round trips has stalled. */
 const STALL_ROUND_TRIPS = 2
 
-/** Bytes that a flow may be ahead of its share: two probes and their answers, so that it finds its window before it has sent much. */
+/**
+ * Bytes by which probes may exceed their share: two probes and their answers, so that a flow finds its window before
+ * it has sent much.
+ */
 const AHEAD_BYTES = 800
 
-/** Probes of which it is known what was sent before them. A later answer is none. */
+/** Probes for which the transmissions before them are remembered; an answer to an older one is ignored. */
 const SENT_PROBES = 16
 
 /**
- * When a flow sends probes for telemetry (draft-miao-rtgwg-hpccplus, forward direction, 2): "End-hosts can generate probe
- * packets less frequently and we recommend once per round trip time. This is it sends a new probe packet once it receives
- * the response. In addition, the end-host issues probe packets only when it has data packet in the flight."
+ * When a flow sends probes for telemetry (draft-miao-rtgwg-hpccplus, forward direction, 2): "End-hosts can generate
+ * probe packets less frequently and we recommend once per round trip time. This is it sends a new probe packet once
+ * it receives the response. In addition, the end-host issues probe packets only when it has data packet in the
+ * flight."
  *
- * So the next one goes T after the last, when the answer has come or is given up; and when the bytes of all probes and answers
- * are within a share of the data's. Where windows are of a few packets, one in a round trip would be many.
+ * So a probe goes at the earliest T after the last one, once the answer to that has come or been given up, and only
+ * while all probes and answers together stay within a share of the data's bytes. Where windows hold a few packets,
+ * one in each round trip would be too many.
  *
- * An answer that was given up and comes all the same is welcome: behind a queue that the round trips before had not met, every answer is late,
- * and tells most.
+ * An answer that comes after it was given up is still used: behind a queue that has just grown every answer is late,
+ * and these tell the most.
  *
- * A flow that has stalled sends one whatever its share; one whose data packets collect telemetry, only then. With delayed
- * acknowledgements a window may become smaller than the packets for which the receiver waits until it acknowledges; an answer
- * to a probe acknowledges all that has come.
+ * A flow that has stalled sends a probe whatever its share; a flow whose data packets collect telemetry sends probes
+ * only then. With delayed acknowledgements a window may become smaller than the number of packets for which the
+ * receiver delays its acknowledgement; the answer to a probe acknowledges all that has arrived.
  */
 export class TelemetryProbe {
-  /** Number of the probe that is waited for, or of the next: the PSN field of its packet, 24 bits. */
+  /** Number of the probe that is under way, or else of the next one: the PSN field of its packet, 24 bits. */
   sequence = 0
-  /** One in each round trip; otherwise only for flows that have stalled. */
+  /** True: a probe in each round trip. False: only when the flow has stalled. */
   readonly always: boolean
   readonly #t: Nanos
   readonly #share: number
@@ -49,7 +57,10 @@ export class TelemetryProbe {
   readonly #sndNxt = new Float64Array(SENT_PROBES)
   #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
 
-  /** @param tNs T, the base round-trip time; @param share of the bytes of data, that probes and answers may take: `probeShare` */
+  /**
+   * @param tNs T, the base round-trip time; @param share of the data's bytes that probes and answers may take:
+   * `probeShare`
+   */
   constructor(tNs: Nanos, always: boolean, share: number) {
     this.#t = tNs
     this.#roundTripNs = tNs
@@ -90,8 +101,9 @@ export class TelemetryProbe {
   }
 
   /**
-   * An answer of so many bytes arrived. Returns the number of the flow's first transmission after the probe: by that a controller
-   * sees whether the probe was sent before or after its last step. -1 if it is no probe's, or not the newest.
+   * An answer of so many bytes arrived. Returns the number of the flow's first transmission after the probe, which
+   * tells the controller whether the probe was sent before or after its last update. -1 for an answer to no known
+   * probe, or to one older than the last answered.
    */
   onAnswer(now: Nanos, sequence: number, wireBytes: number): number {
     const back = (this.sequence - sequence) & 0xffffff

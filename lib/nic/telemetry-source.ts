@@ -63,13 +63,13 @@ export class TelemetrySource {
     return plain ? NO_SHIM : 0
   }
 
-  /** Shim flags of the next data packet: an empty shim has nothing to be stamped, and counts as an echo of nothing. */
+  /** Shim flags of the next data packet. An empty shim is marked as an echo, so that no switch stamps it. */
   get nextFlags(): number {
     const subscribed = this.#settings.subscribe === 'flag' && this.subscribes ? intShim.FLAG_SUBSCRIBED : 0
     return this.collects ? subscribed : subscribed | intShim.FLAG_ECHO
   }
 
-  /** The packet for which all that held has been sent. */
+  /** The packet to which all these getters applied has been sent. */
   onSent(payloadBytes: number): void {
     if (!this.#on) return
     const collected = this.collects

@@ -23,13 +23,13 @@ const ICRC_BYTES = 4
 export interface TxCounters {
   frames: number
   bytes: number
-  /** A packet was due and no frame was free. */
+  /** Times that a packet was due and no frame was free. */
   noFrame: number
-  /** Packets with payload, and of their bytes those that are telemetry, as they leave. */
+  /** Packets with payload, and the telemetry bytes in them as they leave. */
   dataFrames: number
   dataBytes: number
   telemetryBytes: number
-  /** Acknowledgements, and of their bytes those that are echoed telemetry. */
+  /** Acknowledgements, and the bytes of echoed telemetry in them. */
   ackFrames: number
   ackBytes: number
   echoBytes: number
@@ -39,8 +39,8 @@ export interface TxCounters {
 }
 
 /**
- * The tx pipeline of the draft's NIC: turns what a queue pair has to say into a whole frame. A data packet
- * gets an INT shim to be stamped, an acknowledgement the echo of the one that came last.
+ * The tx pipeline of the draft's NIC: turns what a queue pair has to send into whole frames. A data packet gets an
+ * INT shim for hops to stamp, an acknowledgement the echo of the telemetry that came last.
  */
 export class TxPipeline {
   readonly counters: TxCounters = {
@@ -132,9 +132,8 @@ export class TxPipeline {
   }
 
   /**
-   * A probe of one of the flow's paths: the data's headers but for the source port. Records name their links, whatever those
-   * of data are.
-   *
+   * A probe of one of the flow's paths: the data's headers, but for the source port. Its records always name their
+   * links, whether or not those of data do.
    * @param headers of that path
    */
   pathProbe(flow: Flow, headers: Buffer, sequence: number): Frame | null {
@@ -189,7 +188,7 @@ export class TxPipeline {
     return at + bytes
   }
 
-  /** What is echoed stands for everything that came before: it has been said. */
+  /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.echoCe) bth.setBecn(frame.view, frame.bth, true)
     if (frame.shim >= 0) flow.echo.clear()
@@ -225,7 +224,7 @@ export class TxPipeline {
       const transmission = flow.requestSent(qp.lastTransmittedSeq, now, again)
       flow.stats.sentBytes += bytes
       if (again) flow.stats.retransmittedBytes += bytes
-      // Set: without a controller the window is closed, and there are no requests.
+      // There is a controller: without one the window is closed, and there are no requests.
       flow.cc!.onSent(now, transmission, bytes)
     } else {
       flow.responseSent(qp.lastTransmittedSeq, now, bytes)

@@ -9,8 +9,8 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 
 /**
- * What an application sees of the NIC. Calls take `now` like everything else; handlers are called from within
- * the NIC's own processing, and may post work, connect or disconnect at once.
+ * What an application sees of the NIC. Calls take `now` like everything else; handlers are called from within the
+ * NIC's own processing, and may post work, connect or disconnect at once.
  */
 export interface Verbs {
   readonly memory: MemoryTable
@@ -72,7 +72,10 @@ export interface ConnectionHandler {
   onCreated?(now: Nanos, connection: Connection): void
   /** A work request completed. `completion` is reused: keep nothing of it. */
   onCompletion(now: Nanos, connection: Connection, completion: Completion): void
-  /** The end, once, after the last completion. `error` is null after an orderly disconnect by either side. Of what failed at the peer, a weir tells. */
+  /**
+   * The end, once, after the last completion. `error` is null after an orderly disconnect by either side; a weir also
+   * tells its peer what has failed, and then `error` says that.
+   */
   onClosed(now: Nanos, connection: Connection, error: WeirError | null): void
 }
 
@@ -111,15 +114,15 @@ export interface ConnectionStats {
   pathQueueBytes: number
   /** Hops in the last telemetry. */
   pathHops: number
-  /** Packets of feedback, of a connection with a key, that were not authentic: no tag, a wrong one, or a second time. */
+  /** Feedback packets, on a connection with a key, that were not authentic: no tag, a wrong one, or a repeated one. */
   refusedFeedback: number
-  /** Telemetry that no switch can have written, or that nothing bore out: it was ignored. */
+  /** Telemetry that no switch can have written, or that no second one confirmed: it was ignored. */
   implausibleTelemetry: number
   /** UDP source port that this end sends from: the entropy of its path. */
   sourcePort: number
-  /** Other paths that the flow has taken while it ran. */
+  /** How often the flow has changed to another path while it ran. */
   pathMoves: number
-  /** Probes of paths sent, and their bytes on the wire; each answer has as many. */
+  /** Path probes sent, and their bytes on the wire; each answer takes as many. */
   pathProbes: number
   pathProbeBytes: number
   /** U of the flow's path when it was last probed, 0 = not known. */

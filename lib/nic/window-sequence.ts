@@ -1,4 +1,7 @@
-/** Numbers of the windows that one end works out for the other, 24 bits: one that was overtaken by a later one is old. */
+/**
+ * Sequence numbers of the windows that one end works out for the other, 24 bits: a window that a later one has
+ * overtaken is ignored.
+ */
 export class WindowSequence {
   #sent = 0
   #taken = -1
