@@ -16,7 +16,7 @@ export class Completion {
   /** The `id` of the work request. */
   id = 0
   status: WorkStatus = WorkStatus.SUCCESS
-  /** Of the send queue its WorkOpcode, of the receive queue a ReceiveOpcode. Valid whatever the status. */
+  /** A WorkOpcode for work of the send queue, a ReceiveOpcode for the receive queue. Valid whatever the status. */
   opcode: WorkOpcode | ReceiveOpcode = WorkOpcode.SEND
   /** Bytes that moved: meaningful after SUCCESS only. */
   byteLength = 0
@@ -47,9 +47,9 @@ export const COMPLETION_QUEUE_DEPTH_MAX = 1 << 22
 /**
  * A bounded ring of completions (IBA 10.2.3), shared by any number of queue pairs.
  *
- * It cannot overrun: a queue pair reserves a place for each work request as it is posted, and a post that
- * finds no place is refused. So nothing that was accepted is ever lost, which an adapter, which has to put
- * its queue pairs into error when the queue overruns, does not promise.
+ * It cannot overrun: a queue pair reserves a place for each work request as it is posted, and a post that finds no
+ * place is refused. So nothing that was accepted is ever lost. (A hardware adapter does not promise that: it puts its
+ * queue pairs into error when the queue overruns.)
  */
 export class CompletionQueue {
   readonly depth: number

@@ -34,9 +34,9 @@ export interface QpConfig {
   responderResources?: number
   /** READs and atomics outstanding at a time, 0 to 255; at most the peer's resources. Default 16. */
   initiatorDepth?: number
-  /** Tries again without progress after timeout or NAK, 0 to 7 (IBA 9.9.2.1). Default 7. */
+  /** Retries after a timeout or NAK without progress, 0 to 7 (IBA 9.9.2.1). Default 7. */
   retryCount?: number
-  /** Tries again after RNR NAK, 0 to 6; 7 = without end. Default 7. */
+  /** Retries after RNR NAK, 0 to 6; 7 = without end. Default 7. */
   rnrRetry?: number
   /** Timeout is 4.096 us * 2^n, n to 31; 0 = never (IBA 9.9.2.1). Default 14: 67 ms. */
   ackTimeoutExponent?: number
@@ -46,17 +46,26 @@ export interface QpConfig {
   endToEndCredits?: boolean
   /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
   gathers?: boolean
-  /** Keeps what came out of order, sends SACKs, and sends again only what is missing: if the peer does so too. Default false. */
+  /**
+   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and sends again only what
+   * is missing. Default false.
+   */
   selectiveRepeat?: boolean
   /** Of selective repeat: packets out of order that each half keeps, 1 to 65,536. Default 2048. */
   reorderPackets?: number
   /** Where it keeps them. Default: a pool of its own for both halves. */
   reorderPool?: ReorderPool
-  /** Packets by which one may be overtaken before it is taken for lost, 1 to 65,536. Default 3 (RFC 6675, DupThresh). */
+  /**
+   * Of selective repeat: a packet counts as lost once one sent so many packets later has arrived, 1 to 65,536.
+   * Default 3 (RFC 6675, DupThresh).
+   */
   reorderTolerance?: number
-  /** Of selective repeat: the least silence after which the last packet goes again; NEVER = it does not. Default 0: two round trips. */
+  /**
+   * Of selective repeat: shortest silence after which the last packet goes again; NEVER = it does not. Default 0: two
+   * round trips.
+   */
   probeTimeoutLeastNs?: Nanos
-  /** What all queue pairs of the host may ask for by READs. Default: any amount. */
+  /** Bounds what all queue pairs of the host ask for at once by READs. Default: no bound. */
   readRoom?: ReadRoom
 }
 
@@ -84,8 +93,8 @@ export interface QpAttributes {
 }
 
 /**
- * Every setting, checked, with defaults filled in. A class, so that those of all queue pairs have one shape: from literals and
- * spreads each had its own, and with many queue pairs every look at a setting was a search.
+ * Every setting, checked, with defaults filled in. A class, so that all settings have one hidden class: made from
+ * literals and spreads each had its own, and with many queue pairs every look at a setting was a search.
  */
 export class QpSettings implements Required<QpConfig> {
   qpn: number

@@ -44,8 +44,8 @@ export class QpContext {
   }
 
   /**
-   * Into error (IBA 9.9.2, 10.3.1): every work request left completes with WR_FLUSH_ERR, once. Who fails
-   * one for a reason of its own completes it first.
+   * Into error (IBA 9.9.2, 10.3.1): every work request left completes with WR_FLUSH_ERR, once. A caller that has
+   * another status for one of them completes that one first.
    */
   fail(now: Nanos, status: WorkStatus): void {
     if (this.state === QpState.ERR) return

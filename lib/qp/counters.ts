@@ -8,7 +8,7 @@ export class QpCounters {
   retransmittedPackets = 0
   retransmittedBytes = 0
   timeouts = 0
-  /** Of those repeated, ones that went because nothing had been heard of what was sent last. */
+  /** Of those repeated, the probes: the last packet sent once more because nothing had been heard of it. */
   tailProbes = 0
   /** ACKs, NAKs and atomic responses that were in range. */
   acks = 0
@@ -19,7 +19,7 @@ export class QpCounters {
   /** PSN sequence errors that the peer told of. */
   naks = 0
   rnrNaks = 0
-  /** READ or atomic responses found missing by what came after them. */
+  /** READ or atomic responses whose loss a later answer showed. */
   impliedNaks = 0
   readResponsePackets = 0
   readResponseBytes = 0
@@ -52,9 +52,9 @@ export class QpCounters {
   droppedGhost = 0
   /** A READ or atomic response other than the next one expected. */
   droppedResponseOrder = 0
-  /** A SACK that says what cannot be: of packets never sent, or of none at all. */
+  /** A SACK that cannot be true: of packets never sent, or of none at all. */
   droppedSack = 0
-  /** Out of order, and there was no room to keep it. */
+  /** Out of order, without room to keep it. */
   droppedReorder = 0
   /** A repeated READ or atomic whose record is gone, or that does not match it. */
   droppedReplay = 0

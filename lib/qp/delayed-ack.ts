@@ -13,8 +13,8 @@ import type { Responder } from './responder.js'
 import { ackSyndrome } from './transmit-response.js'
 
 /**
- * Writes the AETH of an ACK of all that came in order, and takes the ACK that is owed for sent. Returns its PSN, or -1
- * when no ACK may go now, with the AETH zeroed: a NAK is owed, or a response has to go before.
+ * Writes the AETH of an ACK of everything that came in order, and counts the ACK that is owed as sent. Returns its
+ * PSN, or -1 when no ACK may go now, with the AETH zeroed: a NAK is owed, or a response has to go first.
  */
 export function writeDelayedAck(responder: Responder, frame: Frame, at: number): number {
   const { context, expectedSeq, table, kept } = responder
@@ -26,7 +26,7 @@ export function writeDelayedAck(responder: Responder, frame: Frame, at: number):
     return -1
   }
   aeth.write(frame.view, at, ackSyndrome(responder), responder.msn)
-  // With requests kept the ACK that is owed is a SACK, and says more.
+  // While requests are kept, the ACK that is owed has to be a SACK, which says more.
   if (kept === null || kept.count === 0) responder.acknowledged()
   return seq
 }

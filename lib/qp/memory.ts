@@ -89,10 +89,10 @@ export class MemoryTable {
   }
 
   /**
-   * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Packets leave straight from
-   * there where the port can: who changes memory that is being sent sends packets whose ICRC is wrong, and which the receiver
-   * drops. An ArrayBuffer must not be transferred or resized while it is registered.
-   * Throws WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
+   * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Where the port
+   * can, packets are sent straight from there: whoever changes memory that is being sent sends packets with a wrong
+   * ICRC, which the receiver drops. An ArrayBuffer must not be transferred or resized while it is registered. Throws
+   * WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
    */
   register(bytes: Uint8Array | null, length: number, access: number): MemoryRegion {
     const most = bytes === null ? REGION_LENGTH_MAX : bytes.byteLength
@@ -129,13 +129,13 @@ export class MemoryTable {
 
   #drawKey(): number {
     let key = this.#random() >>> 0
-    // A taken key moves on to the next free one, so that a poor source cannot make this loop without end.
+    // If the key is taken, the next free one is used: a poor random source cannot make this loop for ever.
     while (key === 0 || this.#regions.has(key)) key = (key + 1) >>> 0
     return key
   }
 
   #drawAddress(length: number): number {
-    // A page is left free between regions, so that a run over the end never meets the next one.
+    // A page is left free between regions, so that an access beyond the end never falls into the next one.
     const span = Math.ceil(length / PAGE) * PAGE + PAGE
     if (this.#nextAddress + span > ADDRESS_END) this.#nextAddress = ADDRESS_FIRST
     const address = this.#nextAddress

@@ -1,7 +1,7 @@
 import type { Nanos } from '../time/nanos.js'
 import type { WorkStatus } from './work-status.js'
 
-/** Who follows a queue pair's flow. Called from within `onPacket` and `onTimeout`; may post work. */
+/** Follows what a queue pair sends and hears. Called from within `onPacket` and `onTimeout`; may post work. */
 export interface QpObserver {
   /**
    * An ACK, NAK or response came that acknowledges something, or repeats what was known.

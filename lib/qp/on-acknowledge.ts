@@ -43,7 +43,7 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
   if (!whole) implyNak(requester, now)
 }
 
-/** Finds out what the news say is lost, and tells the observer both. */
+/** Finds out which packets the news show to be lost, and tells the observer of both. */
 export function concludeSelective(
   requester: Requester,
   selective: SelectiveRepeat,

@@ -14,7 +14,7 @@ import type { Responder } from './responder.js'
 export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
   responder.context.counters.duplicates++
   if (isRcSend(opcode) || isRcWrite(opcode)) {
-    // A NAK that is still owed says as much as the ACK would.
+    // A NAK that is owed already says what the ACK would say.
     if (!responder.ackPending) responder.oweAck()
     return
   }
@@ -41,7 +41,7 @@ function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
     if (reth.rkey(frame.view, at) !== record.region!.key) return false
   }
   if (isPart) return responder.table.replayPart(seq, seq + length / mtu - 1)
-  // What has not been sent yet from there on is still to come.
+  // What has not been sent yet will be sent anyway.
   if (seq < record.nextSeq) record.nextSeq = seq
   return true
 }

@@ -5,9 +5,9 @@ import type { ReorderBuffer } from './reorder-buffer.js'
 import type { Responder } from './responder.js'
 
 /**
- * A request beyond the one expected, with selective repeat: kept until its turn, and told of by a SACK. At once when it
- * opens a gap or lies in one; as often as an ACK would be sent when it only follows the one before. If nothing is kept and
- * this cannot be, a NAK says what is missing, as in go-back-N.
+ * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. At once when
+ * it opens a gap or lies in one; when it only follows the one before, as often as an ACK would be sent. If this one
+ * cannot be kept and nothing is kept yet, a NAK says what is missing, as in go-back-N.
  */
 export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame: Frame, seq: number): void {
   const { counters } = responder.context
@@ -38,7 +38,8 @@ export function runKept(responder: Responder, kept: ReorderBuffer, now: Nanos, f
     if (frame === null) break
     responder.inOrder(now, frame, bth.opcode(frame.view, frame.bth))
     if (responder.expectedSeq === seq && context.responds) {
-      // No receive is posted for it. The peer has been told, and comes again; what arrived is never given up.
+      // No receive is posted for it: the peer has been told, and will send it again. What has arrived is kept
+      // nevertheless.
       kept.restore(seq, frame)
       return
     }

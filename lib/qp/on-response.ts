@@ -28,7 +28,7 @@ export function onResponse(requester: Requester, now: Nanos, frame: Frame, opcod
   }
 }
 
-/** With selective repeat: the next response awaited goes to its place at once, others wait for their turn. */
+/** With selective repeat: the response that comes next is taken at once, others are kept until their turn. */
 function onAnyResponse(
   requester: Requester,
   selective: SelectiveRepeat,
@@ -58,7 +58,10 @@ function onAnyResponse(
   concludeSelective(requester, selective, now, seq)
 }
 
-/** What waited for the response that has come: others, and acknowledgements of what lies behind them. */
+/**
+ * Takes what was kept behind the response that has come: further responses, and acknowledgements of requests behind
+ * them.
+ */
 function takeKept(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
   const { kept } = selective
   for (;;) {
@@ -78,8 +81,8 @@ function onNextResponse(requester: Requester, now: Nanos, frame: Frame, slot: Se
 }
 
 /**
- * The READ or atomic that the response `seq` belongs to, if it is the next one awaited. It acknowledges all
- * that came before; if a response is missing there, that one is asked for again and this one is dropped.
+ * The READ or atomic that the response `seq` belongs to, if it is the next one awaited. The response acknowledges
+ * everything before it; if a response is missing among that, that one is asked for again and this one is dropped.
  */
 function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot | null {
   const { counters, observer, sendQueue } = requester.context
@@ -103,8 +106,8 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
 }
 
 /**
- * Any of the opcodes is taken that fits the place: the replay of the rest of a READ begins with FIRST from
- * one responder and with MIDDLE from another. The length must be that of the place (IBA 9.7.6).
+ * Any of the opcodes is accepted that fits the place in the READ: when the rest of a READ is asked for again, one
+ * responder begins with FIRST and another with MIDDLE. The length must be that of the place (IBA 9.7.6).
  */
 function onReadResponse(
   requester: Requester,

@@ -12,8 +12,9 @@ const SACK_AT = bth.BYTES + aeth.BYTES
 const FIRST_BIT = 0x8000_0000
 
 /**
- * A SACK: acknowledges as an ACK does, and names packets beyond that the peer keeps. One that names what was never sent,
- * or begins before what it acknowledges, is nobody's work and is dropped whole.
+ * A SACK: acknowledges as an ACK does, and names packets beyond that which the peer keeps. One that names packets
+ * never sent, or begins before what it acknowledges, is dropped whole.
+ *
  * @param seq unwrapped PSN of the packet
  */
 export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: number): void {

@@ -30,7 +30,8 @@ export function onWrite(responder: Responder, now: Nanos, frame: Frame, opcode: 
     return
   }
   if (hasImmediate(opcode) && responder.context.receiveQueue.count === 0) {
-    // Nothing has been written of this packet; a WRITE ONLY begins anew when it comes again.
+    // Nothing of this packet has been written: if it was a first or only packet, its WRITE begins anew when it comes
+    // again.
     if (hasReth(opcode)) responder.message = Message.NONE
     responder.notReady()
     return

@@ -2,17 +2,17 @@ import { assert } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { MemoryRegion } from './memory.js'
 
-/** Shorter payloads are copied also for a port that gathers: two more pieces of a packet cost as much as the copy. */
+/** Shorter payloads are copied even for a port that gathers: two more pieces to gather cost as much as the copy. */
 export const GATHER_FROM_BYTES = 2048
 
 /**
- * Gives the frame `length` bytes of a region as its payload from `at` on, with the zero pad to 4 bytes (IBA 9.2.3), and sets
- * its lengths, without ICRC. Copied into the slot; or, if the port `gathers`, left where they are. The ICRC is that of
- * the bytes as they are now: when the application changes them before the port has sent them, the receiver drops the packet, as with
- * any RDMA hardware.
+ * Gives the frame `length` bytes of a region as its payload, at `at`, with the zero pad to 4 bytes (IBA 9.2.3), and
+ * sets its lengths, without ICRC. The payload is copied into the slot or, if the port `gathers`, left where it is.
+ * The ICRC is that of the bytes as they are now: if the application changes them before the port has sent them, the
+ * receiver drops the packet, as with any RDMA hardware.
  *
- * Of a region without storage nothing is written: `length` ends with the headers, `wireLength` counts all. Returns the
- * pad count, 0 to 3.
+ * A region without storage has nothing to write: `length` ends with the headers, `wireLength` counts everything.
+ * Returns the pad count, 0 to 3.
  */
 export function writePayload(
   frame: Frame,

@@ -62,7 +62,7 @@ export class QueuePair {
   readonly #requester: Requester
   readonly #responder: Responder
   #requestsTurn = false
-  /** Work request of the packet that `peekTransmit` last found to be next, if that was a request. */
+  /** Work request whose packet `peekTransmit` last found to be next, if that was a request. */
   #nextSlot: SendSlot | null = null
 
   /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. Begins in RESET. */
@@ -90,12 +90,14 @@ export class QueuePair {
     return this.#context.settings.pathMtu
   }
 
-  /** Payload bytes of requests sent and not acknowledged; after going back, of those sent again. */
+  /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
   get inFlightBytes(): number {
     return this.#requester.inFlightBytes
   }
 
-  /** True if nothing that this end has requested is under way: all is acknowledged, or has been taken for lost by silence. */
+  /**
+   * True if nothing that this end has requested is under way: all is acknowledged, or silence has taken it for lost.
+   */
   get isQuiet(): boolean {
     return this.#requester.sendSeq === this.#requester.sndUna
   }
@@ -130,12 +132,12 @@ export class QueuePair {
     return this.#context.receiveQueue.count
   }
 
-  /** Round trip of the idle path, by which silence is judged until one is measured. */
+  /** Round trip of the idle path, ns: silence is judged by it until one is measured. */
   set baseRttNs(rttNs: Nanos) {
     this.#requester.tail?.expectRtt(rttNs)
   }
 
-  /** AckReq at least once in so many packets: keep it under the packets that a window lets out. */
+  /** AckReq is set at least once in so many packets: keep it below the number of packets that the window allows. */
   set ackRequestEveryPackets(packets: number) {
     this.#context.settings.ackRequestEveryPackets = Math.max(1, Math.floor(packets))
   }
@@ -279,7 +281,7 @@ export class QueuePair {
     const pending = responder.table.pending
     if (pending?.isAtomic) return TxKind.ACK
     if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
-    // A probe goes though the window is full (RFC 8985, section 7.3).
+    // A probe goes even if the window is full (RFC 8985, section 7.3).
     if (requestsAllowed || this.#requester.tail?.pending) {
       this.#nextSlot = this.#requester.nextSlot()
       if (this.#nextSlot !== null) return TxKind.REQUEST
@@ -301,8 +303,8 @@ export class QueuePair {
 
   /**
    * Writes the next packet from `at` on: BTH, extended headers, payload, pad. Sets the frame's `bth`, `payload`,
-   * `payloadLength`, `length` and `wireLength`, which leave room for no ICRC: the caller adds it. NONE if there
-   * is nothing to send. After an error, packets that explain it to the peer may still be there.
+   * `payloadLength`, `length` and `wireLength`; the lengths do not include the ICRC, which the caller adds. NONE if
+   * there is nothing to send. After an error, packets that explain it to the peer may still be there.
    */
   pollTransmit(now: Nanos, frame: Frame, at: number, requestsAllowed = true): TxKind {
     const kind = this.peekTransmit(requestsAllowed)
@@ -316,7 +318,7 @@ export class QueuePair {
         this.lastTransmittedSeq = record.nextSeq
         this.#requestsTurn = true
         const done = transmitReadResponse(this.#responder, now, record, frame, at)
-        // It failed: what is left to send is the NAK, or nothing.
+        // The packet could not be made, and the queue pair is in error: only a NAK may be left to send.
         return done ? kind : this.pollTransmit(now, frame, at, requestsAllowed)
       }
       case TxKind.REQUEST: {

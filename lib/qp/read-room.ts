@@ -1,15 +1,16 @@
 /**
- * How many bytes all queue pairs of a host ask for at once by READs: nothing acknowledges the responses, so what comes back
- * has to fit into the host's receive buffer. One that is greater than half of it counts as half: alone it would leave the
- * link idle between its last response and the next request. Who has no room waits for its turn.
+ * Bounds the bytes that all queue pairs of a host ask for at once by READs. Nothing acknowledges READ responses, so
+ * what is asked for has to fit into the host's receive buffer. A READ longer than half of the bound counts as half:
+ * if it had to be alone, the link would be idle between its last response and the next request. A queue pair for
+ * which there is no room waits for its turn.
  */
 export class ReadRoom {
   readonly #limitBytes: number
-  /** Asked for, and not come. */
+  /** Bytes asked for that have not come yet. */
   #outBytes = 0
-  /** By QPN, first come first: bytes that the queue pair would ask for. */
+  /** Bytes that each waiting queue pair would ask for, by QPN, first come first. */
   readonly #waiting = new Map<number, number>()
-  /** Of the first that waits. */
+  /** Bytes that the first of them would ask for. */
   #firstBytes = 0
   /** QPNs that have had their turn to ask. */
   readonly #called = new Set<number>()
@@ -19,7 +20,7 @@ export class ReadRoom {
     this.#limitBytes = limitBytes
   }
 
-  /** May that queue pair ask for so many bytes? If not, it waits. */
+  /** True if that queue pair may ask for so many bytes; if not, it waits from now on. */
   admits(qpn: number, bytes: number): boolean {
     if (this.#fits(bytes) && (this.#waiting.size === 0 || this.#called.has(qpn))) return true
     this.#called.delete(qpn)
@@ -28,7 +29,7 @@ export class ReadRoom {
     return false
   }
 
-  /** It has asked for them. */
+  /** The queue pair has asked for them. */
   take(qpn: number, bytes: number): void {
     this.#outBytes += bytes
     this.leave(qpn)
@@ -39,7 +40,7 @@ export class ReadRoom {
     this.#outBytes -= bytes
   }
 
-  /** It does not wait any more. */
+  /** The queue pair waits no longer. */
   leave(qpn: number): void {
     this.#called.delete(qpn)
     if (this.#waiting.delete(qpn)) this.#findFirst()
@@ -50,7 +51,7 @@ export class ReadRoom {
     return this.#waiting.size > 0 && this.#fits(this.#firstBytes)
   }
 
-  /** Its QPN: it has its turn, and waits no longer. Only if `calls`. */
+  /** QPN of the first that waits: it waits no longer, and has its turn to ask. Only if `calls`. */
   call(): number {
     const [qpn] = this.#waiting.keys()
     this.leave(qpn!)

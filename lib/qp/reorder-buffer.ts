@@ -1,7 +1,7 @@
 import type { Frame } from '../frame/frame.js'
 import { FramePool } from '../frame/frame-pool.js'
 
-/** Where queue pairs keep packets that came out of order: so many frames for all of them, made when first needed. */
+/** Where queue pairs keep packets that came out of order: frames that all of them share, made when first needed. */
 export class ReorderPool {
   /** Packets at a time. */
   readonly capacity: number
@@ -38,9 +38,10 @@ export class ReorderPool {
 
 /**
  * Packets of one queue pair that came out of order, by PSN, until those before them have come. Then the handlers of
- * packets in order take them: so every operation means what it means without loss, whatever way its packets took. The
- * other way, to put bytes in their place as they come, would save one copy of the few packets behind a gap, but must know
- * the place of a packet whose message's first one is missing, and what to undo when that one is refused.
+ * packets in order take them, so every operation means what it means without loss, however its packets travelled.
+ * (The alternative, to put bytes into place as they arrive, would save one copy of the few packets behind a gap; but
+ * it must find the place of a packet whose message's first packet is missing, and undo what it did when that first
+ * packet is refused.)
  *
  * Bounded twice: in packets, by its own limit and the pool's, and in PSNs, by a span beyond the next one expected.
  */
@@ -53,7 +54,7 @@ export class ReorderBuffer {
   #frames: (Frame | null)[] = []
   /** Packets kept now. */
   count = 0
-  /** The PSN that was kept last, and one that no kept PSN lies beyond. */
+  /** The PSN that was kept last, and a PSN that no kept one exceeds. */
   latestSeq = Number.NEGATIVE_INFINITY
   highestSeq = Number.NEGATIVE_INFINITY
 
@@ -87,7 +88,7 @@ export class ReorderBuffer {
     return this.count > 0 && this.#frames[seq & (this.span - 1)] !== null
   }
 
-  /** Takes the packet out, or returns null: its taker gives it back to `give` or `restore`. */
+  /** Takes the packet out, or returns null. The caller hands it back, by `give` or `restore`. */
   take(seq: number): Frame | null {
     if (this.count === 0) return null
     const index = seq & (this.span - 1)

@@ -51,7 +51,7 @@ export class Requester {
   #newestAckedSeq = -1
   #retriesLeft = 0
   #rnrRetriesLeft = 0
-  /** Where the last NAK, told or implied, made it go back to: a repetition of it changes nothing. */
+  /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
   /** The peer's MSN, unwrapped, and the SSN up to which its credits reach (IBA 9.7.7.2). */
   #msn = 0
@@ -120,7 +120,7 @@ export class Requester {
     return this.sendSeq - this.sndUna < bound ? slot : null
   }
 
-  /** A READ that is repeated from its middle asks for the rest. */
+  /** Bytes that a READ at `sendSeq` asks for: one that is repeated from its middle asks for the rest. */
   #bytesToAsk(slot: SendSlot): number {
     return bytesBetween(slot, this.sendSeq, slot.lastSeq + 1, this.context.settings.pathMtu)
   }
@@ -135,7 +135,7 @@ export class Requester {
     this.sendSeq = slot.lastSeq + 1
   }
 
-  /** What has been asked for will be asked for again, or not at all. */
+  /** Forgets what has been asked for: it will be asked for again, or not at all. */
   #awaitNothing(): void {
     this.context.settings.readRoom.give(this.#awaitedBytes)
     this.#awaitedBytes = 0
@@ -211,19 +211,19 @@ export class Requester {
     this.#progress(now)
   }
 
-  /** The packet has arrived, though not all before it have. */
+  /** The packet has arrived, ahead of some before it. */
   acknowledgedEarly(seq: number, bytes: number): void {
     this.#newlyAckedBytes += bytes
     if (seq > this.#newestAckedSeq) this.#newestAckedSeq = seq
   }
 
-  /** What `#pass` is about to count has been counted: as acknowledged, and as not in flight any more. */
+  /** Some of what `#pass` is about to count has been counted already: as acknowledged, or as no longer in flight. */
   countedEarly(ackedBytes: number, outBytes: number): void {
     this.#newlyAckedBytes -= ackedBytes
     this.inFlightBytes += outBytes
   }
 
-  /** Passes by what need not be sent again. */
+  /** Moves `sendSeq` past packets that need not be sent again. */
   skipSacked(now: Nanos): void {
     const { selective } = this
     if (selective === null) return
@@ -284,7 +284,7 @@ export class Requester {
     tail?.onNews(now, sndUna > tail.timedSeq, sndUna <= tail.askedSeq, this.timers.timeoutNs)
   }
 
-  /** A bitmap told of packets that were not known to have arrived. */
+  /** A bitmap named packets that were not known to have arrived: a sign of life. */
   onSign(now: Nanos): void {
     this.timers.onSign(now)
     const { tail, sndUna } = this
@@ -293,7 +293,7 @@ export class Requester {
     tail.onNews(now, timed, sndUna <= tail.askedSeq, this.timers.timeoutNs)
   }
 
-  /** PTO has passed: what was sent last goes again, if there is nothing that goes again anyhow. */
+  /** The probe timeout has passed: the last packet goes again, unless something else goes again anyway. */
   onProbeTimeout(): void {
     const selective = this.selective!
     if (!selective.hasLost) {
@@ -306,7 +306,7 @@ export class Requester {
     this.tail!.pending = true
   }
 
-  /** A NAK, told or implied, says that `sndUna` was lost: goes back there, once a place. */
+  /** A NAK, received or implied, says that `sndUna` was lost: goes back there, once for each PSN. */
   repair(now: Nanos): void {
     if (this.#repairedSeq === this.sndUna || this.sendSeq === this.sndUna) return
     this.#repairedSeq = this.sndUna
@@ -356,7 +356,10 @@ export class Requester {
     this.timers.stop()
   }
 
-  /** @param forget it has done so before without progress: what the peer said of single packets is doubted */
+  /**
+   * @param forget it went back before without progress since: what the peer has said of single packets is no longer
+   * trusted
+   */
   #rewind(forget: boolean): void {
     this.selective?.goBack(forget)
     this.tail?.stop()

@@ -33,18 +33,21 @@ export class Responder {
   /** Messages completed; READs and atomics count at their request. */
   msn = 0
   message: Message = Message.NONE
-  /** Of the running SEND: bytes in its receive. Of the running WRITE: bytes to come, and where. */
+  /** Of a SEND under way: bytes in its receive. Of a WRITE under way: bytes still to come, and where they go. */
   receivedBytes = 0
   remainingBytes = 0
   writeRegion: MemoryRegion | null = null
   writeOffset = 0
   table = new ResponseTable(0)
-  /** An ACK or NAK is owed: its PSN, MSN and syndrome (of an ACK, credits are filled in as it leaves). */
+  /** An ACK or NAK is owed: its PSN, MSN and syndrome (an ACK's credits are filled in as it leaves). */
   ackPending = false
   ackSeq = 0
   ackMsn = 0
   ackSyndrome = 0
-  /** A request has been refused: the NAK that says so, kept in the three above, is said again when asked for. */
+  /**
+   * A request has been refused. The NAK that says so is kept in the three fields above, and sent again when asked
+   * for.
+   */
   refused = false
   /** Credits were 0 when last told, so the next receive posted is worth an ACK of its own. */
   starving = false
@@ -93,7 +96,7 @@ export class Responder {
     else this.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
   }
 
-  /** Is this the packet that may follow, of the size that it must have? (IBA 9.7.4.1) */
+  /** True if this packet may follow the one before, and has the size that it must have (IBA 9.7.4.1). */
   #fits(frame: Frame, opcode: number): boolean {
     const mtu = this.context.settings.pathMtu
     const length = frame.payloadLength
@@ -124,7 +127,7 @@ export class Responder {
     }
     this.#packetsSinceAck++
     const every = this.context.settings.ackEveryPackets
-    // Every zero: the message's end is acknowledged because its last packet asks for it.
+    // With `every` 0 the end of a message is acknowledged because its last packet asks for that.
     const due = every > 0 && (last || this.#packetsSinceAck >= every)
     if (due || bth.ackRequest(frame.view, frame.bth)) this.oweAck()
   }
@@ -138,19 +141,19 @@ export class Responder {
   }
 
   #advance(packets: number): void {
-    // A NAK for this packet that has not left yet has nothing to ask for any more.
+    // A NAK for this packet that has not left yet is not needed any more.
     if (!aeth.isAck(this.ackSyndrome)) this.ackPending = false
     this.expectedSeq += packets
     this.#gapTold = false
   }
 
-  /** Owes an ACK of all that came in order. */
+  /** Owes an ACK of everything that came in order. */
   oweAck(): void {
     this.#owe(this.expectedSeq - 1, aeth.ACK_UNLIMITED)
     this.#packetsSinceAck = 0
   }
 
-  /** The ACK that is owed, if any, has been said by another packet. */
+  /** Another packet has carried the ACK that was owed, if any. */
   acknowledged(): void {
     this.ackPending = false
     this.#packetsSinceAck = 0
@@ -163,14 +166,14 @@ export class Responder {
     this.ackSyndrome = syndrome
   }
 
-  /** A request has been kept. `asks`: it is worth a SACK, whatever the number of packets since the last. */
+  /** A request has been kept. @param asks a SACK is owed at once, however few packets came since the last */
   acceptKept(asks: boolean): void {
     this.#packetsSinceAck++
     const every = this.context.settings.ackEveryPackets
     if (asks || (every > 0 && this.#packetsSinceAck >= every)) this.oweSack()
   }
 
-  /** Owes an ACK, unless a NAK is owed, which says as much; it leaves as a SACK while requests are kept. */
+  /** Owes an ACK, which leaves as a SACK while requests are kept; not if a NAK is owed, which says as much. */
   oweSack(): void {
     if (!this.ackPending || aeth.isAck(this.ackSyndrome)) this.oweAck()
   }
@@ -205,8 +208,8 @@ export class Responder {
   }
 
   /**
-   * A request packet after one has been refused: the peer has not heard of it, if it asks for an acknowledgement, or begins
-   * again there or before. Nothing is carried out any more.
+   * A request packet has come after one was refused. If it asks for an acknowledgement, or is the refused one again
+   * or an earlier one, the peer has not heard the NAK, which is then repeated. Nothing is carried out any more.
    */
   refuseAgain(frame: Frame): void {
     const seq = unwrapPsn(bth.psn(frame.view, frame.bth), this.expectedSeq)
@@ -216,8 +219,8 @@ export class Responder {
   }
 
   /**
-   * The queue pair is in error. A NAK that says why, or the ACK of what has been carried out, and the responses that go before
-   * it still leave; all else does not.
+   * The queue pair is in error. What still leaves is the NAK that says why, or the ACK of what has been carried out,
+   * and the responses that go before it.
    */
   stop(): void {
     this.ackPending &&= this.refused || aeth.isAck(this.ackSyndrome)

@@ -6,7 +6,7 @@ export class ResponseRecord {
   /** Unwrapped PSNs of the first and last response packet. */
   firstSeq = 0
   lastSeq = -1
-  /** The next response packet to be sent, and the last one; beyond it when all have been. */
+  /** The next response packet to be sent, and the last one; the next is beyond the last when all have been sent. */
   nextSeq = 0
   untilSeq = -1
   /** Message sequence number of the responses, unwrapped. */
@@ -15,13 +15,13 @@ export class ResponseRecord {
   /** READ: where its bytes are, and how many. */
   offset = 0
   length = 0
-  /** Address as the peer gave it, to compare a repetition with. */
+  /** Address as the peer gave it, to check a repetition against. */
   address = 0
   /** Atomic: what the memory held before (IBA 9.4.5). */
   originalHigh = 0
   originalLow = 0
 
-  /** True once all response packets have been sent; what is pending then is a repetition. */
+  /** True once all response packets have been sent; if it is pending then, it repeats. */
   answered = false
 
   get isPending(): boolean {
@@ -29,13 +29,13 @@ export class ResponseRecord {
   }
 }
 
-/** A requester that asks for more parts at a time hears nothing of those beyond, and asks again. */
+/** Most parts of READs that wait at a time: requests for more are ignored, and the requester asks again. */
 const PARTS_MAX = 256
 
 /**
- * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have
- * outstanding. A record stays after its response has been sent, so that a lost response can be sent again;
- * of an atomic only the result, as it must not be carried out twice.
+ * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have outstanding. A
+ * record stays after its response has been sent, so that a lost response can be sent again; an atomic keeps only its
+ * result, as it must not be carried out twice.
  */
 export class ResponseTable {
   readonly #records: ResponseRecord[] = []
@@ -58,8 +58,8 @@ export class ResponseTable {
   }
 
   /**
-   * The oldest record, to be filled with a new request; null if it has not been answered. One that is pending
-   * again only repeats: the peer asks for no more than agreed, so it has had that answer.
+   * The oldest record, to be filled with a new request; null if it has not been answered yet. A pending one that was
+   * answered before only repeats: the peer asks for no more than agreed, so it has that answer.
    */
   take(): ResponseRecord | null {
     if (this.#records.length === 0) return null

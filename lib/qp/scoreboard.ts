@@ -7,8 +7,8 @@ const TOLD = 8
 const TWICE = 16
 
 /**
- * What a requester knows of single packets beyond the oldest one without an answer (RFC 6675, section 3, calls it so): a
- * few marks for each PSN in a ring. Where there is no mark, nothing was lost and nothing is looked up.
+ * What a requester knows of single packets beyond the oldest unanswered one (the term is RFC 6675's, section 3): a
+ * few marks for each PSN, in a ring. PSNs without marks cost nothing.
  */
 export class Scoreboard {
   readonly #mask: number
@@ -16,11 +16,11 @@ export class Scoreboard {
   #marks = new Uint8Array(0)
   #order = new Float64Array(0)
   #repair = new Float64Array(0)
-  /** No PSN from here on has a mark. */
+  /** No PSN from this one on has a mark. */
   top = 0
   /** PSNs marked lost. */
   lostCount = 0
-  /** No PSN before it is marked lost. */
+  /** No PSN before this one is marked lost. */
   #lostFrom = 0
 
   /** @param span PSNs that may be without an answer at a time, 1 to 2^23 */
@@ -28,7 +28,7 @@ export class Scoreboard {
     this.#mask = powerOfTwo(span) - 1
   }
 
-  /** PSNs that can have marks at a time, from the oldest one without an answer on. */
+  /** PSNs that can have marks at a time, counted from the oldest unanswered one. */
   get span(): number {
     return this.#mask + 1
   }
@@ -58,12 +58,12 @@ export class Scoreboard {
     return seq < this.top && (this.#marks[seq & this.#mask]! & TOLD) !== 0
   }
 
-  /** The next new PSN at the time when it was sent again. */
+  /** The next new PSN at the time when this one was sent again. */
   orderOf(seq: number): number {
     return this.#order[seq & this.#mask]!
   }
 
-  /** The number of the packet that repeated it, or asked for it again, among all such packets. */
+  /** The number of the packet that repeated this one, or asked for it again, among all packets sent again. */
   repairOf(seq: number): number {
     return this.#repair[seq & this.#mask]!
   }
@@ -83,20 +83,20 @@ export class Scoreboard {
   resend(seq: number, order: number, repair: number): void {
     this.find(seq)
     this.#set(seq, RESENT)
-    // The order stays when the mark is taken away because it was lost again.
+    // The order stays when the mark is removed because the packet was lost again.
     if (this.#order[seq & this.#mask] !== 0) this.#set(seq, TWICE)
     this.#order[seq & this.#mask] = order
     this.#repair[seq & this.#mask] = repair
   }
 
-  /** Not lost after all, or sent again. */
+  /** Removes the lost mark: it was not lost after all, or has been sent again. */
   find(seq: number): void {
     if (!this.isLost(seq)) return
     this.#marks[seq & this.#mask]! &= ~LOST
     this.lostCount--
   }
 
-  /** Not known to have arrived any more; what was told of it has been told. */
+  /** Not known to have arrived any more; its bytes have been reported all the same. */
   unsack(seq: number): void {
     if (seq < this.top) this.#marks[seq & this.#mask]! &= ~SACKED
   }
@@ -107,7 +107,7 @@ export class Scoreboard {
     if (seq < this.top) this.#marks[seq & this.#mask]! &= ~RESENT
   }
 
-  /** Forgets the PSN: it is answered, and its place in the ring is another's. */
+  /** Forgets the PSN: it is answered, and another one will take its place in the ring. */
   clear(seq: number): void {
     this.find(seq)
     this.#marks[seq & this.#mask] = 0

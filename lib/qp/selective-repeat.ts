@@ -7,26 +7,32 @@ import { bytesBetween, type SendSlot } from './send-queue.js'
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * The requester's part of selective repeat: which packets the peer has though one before is missing, which are taken
- * for lost, and which of those have been sent again. Packets of a SEND or WRITE and requests go missing on the way
- * there, and SACKs tell of it; responses of READs and atomics go missing on the way back, and those that came are kept
- * here until their turn.
+ * The requester's part of selective repeat: which packets the peer has although an earlier one is missing, which are
+ * taken for lost, and which of those have been sent again. Packets of SENDs and WRITEs, and requests, are lost on the
+ * way there, and SACKs tell of that; responses of READs and atomics are lost on the way back, and those that came out
+ * of order are kept here until their turn.
  *
  * A packet is taken for lost when one that was sent at least `reorderTolerance` packets later has arrived (RFC 6675,
- * section 5, by distance as in Mathis and Mahdavi's FACK), or the last one that was sent at all: then nothing later can
- * tell. "Later" is counted by `order`: of a packet sent once, its PSN; of one sent again, the newest PSN that had been
- * sent by then. So a packet that was sent again is taken for lost again only when one answers that was new after it:
- * once a round trip at most, without a clock (RFC 8985 does by time what this does by order).
+ * section 5, by distance as in Mathis and Mahdavi's FACK), or when the very last packet sent has arrived: nothing
+ * later can tell then. "Later" is counted by `order`: for a packet sent once, its PSN; for one sent again, the newest
+ * PSN that had been sent by then. So a packet that was sent again is taken for lost again only when a packet is
+ * answered that was new after it: at most once in a round trip, without a clock (RFC 8985 does by time what this does
+ * by order).
  *
- * There may be nothing new to come. So what is sent again is numbered too, and its arrival tells of those sent again
- * before it, if the SACK that tells has room for them in its bitmap (an earlier one may have been lost), and, when nothing
- * new was sent behind it, of all new packets. What was sent again twice tells nothing, as either may have arrived (Karn).
- * Responses need no such care: they are answered in the order in which they are asked for again, ahead of all others.
+ * There may be nothing new to send. So packets sent again are numbered too, and the arrival of one tells of those
+ * sent again before it, if the SACK has room for them in its bitmap (an earlier SACK may have been lost), and, when
+ * nothing new was sent behind it, of all new packets. A packet sent again twice tells nothing, as either may have
+ * arrived (Karn).
+ *
+ * Responses need no such care: they come in the order in which they are asked for again, ahead of all others.
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
   readonly kept: ReorderBuffer
-  /** The highest PSN that the peer has acknowledged in order, missing responses of READs and atomics notwithstanding. */
+  /**
+   * The highest PSN that the peer has acknowledged in order, even if responses of READs and atomics are missing
+   * before it.
+   */
   #executedSeq = NO_SEQ
   /** The highest PSN whose request, and whose response, is known to have arrived. */
   #requestEvidence = NO_SEQ
@@ -36,24 +42,30 @@ export class SelectiveRepeat {
   #responsesSeen = NO_SEQ
   /** No packet sent again has a lower order. */
   #leastOrder = Number.POSITIVE_INFINITY
-  /** Packets sent again: how many there were, and the latest of them known to have arrived, and answered by a response. */
+  /**
+   * How many packets were sent again, and the latest of these known to have arrived, and to have been answered by a
+   * response.
+   */
   #repairs = 0
-  /** The next new PSN when the latest of those that arrived was sent. */
+  /** The next new PSN at the time when the latest of those that arrived was sent. */
   #repairOrder = NO_SEQ
-  /** PSNs that the bitmap at hand speaks of. */
+  /** First of the PSNs that the current bitmap covers. */
   #coveredFrom = 0
   #coveredUntil = 0
   #repairArrived = 0
   #repairAnswered = 0
-  /** Nothing that was sent again and has not come has a lower number. */
+  /** No packet that was sent again and has not arrived has a lower number. */
   #leastRepair = Number.POSITIVE_INFINITY
-  /** All requests before it were sent again when it went back: only newer ones tell what is lost. */
+  /**
+   * When it last went back, all requests before this PSN were due to be sent again: only newer ones show what is
+   * lost.
+   */
   #wentBackAt = NO_SEQ
   readonly #requester: Requester
   readonly #board: Scoreboard
   readonly #tolerance: number
   readonly #mtu: number
-  /** Taken for lost since `takeLost`. */
+  /** Packets taken for lost since the last `takeLost`. */
   #lostPackets = 0
   #lostBytes = 0
 
@@ -128,9 +140,12 @@ export class SelectiveRepeat {
     this.#coveredUntil = until
   }
 
-  /** It keeps the request `seq`, from the second one without an answer to before `sndNxt`. True if that is news. */
+  /**
+   * The peer keeps the request `seq`, which is beyond the oldest unanswered one and before `sndNxt`. True if that is
+   * news.
+   */
   sacked(seq: number): boolean {
-    // The oldest one without an answer must be sent again when the peer is not ready for it, kept or not.
+    // The oldest unanswered packet has to be sent again if the peer was not ready for it, even if the peer keeps it.
     if (seq <= Math.max(this.#executedSeq, this.#requester.sndUna) || this.#board.isSacked(seq)) return false
     const queue = this.#requester.context.sendQueue
     const slot = queue.at(queue.find(seq))
@@ -183,12 +198,12 @@ export class SelectiveRepeat {
 
   // ---- What is lost
 
-  /** Draws the conclusions of what was told. */
+  /** Finds out what is lost, from all that was told. */
   detect(): void {
     const { sndUna, sendSeq } = this.#requester
     if (this.#requester.context.sendQueue.isEmpty) return
     const requestsFrom = Math.max(this.#requestsSeen, sndUna, this.#executedSeq + 1)
-    // Nothing new behind a packet sent again that arrived: it stands for the end of all.
+    // If nothing new was sent behind the packet sent again that has arrived, it shows the fate of everything sent.
     const { sndNxt } = this.#requester
     const newest = this.#repairOrder === sndNxt ? sndNxt : this.#requestEvidence
     this.#requestsSeen = Math.max(this.#requestsSeen, Math.min(this.#firstSparedBy(newest), sendSeq))
@@ -205,18 +220,18 @@ export class SelectiveRepeat {
       this.#loseAgain()
   }
 
-  /** Packets sent once before this PSN have had their time, `evidence` having arrived. */
+  /** The first PSN that the arrival of `evidence` does not show to be lost, of packets sent once. */
   #firstSparedBy(evidence: number): number {
     if (evidence >= this.#requester.sndNxt - 1) return evidence
     return evidence - this.#tolerance + 1
   }
 
-  /** Does the arrival of `evidence` tell that a packet of that order is lost? */
+  /** True if the arrival of `evidence` shows that a packet of that order is lost. */
   #tells(evidence: number, order: number): boolean {
     return order <= this.#firstSparedBy(evidence)
   }
 
-  /** The same of requests sent again, by their numbers. */
+  /** The same for requests sent again, by their numbers. */
   #repairTells(repair: number): boolean {
     const evidence = this.#repairArrived
     return repair + this.#tolerance <= evidence || (repair < evidence && evidence === this.#repairs)
@@ -282,7 +297,10 @@ export class SelectiveRepeat {
     this.#lostBytes += this.#bytesOf(slot, seq)
   }
 
-  /** The packet, sent and not known to have arrived, goes again, and is not in flight until then. Nobody is told. */
+  /**
+   * A packet that was sent and is not known to have arrived is to be sent again; until then it is not in flight. The
+   * observer is not told.
+   */
   repeat(slot: SendSlot, seq: number): void {
     if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= this.#bytesOf(slot, seq)
     this.#board.lose(seq)
@@ -295,8 +313,8 @@ export class SelectiveRepeat {
   // ---- What is sent again, and passed
 
   /**
-   * The packet `seq` is sent again, because it was lost or after going back. Returns how many PSNs that asks for: of a READ whose request has arrived, the
-   * run of lost responses, else the whole of the request.
+   * The packet `seq` is being sent again, because it was lost or after going back. Returns how many PSNs are asked
+   * for again: if a READ's request has arrived, the run of lost responses, else the whole of the request.
    */
   resend(slot: SendSlot, seq: number): number {
     const { sndNxt } = this.#requester
@@ -337,9 +355,10 @@ export class SelectiveRepeat {
   }
 
   /**
-   * All that is not known to have arrived will be sent again from `sndUna` on, which it is for certain: the peer has just
-   * asked for it, or has been silent.
-   * @param forget the peer may have dropped what it kept, contrary to its word (RFC 2018, section 8)
+   * Prepares for going back: all that is not known to have arrived will be sent again from `sndUna` on. `sndUna`
+   * itself is sent again in any case: the peer has just asked for it, or has been silent.
+   *
+   * @param forget the peer may have dropped what it kept, against its word (RFC 2018, section 8)
    */
   goBack(forget: boolean): void {
     const { sndUna, sndNxt } = this.#requester

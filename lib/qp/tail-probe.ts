@@ -3,27 +3,29 @@ import type { Requester } from './requester.js'
 import type { SelectiveRepeat } from './selective-repeat.js'
 
 const NONE = -1
-/** The least PTO until a round trip has been measured; RFC 8985, section 7.2, has 1 s there, for the Internet's times. */
+/** Shortest PTO before a round trip has been measured. RFC 8985, section 7.2, has 1 s here, made for the Internet. */
 const FIRST_LEAST_NS: Nanos = 1_000_000
 
 /**
- * When a requester with selective repeat probes for the loss of what it sent last (RFC 8985, section 7). Nothing arrives
- * behind the last packets that would tell of them, and the transport timer is long: the standard counts its runs
- * (retry count), and after the last one the connection is broken, so it cannot be as short as a round trip. A probe is the
- * last packet once more, asking for an answer. It costs no retry, takes nothing for lost but itself, and is not told
- * to the controller.
+ * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
+ * Nothing that arrives later could tell of them, and the transport timer is long: the standard counts its timeouts
+ * (retry count) and breaks the connection after the last one, so it cannot be as short as a round trip. A probe is
+ * the last packet once more, asking for an answer. It uses up no retry, takes no other packet for lost, and the
+ * controller is not told.
  *
- * The probe timeout, PTO, is two smoothed round trips, or SRTT + 4 RTTVAR where they vary more (RFC 6298, section 2), as
- * those to busy hosts do, or twice what a packet has waited for its answer while others got theirs: queues can grow to many
- * times the round trip within one. It runs from the last packet that asked for an answer; and half of it has to pass after the last
- * news, since what is on its way behind them may be late as well. (The RFC waits for all of it after news: one round trip
- * more.) Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport
- * timer would come first. That goes on until a packet that was sent once has been timed, not just until the next news: the answer to a
- * packet that was probed for too early says nothing of the round trip (Karn), and where the window holds one packet, each
- * would be sent twice for ever.
+ * The probe timeout, PTO, is the longest of: two smoothed round trips; SRTT + 4 RTTVAR where round trips vary more
+ * (RFC 6298, section 2), as to busy hosts; and twice what a packet has waited for its answer while others got theirs,
+ * for queues can grow to many times the round trip within one. PTO runs from the last packet that asked for an
+ * answer; and half of it has to pass after the last news, since what is under way behind that may be late as well.
+ * (The RFC waits for all of it after news: one round trip more.)
  *
- * Before anything has been answered nothing is timed: the first packet of a first window that meets those of many others finds
- * a queue that says nothing of what the last one will find.
+ * Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport timer would
+ * come first. The doubling ends only when a packet that was sent once has been timed, not with the next news: the
+ * answer to a packet that was probed for too early says nothing about the round trip (Karn), and where the window
+ * holds one packet, each would be sent twice for ever.
+ *
+ * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
+ * its first packet finds a queue that says nothing of what its last one will find.
  */
 export class TailProbe {
   /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
@@ -39,7 +41,7 @@ export class TailProbe {
   readonly #leastNs: Nanos
   /** When the last packet that asked for an answer left. */
   #askedAtNs: Nanos = 0
-  /** The peer has answered something. */
+  /** True once the peer has answered anything. */
   #answered = false
   /** Probes since a round trip was last measured. */
   #unanswered = 0
@@ -50,7 +52,7 @@ export class TailProbe {
     this.#leastNs = leastNs
   }
 
-  /** The round trip of an idle path: taken for want of a measured one. */
+  /** The round trip of an idle path: stands in until one is measured. */
   expectRtt(rttNs: Nanos): void {
     this.#expectedRttNs = rttNs
   }
@@ -107,7 +109,7 @@ export class TailProbe {
     this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
   }
 
-  /** All is sent again, or nothing may be sent: the next packet that asks begins anew. */
+  /** Everything is sent again, or nothing may be sent: the next packet that asks for an answer begins anew. */
   stop(): void {
     this.pending = false
     this.timedSeq = NONE
@@ -125,7 +127,7 @@ export class TailProbe {
     return true
   }
 
-  /** RFC 6298, sections 2.2 and 2.3, but for RTTVAR at first: R/4, so that PTO begins with two round trips. */
+  /** RFC 6298, sections 2.2 and 2.3, except that RTTVAR begins as R/4: so PTO begins as two round trips. */
   #sample(rttNs: Nanos): void {
     if (this.#srttNs === 0) {
       this.#srttNs = rttNs
@@ -138,8 +140,9 @@ export class TailProbe {
 }
 
 /**
- * The last packet sent that is not known to have arrived or been answered: what a probe repeats. -1 if there is none. Of a READ
- * that is being answered without a loss known of, it is the next response, from which on the rest is asked for.
+ * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
+ * Of a READ that is being answered without a known loss, the next response: the probe then asks for the rest from
+ * there on.
  */
 export function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester

@@ -39,7 +39,7 @@ export class RequesterTimers {
     this.#ackDeadline = outstanding ? now + this.#timeoutNs : NEVER
   }
 
-  /** The peer has shown that it is there, though it answered nothing in order: the transport timer starts again. */
+  /** The peer has shown that it is alive, though it answered nothing in order: the transport timer starts again. */
   onSign(now: Nanos): void {
     if (this.#ackDeadline !== NEVER) this.#ackDeadline = now + this.#timeoutNs
   }

@@ -28,8 +28,8 @@ export function requestPayloadBytes(requester: Requester, slot: SendSlot, seq: n
 }
 
 /**
- * Writes the request packet `seq` of `slot` from `at` on: `sendSeq`, or one that was lost. False if the memory of the work request may not
- * be used any more: then it has failed, and the queue pair with it.
+ * Writes the request packet `seq` of `slot` from `at` on: `sendSeq`, or one that was lost. False if the memory of the
+ * work request may no longer be used: the work request, and the queue pair with it, has failed then.
  */
 export function transmitRequest(
   requester: Requester,
@@ -88,7 +88,7 @@ function writeMessage(
   }
   const { gathers } = requester.context.settings
   const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes, gathers)
-  // What a repaired gap was worth is to be told at once.
+  // The answer tells at once whether sending it again closed the gap.
   const asks = repairs || wantsAck(requester, slot)
   if (!repairs) requester.unaskedPackets = asks ? 0 : requester.unaskedPackets + 1
   writeBth(requester, frame, at, opcode, pad, asks, seq)
@@ -160,7 +160,10 @@ function writeBth(
   bth.write(frame.view, at, opcode, false, false, pad, key, context.remoteQpn, ackRequest, seq)
 }
 
-/** On the last packet, every so often in a long message, and where the sender is about to wait for an answer. */
+/**
+ * True on the last packet, at regular intervals in a long message, and where the sender is about to wait for an
+ * answer.
+ */
 function wantsAck(requester: Requester, slot: SendSlot): boolean {
   const seq = requester.sendSeq
   if (seq === slot.lastSeq || requester.isLastCredit(slot)) return true

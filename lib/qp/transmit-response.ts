@@ -41,7 +41,10 @@ export function transmitAck(responder: Responder, frame: Frame, at: number): voi
   writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
 }
 
-/** What is kept: from the next request expected on, unless the one kept last lies further than a bitmap reaches. */
+/**
+ * Writes what is kept, from the next request expected on; or up to the one kept last, if that lies beyond the
+ * bitmap's reach.
+ */
 function writeBitmap(view: DataView, at: number, kept: ReorderBuffer, expectedSeq: number): void {
   const base = Math.max(expectedSeq, kept.latestSeq - (sack.BITS - 1))
   sack.write(view, at, base)
@@ -72,9 +75,9 @@ export function responsePayloadBytes(responder: Responder, record: ResponseRecor
 }
 
 /**
- * Writes the next response packet of a READ. Its opcode tells its place in the READ as it was first asked for,
- * also when the rest is sent again: Linux expects that of a responder. False if the memory may not be read any
- * more: the queue pair has failed, and a NAK is owed.
+ * Writes the next response packet of a READ. Its opcode tells its place in the READ as it was first asked for, even
+ * when only the rest is sent again: Linux expects that of a responder. False if the memory may no longer be read: the
+ * queue pair has failed, and a NAK is owed.
  */
 export function transmitReadResponse(
   responder: Responder,
