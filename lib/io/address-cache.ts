@@ -1,8 +1,8 @@
 import { formatIpv4, formatIpv6, HostAddress } from '../wire/address.js'
 
 /**
- * Addresses as the socket API wants them (text) and as headers have them (bytes), remembered both ways so that
- * no packet costs a string. Bounded: peers are few; when a cache is full it starts over.
+ * Addresses as the socket API wants them (text) and as headers have them (bytes), remembered both ways so that no
+ * packet costs a string. Bounded: peers are few, and a cache that is full is emptied.
  */
 const CACHE_ENTRIES_MAX = 4096
 /** Slots of the direct-mapped cache of IPv6 destinations. */

@@ -18,11 +18,11 @@ import { openEach, sourcePortsFor } from './source-port.js'
 import type { Waiter } from './waiter.js'
 
 export interface BatchPortOptions {
-  /** With RECEIVER_ROOM_BYTES of room. */
+  /** A pool with RECEIVER_ROOM_BYTES of room. */
   pool: FramePool
   /** This host's address: literal, and one of its own. */
   address: string
-  /** The ports to bind, and to send to. Frames say 4791 and 4792 whatever these are. */
+  /** UDP ports to bind, and to send to. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
@@ -33,21 +33,25 @@ export interface BatchPortOptions {
   sourcePorts?: number
 }
 
-/** Of longer datagrams only the headers are copied into the slot, and what is behind the payload. */
+/**
+ * Payloads of datagrams at least this long are lent: only headers, and pad and ICRC behind the payload, are copied
+ * into the slot.
+ */
 const LEND_FROM_BYTES = 4096
-/** Room for those of a packet with telemetry of 15 hops; longer ones take the payload with them. */
+/** Room for the headers of a packet with telemetry of 15 hops; a packet with longer ones is copied whole. */
 const HEADERS_BYTES = 448
 /** Pad and ICRC. */
 const TAIL_BYTES = 8
 
-/** How long a full socket is left alone. */
+/** How long to wait before a full socket is tried again, ms. */
 const RETRY_MS = 1
 const SOURCE_PORTS = 16
 
 /**
- * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots and from the
- * memory that payloads lie in. Long payloads that arrive are lent: they stay where the kernel has put them until the next `receive`.
- * It sees and sets TOS, so ECN works. Needs koffi, no privileges. What leaves, leaves by ports of its own, as by DgramPort.
+ * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots
+ * and from the memory that payloads lie in. Long payloads that arrive are lent: they stay where the kernel has put
+ * them until the next `receive`. It sees and sets TOS, so ECN works. Needs koffi, no privileges. It sends from UDP
+ * ports of its own, as DgramPort does.
  */
 export class BatchPort implements Port {
   readonly mtu: number
@@ -68,7 +72,7 @@ export class BatchPort implements Port {
   readonly #headers4: HeaderWriter4
   readonly #headers6: HeaderWriter6
   readonly #gid = new Uint8Array(16)
-  /** Waits for its turn: the buffers are shared. */
+  /** The socket whose turn it is to be read: the two share the receive buffers. */
   #current: Receiving
   #isFull = false
   #retry: NodeJS.Timeout | null = null
@@ -156,7 +160,7 @@ export class BatchPort implements Port {
     this.#retry ??= setTimeout(this.#tryAgain, RETRY_MS)
   }
 
-  /** Never called back: the waiter tells what comes in. */
+  /** Never calls back: the waiter sees what comes in. */
   onReadable(_callback: () => void): void {}
 
   onWritable(callback: () => void): void {
@@ -211,7 +215,7 @@ export class BatchPort implements Port {
     return frame
   }
 
-  /** Copies what is around the payload, and parses it. False if a payload in its place is not what was found. */
+  /** Copies what is around the payload, and parses it. False if the payload is not where it was taken to be. */
   #lend(frame: Frame, start: number, at: number, bytes: number): boolean {
     const slot = frame.bytes.byteOffset + start
     this.#pool.arena.copyWithin(slot, at, at + HEADERS_BYTES)
@@ -240,7 +244,7 @@ export class BatchPort implements Port {
   }
 }
 
-/** A receiving socket, and the port that its frames say. */
+/** A receiving socket, and the UDP port that frames from it say. */
 class Receiving {
   readonly receiver: BatchReceiver
   readonly port: number

@@ -6,12 +6,17 @@ export function monotonicNs(): Nanos {
   return Math.round(performance.now() * 1e6)
 }
 
-/** The time of day, in nanoseconds since 1970, at which `monotonicNs` was 0. A later change of the clock does not count. */
+/**
+ * The time of day at which `monotonicNs` was 0, nanoseconds since 1970. Later changes of the system's clock do not
+ * count.
+ */
 export function clockEpochNs(): bigint {
   return BigInt(Math.round(performance.timeOrigin * 1e3)) * 1000n
 }
 
-/** What `monotonicNs` is at a time of day, milliseconds since 1970. A later change of the clock does not count. */
+/**
+ * What `monotonicNs` is at a time of day, milliseconds since 1970. Later changes of the system's clock do not count.
+ */
 export function monotonicNsAt(unixMs: number): Nanos {
   return Math.round((unixMs - performance.timeOrigin) * 1e6)
 }

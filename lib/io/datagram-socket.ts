@@ -18,9 +18,9 @@ export interface DatagramSocketOptions {
   address: string
   /** UDP port to bind to; 0 = any free one. */
   port: number
-  /** Others of this user's sockets may bind the same address and port, if they say so too. Default false. */
+  /** Other sockets of this user may bind the same address and port if they set this too. Default false. */
   shared?: boolean
-  /** Frames handed to the socket and not yet called back. Default 256. */
+  /** Most frames handed to the socket and not yet called back. Default 256. */
   maxInFlight?: number
   /** What to ask of SO_RCVBUF and SO_SNDBUF. The kernel gives less when its limit is lower. Default 8 MiB. */
   socketBufferBytes?: number
@@ -30,9 +30,9 @@ export interface DatagramSocketOptions {
 }
 
 /**
- * Kernel memory that a waiting 4 KiB datagram takes, per byte of payload: Linux charges the 8 KiB allocation
- * that it lands in and its own bookkeeping, 2.25 in all, and gives back what has been read only when it is a quarter of
- * the buffer (udp_rmem_release).
+ * Kernel memory per byte of payload that waiting 4 KiB datagrams take: Linux charges the 8 KiB allocation that each
+ * lands in and its own bookkeeping, 2.25 in all, and gives back what has been read only once that is a quarter of the
+ * buffer (udp_rmem_release).
  */
 export const KERNEL_OVERHEAD = 2.25 / 0.75
 
@@ -112,7 +112,7 @@ export class DatagramSocket {
     return this.#socket.getRecvBufferSize()
   }
 
-  /** Payload bytes of 4 KiB datagrams that wait in the kernel before it drops. */
+  /** Payload bytes, in 4 KiB datagrams, that can wait in the kernel before it drops any. */
   get receiveBudgetBytes(): number {
     return Math.floor(this.receiveBufferBytes / KERNEL_OVERHEAD)
   }
@@ -194,13 +194,13 @@ export class DatagramSocket {
   }
 }
 
-/** What is asked of the kernel unless the caller says otherwise. */
+/** Default size that is asked of the kernel. */
 export const SOCKET_BUFFER_BYTES = 8 << 20
 export const IN_FLIGHT_MAX = 256
 
 export const NO_BYTES = Buffer.alloc(0)
 
-/** Every address handed to `send` is a literal one: dgram's lookup has nothing to look up. */
+/** A lookup for dgram that does nothing: every address handed to `send` is a literal one. */
 export function answerAtOnce(
   address: string,
   _options: unknown,
@@ -209,12 +209,12 @@ export function answerAtOnce(
   callback(null, address, 0)
 }
 
-/** Makes SO_SNDBUF as large as the kernel lets it be, up to `bytes`. */
+/** Asks for an SO_SNDBUF of `bytes`, or as much as the kernel allows. */
 export function growSendBuffer(socket: Socket, bytes: number): void {
   growBuffer(socket.setSendBufferSize.bind(socket), bytes)
 }
 
-/** Asks for ever less until the kernel accepts: Linux clamps silently, others refuse. */
+/** Asks for less and less until the kernel accepts: Linux clamps silently, others refuse. */
 function growBuffer(set: (bytes: number) => void, bytes: number): void {
   for (let ask = bytes; ask >= 65_536; ask >>= 1) {
     try {

@@ -1,9 +1,10 @@
 /**
- * Ethernet, IP and UDP headers of a datagram that came by an ordinary socket, as its sender must have meant
- * them when it computed the ICRC: no IP options, TOS 0 unless the socket tells, ID 0, don't fragment, UDP checksum 0. The ICRC leaves
- * out TOS, TTL and the checksums, so their true values do not matter; addresses and ports are the true ones.
+ * Ethernet, IP and UDP headers of a datagram that came by an ordinary socket, as its sender must have meant them when
+ * it computed the ICRC: no IP options, TOS 0 unless the socket tells it, ID 0, don't fragment, UDP checksum 0. The
+ * ICRC leaves out TOS, TTL and the checksums, so their true values do not matter; addresses and ports are the true
+ * ones.
  *
- * Everything that never changes is in a template, so that a packet costs one copy and a few stores.
+ * All that never changes is in a template, so that a packet costs one copy and a few stores.
  */
 import type { Frame } from '../frame/frame.js'
 import * as ethernet from '../wire/ethernet.js'
@@ -17,7 +18,7 @@ const L4_V6 = L3 + ipv6.BYTES
 export const HEADER_BYTES_V4 = L4_V4 + udp.BYTES
 export const HEADER_BYTES_V6 = L4_V6 + udp.BYTES
 
-/** Locally administered addresses: the kernel keeps the true ones to itself. */
+/** Locally administered addresses, as the kernel does not tell the true ones. */
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 const TTL = 64
@@ -34,7 +35,7 @@ export class HeaderWriter4 {
     ipv4.write(view, L3, TOS, ipv4.BYTES + udp.BYTES, 0, true, TTL, ipv4.PROTOCOL_UDP, 0, local)
   }
 
-  /** `length` bytes of datagram are to stand, or stand already, at HEADER_BYTES_V4. */
+  /** `length` bytes of datagram lie at HEADER_BYTES_V4, or will. */
   write(
     frame: Frame,
     remote: number,
@@ -66,7 +67,7 @@ export class HeaderWriter6 {
     ipv6.write(view, L3, TOS, 0, udp.BYTES, ipv4.PROTOCOL_UDP, TTL, local, local)
   }
 
-  /** `length` bytes of datagram are to stand, or stand already, at HEADER_BYTES_V6. */
+  /** `length` bytes of datagram lie at HEADER_BYTES_V6, or will. */
   write(
     frame: Frame,
     remote: Uint8Array,

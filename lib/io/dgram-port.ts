@@ -17,7 +17,7 @@ export interface DgramPortOptions {
   pool: FramePool
   /** This host's address: literal, and one of its own. Default 127.0.0.1: nobody else can reach it. */
   address?: string
-  /** The ports to bind, and to send to. Frames say 4791 and 4792 whatever these are. */
+  /** UDP ports to bind, and to send to. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
@@ -26,29 +26,29 @@ export interface DgramPortOptions {
   ringFrames?: number
   maxInFlight?: number
   socketBufferBytes?: number
-  /** Source ports to send from, 1 to 64. Default 4: each has a socket of its own for each of its peers. */
+  /** Source ports to send from, 1 to 64. Default 4. Each has a socket of its own for each of its peers. */
   sourcePorts?: number
 }
 
 const SOURCE_PORTS = 4
-/** Sockets for peers, of all source ports. */
+/** Most sockets for peers, of all source ports together. */
 const PEER_SOCKETS_MAX = 128
 
 /** What leaves from one source port. */
 interface Sending {
-  /** Sends what has no connected socket; nothing is received by it. */
+  /** Sends what no connected socket sends; nothing is received by it. */
   any: DatagramSocket
   peers: PeerSockets
 }
 
 /**
- * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to
- * itself: they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends
- * every datagram from a few source ports (`sourcePorts`).
+ * The portable port: ordinary UDP sockets, no privileges, any OS. The kernel keeps the headers up to UDP to itself:
+ * they are left off on transmit and written anew on receive. It shows no ECN and no IP ID, and sends every datagram
+ * from one of a few source ports (`sourcePorts`).
  *
- * They are none of those that it receives by, so that many sockets can share one, each connected to a
- * peer (see PeerSocket), while nobody else can bind those that receive. Packets with a shim, which are those of every flow that is
- * paced by telemetry, and their acknowledgements, leave by the connected sockets.
+ * These are other ports than those that it receives by: many sockets, each connected to a peer (see PeerSocket), can
+ * then share one of them, while nobody else can bind those that receive. The connected sockets send the packets with
+ * a shim, that is, those of every flow paced by telemetry, and their acknowledgements.
  */
 export class DgramPort implements Port {
   readonly mtu: number
@@ -105,7 +105,7 @@ export class DgramPort implements Port {
       for (const from of sourcePortsFor(port.#rocePort, options.sourcePorts ?? SOURCE_PORTS)) {
         await open(from, true, ignore).then(
           socket => senders.push(socket),
-          // Somebody else's: the others will do.
+          // Somebody else has the port: the others will do.
           () => {},
         )
       }
@@ -182,7 +182,7 @@ export class DgramPort implements Port {
     }
   }
 
-  /** Every frame has been sent at once. */
+  /** Nothing is kept back: every frame has been sent already. */
   flush(): void {}
 
   onReadable(callback: () => void): void {

@@ -11,9 +11,9 @@ export interface PortFaults {
   reorder?: number
 }
 
-/** A port that loses, doubles and swaps the frames sent by another one: by the random source, for tests. */
+/** A port that loses, duplicates and swaps the frames sent by another one, at random: for tests. */
 export class FaultPort implements Port {
-  /** A frame that is held back, or doubled, has its payload. */
+  /** A frame that is held back or duplicated needs its payload in its slot. */
   readonly gathers = false
   readonly #inner: Port
   readonly #pool: FramePool
@@ -63,7 +63,7 @@ export class FaultPort implements Port {
 
   receive(): Frame | null {
     const frame = this.#inner.receive()
-    // Nothing followed the frame that was held back: it goes when the driver has come to the end of its round.
+    // Nothing followed the frame that was held back: it goes when the driver reaches the end of its round.
     if (frame === null) this.#release()
     return frame
   }

@@ -18,11 +18,11 @@ export interface HostLoopOptions {
   onRound?: (now: Nanos) => void
   /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
   onError?: (error: unknown) => void
-  /** Told what each round takes in; of ports whose `waitingBytes` is a number. Default: none. */
+  /** Told what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
   intake?: Intake
 }
 
-/** Frames received and frames sent in one round before the event loop gets its turn. */
+/** Most frames received, and most frames sent, in one round before the event loop gets its turn. */
 const BATCH_FRAMES = 64
 /**
  * Deadlines wait for what has arrived, no longer than so many rounds: they tell of silence, and what would break it may stand behind the frames
@@ -64,7 +64,7 @@ export class HostLoop implements Driven {
     return this.#loop.now()
   }
 
-  /** Rounds run so far: how often the loop had something to do, or looked. */
+  /** Rounds run so far. */
   get rounds(): number {
     return this.#loop.rounds
   }
@@ -123,7 +123,7 @@ export class HostLoop implements Driven {
   }
 
   nextDeadline(): Nanos {
-    // While the port is full its own event ends the wait: the node's deadline would only spin.
+    // While the port is full, its own event ends the wait; by the node's deadline the loop would only spin.
     return this.#port.canTransmit() ? this.#node.nextTimeout() : NEVER
   }
 }

@@ -20,18 +20,18 @@ export interface HostPacketPortOptions {
   pool: FramePool
   /** This host's, on one of its interfaces. */
   address: HostAddress
-  /** The interface that has the address. Default: found by it. */
+  /** The interface that has the address. Default: found by the address. */
   interface?: string
   /** See PacketPortOptions. */
   ringBytes?: number
 }
 
 /**
- * A host's NIC on a network interface (Linux, CAP_NET_RAW): raw frames, so that it sees what ordinary sockets hide: TOS with its ECN
- * marks, the IP identification, and PFC. It takes RoCEv2 to its address and MAC control frames, and sends as it likes.
- *
- * The kernel's own stack goes on beside it with everything else. The UDP ports are bound all the same, by sockets that receive
- * nothing: or the kernel would answer each packet with "port unreachable". So is the IP protocol of IFA.
+ * A host's NIC on a network interface (Linux, CAP_NET_RAW): raw frames, so that it sees what ordinary sockets hide:
+ * TOS with its ECN marks, the IP identification, and PFC. It takes RoCEv2 to its address and MAC control frames, and
+ * may send anything. The kernel's own stack goes on beside it with everything else. The UDP ports are bound all the
+ * same, by sockets that receive nothing: otherwise the kernel would answer each packet with "port unreachable". IFA's
+ * IP protocol is held likewise.
  */
 export class HostPacketPort extends PacketPort {
   /** The interface's name, and its address. */
@@ -77,17 +77,18 @@ export class HostPacketPort extends PacketPort {
 }
 
 /**
- * Resolves when an interface with that address is up, or after 2 s: one that has just been plugged in is not at once.
+ * Resolves when an interface with that address is up, or after 2 s: an interface that has just been plugged in takes
+ * a moment.
  */
 export async function interfaceUp(address: HostAddress, name?: string): Promise<void> {
   for (let left = UP_TRIES; left > 0 && findInterface(address, name) === null; left--)
     await sleep(UP_RETRY_MS)
 }
 
-/** The interface that has the address, which must be the one that was named, if one was. */
+/** The interface that has the address; if one was named, it must be that one. */
 function findInterface(address: HostAddress, wanted?: string): { name: string; mac: MacAddress } | null {
   const text = address.toString()
-  // Those that are up, with their link running.
+  // Node lists those that are up and have a carrier.
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     if (wanted !== undefined && name !== wanted) continue
     const found = addresses?.find(entry => entry.address === text)

@@ -1,21 +1,26 @@
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { StandingQueue } from './standing-queue.js'
 
-/** A rate is measured over so many bytes of busy rounds: single rounds tell of the clock, and of what else ran on the core. */
+/**
+ * Bytes of busy rounds over which a rate is measured: a single round shows the grain of the clock, and what else ran
+ * on the core.
+ */
 const SAMPLE_BYTES = 64 * 1024
-/** That hosts take packets in batches is how they work: only of a longer batch is the rest a queue. */
+/** Hosts take packets in batches by nature: only what exceeds a batch of this length counts as a queue. */
 const BATCH_NS: Nanos = 250_000
-/** The greatest rate of at least so long, and at most twice that, counts. */
+/** The greatest rate counts that was measured within the last one to two windows. */
 const WINDOW_NS: Nanos = 100 * MILLISECOND
 
 /**
- * What a host takes in, as seen by the loop that takes it: one snapshot a round, which the NIC tells senders as the path's last hop.
+ * How well a host keeps up with what arrives, as seen by the loop that takes it in: one snapshot a round, which the
+ * NIC tells senders as the path's last hop.
  *
- * The rate is that at which the host can take packets in: bytes per time in which it was busy with them. A round is busy from its first frame to
- * its end, and up to the next one if more waited by then (a busy period of queueing theory), so what else the thread has to do counts as long as
- * packets wait for it. Of these rates the greatest of the last 100 to 200 ms counts, as BBR takes the greatest delivery rate of the last
- * rounds for the bottleneck's (draft-ietf-ccwg-bbr, section on BBR.max_bw): a mean would go down by every moment for which the process did not
- * run, and a sender that is held to it makes rounds short, and the mean smaller still. What the host cannot keep up shows as its queue.
+ * The rate is that at which the host can take packets in: bytes per busy time. A round is busy from its first frame
+ * to its end, and up to the next round if more frames waited by then (queueing theory's busy period), so whatever
+ * else the thread does counts while packets wait. The greatest of these rates in the last 100 to 200 ms is told, as
+ * BBR takes the greatest delivery rate of the last rounds for the bottleneck's (draft-ietf-ccwg-bbr, section on
+ * BBR.max_bw). A mean would fall with every moment for which the process did not run; a sender held to that would
+ * make rounds shorter, and the mean smaller still. What the host cannot keep up with shows as its queue.
  */
 export class Intake {
   /** When the last round began. */
@@ -23,8 +28,9 @@ export class Intake {
   /** Bytes of all frames taken in before it. */
   takenBytes = 0
   /**
-   * The queue, summed over time: the difference of two such sums is the mean over the time between. The queue is what waited when a round had
-   * taken its frames, and of these what it takes the host more than BATCH_NS to handle, as far as it stays.
+   * The queue, integrated over time: the difference of two such values, divided by the time between, is the mean
+   * queue. The queue is what still waits when a round has taken its frames, plus what the round took beyond BATCH_NS
+   * worth of work; and of that only what stays (StandingQueue).
    */
   queueByteNs = 0
   /** Bit/s, at most the line rate; the line rate until it has been measured. */
@@ -52,7 +58,7 @@ export class Intake {
 
   /** A round begins. */
   begin(now: Nanos): void {
-    // Packets waited all the time since.
+    // Packets were waiting all the time since the last round.
     if (this.#waitingBytes > 0) this.#wasBusy(now)
     this.takenBytes += this.#roundBytes
     this.#roundBytes = 0
@@ -69,17 +75,17 @@ export class Intake {
     this.#waitingBytes = waitingBytes
   }
 
-  /** The round, which took something, is over; nothing waits. */
+  /** The round, which took something, is over. It was busy until now, unless more waits: then until the next round. */
   end(now: Nanos): void {
     if (this.#waitingBytes === 0) this.#wasBusy(now)
   }
 
-  /** True if `end` is to be told: it takes a look at the clock. */
+  /** True if `end` is to be called: it needs a reading of the clock, which costs. */
   get wantsEnd(): boolean {
     return this.#roundBytes > 0 && this.#waitingBytes === 0
   }
 
-  /** From the beginning of the round until now. */
+  /** Counts the time from the beginning of the round until now as busy. */
   #wasBusy(now: Nanos): void {
     this.#busyNs += now - this.stampNs
     this.#busyBytes += this.#roundBytes

@@ -3,8 +3,8 @@ import { endianness, networkInterfaces } from 'node:os'
 import { HostAddress } from '../wire/address.js'
 
 /**
- * Name of the network interface that has this address of this host, or null. One without carrier, as a link is whose other end is not up yet,
- * Node leaves out: on Linux the kernel's tables tell of it.
+ * Name of the network interface that has this address of this host, or null. Node leaves out interfaces without
+ * carrier, such as a link whose other end is not up yet: on Linux the kernel's tables tell of those.
  *
  * @param address literal; of 127.0.0.0/8 any. Throws WEIR_BAD_ARGUMENT for anything else
  */
@@ -24,8 +24,9 @@ export function interfaceOf(address: string): string | null {
 }
 
 /**
- * By the table of IPv4 routes: whence the address's neighbours are reached without a gateway; of several the narrowest. Columns
- * (proc(5)): interface, destination, gateway, flags, three counts, mask; addresses in hex, in the machine's byte order.
+ * By the table of IPv4 routes: the interface by which the address's network is reached without a gateway; of several
+ * the one with the longest prefix. Columns (proc(5)): interface, destination, gateway, flags, three counts, mask;
+ * addresses in hex, in the machine's byte order.
  */
 export function interfaceByRoutes(table: string, address: HostAddress): string | null {
   let found: string | null = null

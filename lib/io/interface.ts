@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { interfaceOf } from './interface-of.js'
 
-/** Of interfaces that are no network card: their rate is the machine's. */
+/** Stands for the rate of interfaces that are no network card: there the machine is the limit. */
 const VIRTUAL_RATE_BPS = 40e9
 
 /** MTU of the interface that has this address where the OS says (Linux), else Ethernet's 1500. */
@@ -12,7 +12,7 @@ export function interfaceMtu(address: string): number {
 
 /** Rate of the network card that has this address, bit/s, where the OS says (Linux); 40 Gbit/s for anything else. */
 export function interfaceRateBps(address: string): number {
-  // What a virtual interface says of its speed means nothing.
+  // The speed that a virtual interface claims means nothing.
   const mbps = Number(read(address, 'device') === null ? null : read(address, 'speed'))
   return mbps > 0 ? mbps * 1e6 : VIRTUAL_RATE_BPS
 }

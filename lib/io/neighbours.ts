@@ -6,8 +6,8 @@ import { type MacAddress, parseMac } from '../wire/mac.js'
 const COMPLETE = 0x02
 
 /**
- * The neighbours on an interface as the kernel of this network namespace knows them (proc(5), /proc/net/arp): IPv4 alone. It asks
- * nobody: what the kernel has not resolved, or has no use for any more, is unknown here.
+ * The neighbours on an interface as the kernel of this network namespace knows them (proc(5), /proc/net/arp): IPv4
+ * alone. Nothing is asked of the network: what the kernel has not resolved, or has forgotten, is unknown here.
  */
 export class Neighbours {
   readonly #interface: string

@@ -26,7 +26,7 @@ import type { Waiter } from './waiter.js'
 
 /** Frames that one system call sends. */
 const TX_FRAMES = 256
-/** Up to this length a loop copies faster than a call. */
+/** Up to this length a loop copies faster than a system call does. */
 const SHORT_COPY_BYTES = 192
 const TAG_BYTES = ethernet.TAGGED_BYTES - ethernet.BYTES
 /** Where a tag goes: behind both addresses. */
@@ -49,12 +49,11 @@ export interface PacketPortOptions {
 
 /**
  * Raw frames on a network interface: everything that it receives, with every header, mark and VLAN tag; and
- * everything that is handed over goes out as it is. Frames leave from the pool's own memory, many by one
- * call.
+ * everything handed over goes out as it is. Frames leave from the pool's own memory, many by one call.
  *
- * The kernel goes on handling what comes in too: who wants it not to answer tells it by other means. Frames
- * longer than a slot of the pool are dropped: an interface's segmentation offloads (TSO, GSO, GRO) must be
- * off.
+ * The kernel goes on handling what comes in too; keeping it from answering is done elsewhere (UdpGuard,
+ * ProtocolGuard). Frames longer than a slot of the pool are dropped: an interface's segmentation offloads (TSO, GSO,
+ * GRO) must be off.
  */
 export class PacketPort implements Port {
   readonly sourcePorts = null
@@ -149,8 +148,8 @@ export class PacketPort implements Port {
   }
 
   /**
-   * How long before `clock` was read the kernel had the frame that `receive` returned last. Negative when it
-   * came later, and wrong by as much as somebody has set the time of day meanwhile.
+   * How long before `clock` was read the kernel got the frame that `receive` returned last, ns. Negative when it came
+   * after that; wrong by as much as the time of day has been changed in between.
    */
   ageNs(clock: WallClock): Nanos {
     return (clock.seconds - this.#ring.seconds) * SECOND + (clock.nanoseconds - this.#ring.nanoseconds)
@@ -179,7 +178,7 @@ export class PacketPort implements Port {
     while (first < batch.count) {
       const sent = batch.send(this.fd, first)
       for (let i = 0; i < sent; i++) this.#onSent()
-      // The kernel refused a frame, for itself: the next ones may go. (ENOBUFS: the peer's backlog is full.)
+      // The kernel refused one frame; the next ones may still go. (ENOBUFS: the peer's backlog is full.)
       if (sent <= 0) this.#onRefused()
       first += Math.max(1, sent)
     }
@@ -208,7 +207,7 @@ export class PacketPort implements Port {
     this.#socket.close()
   }
 
-  /** The ring's frame in a slot of the pool, or null when there is a reason to drop it. */
+  /** The ring's current frame in a slot of the pool, or null if it has to be dropped. */
   #take(): Frame | null {
     const ring = this.#ring
     const { drops } = this.#counters
@@ -284,7 +283,7 @@ export class PacketPort implements Port {
   }
 }
 
-/** Does what the sender's kernel left to a NIC that there is none of. */
+/** Completes the L4 checksum that the sender's kernel left to a NIC, of which veth has none. */
 function finishChecksum(frame: Frame): void {
   parseFrame(frame)
   if (frame.l3 >= 0) writeL4Checksum(frame.view, frame.l3, frame.length)

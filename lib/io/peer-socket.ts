@@ -8,24 +8,23 @@ import type { PortCounters } from './port.js'
 export interface PeerSocketOptions {
   pool: FramePool
   counters: PortCounters
-  /** Bound to with reuse of the address: the port's own socket that sends has it too. */
+  /** Bound with reuse of the address: the port's own sending socket has the same one. */
   localAddress: string
   localPort: number
   address: string
   port: number
   socketBufferBytes: number
-  /** Frames that are held until the kernel takes them have become so many more, or fewer. */
+  /** The number of frames held until the kernel takes them has changed by so many. */
   onHeld: (frames: number) => void
 }
 
 const LOOK_EVERY_MS = 1
 
 /**
- * A socket connected to one peer, for sending alone. The kernel then keeps the route, and dgram has no address to parse; and
- * a frame needs no callback, which would cost a request object and a tick each: when dgram says that
- * nothing is queued, the kernel has copied the datagram within `send`. Together this is a third of what an unconnected send costs.
- *
- * A datagram that the kernel refuses is lost without a word, as on the wire.
+ * A socket connected to one peer, for sending alone. The kernel then keeps the route, and dgram has no address to
+ * parse. And a frame needs no callback, which would cost a request object and a tick each: when dgram says that
+ * nothing is queued, the kernel has copied the datagram within `send`. Altogether a send costs a third of an
+ * unconnected one. A datagram that the kernel refuses is lost without a word, as on the wire.
  */
 export class PeerSocket {
   readonly #options: PeerSocketOptions
@@ -46,7 +45,8 @@ export class PeerSocket {
     const type = address.includes(':') ? 'udp6' : 'udp4'
     this.#socket = createSocket({ type, reuseAddr: true, lookup: answerAtOnce })
     this.#socket.on('error', () => {
-      // Binding or connecting failed: it never becomes ready. Later: an ICMP error, which changes nothing.
+      // Before it is ready: binding or connecting failed, and it never will be. After that: an ICMP error, which
+      // changes nothing.
       if (this.#ready) options.counters.rxErrors++
     })
     this.#socket.bind({ address: localAddress, port: localPort, exclusive: true }, () => {
@@ -63,7 +63,7 @@ export class PeerSocket {
     return this.#ready
   }
 
-  /** True if nothing was sent since this was asked before. */
+  /** True if nothing has been sent since the last call. */
   idle(): boolean {
     const idle = !this.#used && this.#held.length === 0
     this.#used = false
@@ -100,7 +100,7 @@ export class PeerSocket {
     if (!this.#timer) this.#timer = setTimeout(this.#look, LOOK_EVERY_MS)
   }
 
-  /** Nothing tells when the queue has become empty. */
+  /** Nothing tells when the socket's queue has emptied, so it is looked at again. */
   readonly #look = (): void => {
     this.#timer = null
     if (this.#closed || this.#held.length === 0) return

@@ -1,12 +1,12 @@
 import { PeerSocket, type PeerSocketOptions } from './peer-socket.js'
 
-/** Packets to peers without one, after which those that are not used any more make room. */
+/** After so many packets to peers without a socket, sockets that are no longer used make room. */
 const SWEEP_PACKETS = 4096
 
 export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'onHeld'> {
-  /** Frames, of all peers, that may wait for the kernel. */
+  /** Most frames, of all peers together, that may wait for the kernel. */
   maxInFlight: number
-  /** Peers with a socket of their own. */
+  /** Most peers that have a socket of their own. */
   peersMax: number
   /** `canSend` has become true after it was false. */
   onWritable: () => void

@@ -11,40 +11,42 @@ export interface Port {
   /** Bytes of the largest IP packet that this port carries whole. */
   readonly mtu: number
   /**
-   * The UDP source ports that frames can leave from, at least one, or null for any: a frame with another one leaves from one
-   * of these all the same. The NIC draws from them, for the ICRC covers it. They stay as they are.
+   * The UDP source ports that frames can leave from, at least one; null for any. A frame that names another one still
+   * leaves, from one of these, and its ICRC, which covers the source port, is wrong: so the NIC draws from them. The
+   * list never changes.
    */
   readonly sourcePorts: readonly number[] | null
-  /** Payload bytes in 4 KiB datagrams that can wait unread before the kernel drops: a bound on bytes in flight. */
+  /** Payload bytes, in 4 KiB datagrams, that can wait unread before the kernel drops: a bound on bytes in flight. */
   readonly receiveBudgetBytes: number
   /**
-   * True: frames whose payload lies outside of their slot are sent from there. Otherwise the port must not be given any; the NIC
-   * copies payloads into the slots then.
+   * True: payloads outside the frames' slots are sent from where they lie. False: the port must not be given such
+   * frames; the NIC copies payloads into the slots.
    */
   readonly gathers: boolean
   /**
-   * False: a run of packets that its sender leaves to the kernel to cut (UDP_SEGMENT) can arrive here uncut, as it does within one
-   * machine, and is lost then. Peers are to send each packet by itself (`Frame.alone`).
+   * False: a run of packets whose sender leaves the cutting to the kernel (UDP_SEGMENT) can arrive here uncut, as
+   * happens within one machine, and is lost then. Peers are to send each packet by itself (`Frame.alone`).
    */
   readonly takesRuns: boolean
   readonly counters: PortCounters
   /**
-   * Bytes of what has arrived and waits for `receive`, as they count in `counters.rxBytes`; NaN where the kernel does not tell. It is
-   * asked once for many frames, as it may take a system call.
+   * Bytes that have arrived and wait for `receive`, counted as in `counters.rxBytes`; NaN where the kernel does not
+   * tell. It may take a system call: ask once for many frames.
    */
   waitingBytes(): number
   /** Sees what comes in, for a port that calls no `onReadable`; null for one that does. */
   readonly waiter: Waiter | null
   /**
-   * The next frame that arrived, or null. The caller owns it, but a payload outside of its slot is the port's, until
-   * the next call: who keeps the frame longer brings it in before (`Frame.bringIn`). Such a frame is parsed already.
+   * The next frame that arrived, or null. The caller owns it, but a payload outside its slot belongs to the port
+   * until the next call: whoever keeps the frame longer copies it in before that (`Frame.bringIn`). Such a frame is
+   * parsed already.
    */
   receive(): Frame | null
   /** False while as many frames as the port allows are on their way out. */
   canTransmit(): boolean
   /** Sends a frame and owns it from here on. Called when `canTransmit` is false, it drops and counts it. */
   transmit(frame: Frame): void
-  /** No more frames follow for now: sends those that the port has kept back to send them together. */
+  /** No more frames follow for now: sends what the port has kept back to send together. */
   flush(): void
   /** `callback` is called when `receive` has something to give after it had nothing. */
   onReadable(callback: () => void): void

@@ -18,18 +18,18 @@ export interface RawPortOptions {
   pool: FramePool
   /** This host's address: literal IPv4, and one of its own. */
   address: string
-  /** The ports to hold, and to send to. Frames say 4791 and 4792 whatever these are. */
+  /** UDP ports to hold, and to send to. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
   mtu?: number
   /** Received frames that wait for `receive`; a power of two. Default 1024. */
   ringFrames?: number
-  /** Frames handed to the socket that it has not taken. Default 256. */
+  /** Most frames handed to the socket that it has not taken. Default 256. */
   maxInFlight?: number
 }
 
-/** What the package raw-socket offers, as far as it is used. It has no types of its own. */
+/** The part of the package raw-socket that is used. It has no types of its own. */
 interface RawSocket {
   on(event: 'message', listener: (packet: Buffer, source: string) => void): void
   on(event: 'error', listener: (error: Error) => void): void
@@ -52,16 +52,16 @@ const SOL_SOCKET = process.platform === 'linux' ? 1 : 0xffff
 const SO_RCVBUF = process.platform === 'linux' ? 8 : 0x1002
 const SO_SNDBUF = process.platform === 'linux' ? 7 : 0x1001
 const BUFFER_BYTES = 4 << 20
-/** The least that the kernel gives: what the sockets that hold the ports receive is not wanted. */
+/** The smallest receive buffer: what arrives at the sockets that hold the ports is not wanted. */
 const GUARD_BUFFER_BYTES = 65_536
 const L3 = ethernet.BYTES
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 
 /**
- * Whole IPv4 packets by a raw socket: sees and sets TOS, so ECN and DSCP work, sees the IP identification, and sends from the
- * source port that the frame says. Portable to where the package raw-socket compiles; needs CAP_NET_RAW. Two plain
- * sockets hold the ports, or the kernel would answer that nobody is there.
+ * Whole IPv4 packets by a raw socket: sees and sets TOS, so ECN and DSCP work, sees the IP identification, and sends
+ * from the source port that the frame says. Works where the package raw-socket compiles; needs CAP_NET_RAW. Two plain
+ * sockets hold the ports, or the kernel would answer "port unreachable".
  */
 export class RawPort implements Port {
   readonly mtu: number
@@ -185,7 +185,7 @@ export class RawPort implements Port {
     })
   }
 
-  /** Every UDP packet of this machine comes by: most are not for this port. */
+  /** Every UDP packet of this machine passes here: most are not for this port. */
   #onPacket(packet: Buffer): void {
     const { drops } = this.counters
     const headerBytes = packet.length < ipv4.BYTES ? 0 : (packet[0]! & 15) * 4
@@ -207,7 +207,7 @@ export class RawPort implements Port {
     frame.bytes.set(packet, L3)
     frame.length = frame.wireLength = L3 + packet.length
     udp.setDestinationPort(frame.view, L3 + headerBytes, port)
-    // Some kernels show the length without the header, in the machine's byte order: what came is what counts.
+    // Some kernels give the length without the header, in the machine's byte order: the true one is set.
     ipv4.setTotalLength(frame.view, L3, packet.length)
     ipv4.updateChecksum(frame.view, L3)
     this.counters.rxFrames++

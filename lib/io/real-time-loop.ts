@@ -12,7 +12,7 @@ export interface Driven {
 
 export interface RealTimeLoopOptions {
   clock?: () => Nanos
-  /** Looks without ever sleeping: lowest latency, one whole core. Default false. */
+  /** Keeps looking and never sleeps: lowest latency, for one whole core. Default false. */
   busyPoll?: boolean
   /**
    * How long the loop goes on looking at the sockets after it was last woken, before it sleeps. While packets keep
@@ -30,19 +30,20 @@ export interface RealTimeLoopOptions {
 const TIMER_LEAST_NS: Nanos = 1_200_000
 const TIMER_LATE_NS: Nanos = 200_000
 /**
- * The longest nap: what a packet that arrives meanwhile waits at most. To sleep and wake costs some 50 us of CPU on
- * a virtual machine, so that shorter naps would eat what they are to share.
+ * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs some 50 us of
+ * CPU on a virtual machine, so much shorter naps would use up the time that they are to leave to others.
  */
 const NAP_MOST_NS: Nanos = 350_000
 
 /**
- * The same for a host that has a core to spend: a file's bytes that have been read or written are noticed only between
- * naps, for they are the event loop's.
+ * The same for a host that has a core to spend: that a file has been read or written is noticed only between naps, as
+ * it comes by the event loop.
  */
 const SHORT_NAP_NS: Nanos = 30_000
 /**
- * For so long after the spinning a thread with a waiter sleeps in it, in naps, before it leaves the waiting to another one:
- * that one's waking takes ten times as long, which an exchange of single messages would pay at every turn.
+ * After spinning, a thread with a waiter sleeps in that for so long, in naps, before it leaves the waiting to another
+ * thread: to be woken by that one takes ten times as long, which an exchange of single messages would pay at every
+ * turn.
  */
 const LINGER_NS: Nanos = 2_000_000
 
@@ -54,7 +55,7 @@ const LINGER_NS: Nanos = 2_000_000
 export class RealTimeLoop {
   readonly #driven: Driven
   readonly #clock: () => Nanos
-  /** Who wants it never to sleep. */
+  /** How many callers want it never to sleep. */
   #pollers: number
   readonly #spinNs: Nanos
   readonly #onError: (error: unknown) => void
@@ -68,7 +69,7 @@ export class RealTimeLoop {
   #timerNs: Nanos = NEVER
   /** Until when the loop looks at the sockets without sleeping. */
   #spinUntil: Nanos = 0
-  /** Until when it sleeps in the waiter itself. */
+  /** Until when it sleeps in the waiter on its own thread. */
   #lingerUntil: Nanos = 0
   /** Rounds run so far. */
   rounds = 0
@@ -91,13 +92,13 @@ export class RealTimeLoop {
     this.wake()
   }
 
-  /** A round will run after the I/O events that are at hand. Cheap to call often. */
+  /** Has a round run after the I/O events that are at hand. Cheap to call often. */
   wake(): void {
     this.#woken = true
     this.#schedule()
   }
 
-  /** From now on the loop looks without ever sleeping, until `endPolling` has been called as often. */
+  /** From now on the loop never sleeps, until `endPolling` has been called as often. */
   beginPolling(): void {
     this.#pollers++
     this.wake()
@@ -138,7 +139,10 @@ export class RealTimeLoop {
     this.#wait()
   }
 
-  /** One that polls keeps the core for as long as others spin. */
+  /**
+   * True if the waiter has seen something. A polling thread yields the core only when nothing has come for as long as
+   * others spin.
+   */
   #hasCome(waiter: Waiter): boolean {
     return this.#pollers > 0 && this.#clock() < this.#spinUntil ? waiter.look() : waiter.wait(0)
   }
@@ -173,7 +177,7 @@ export class RealTimeLoop {
     return now < this.#spinUntil || this.#pollers > 0
   }
 
-  /** Sleeps a little of the time to the deadline; the next turn of the event loop then looks at the sockets. */
+  /** Sleeps for part of the time to the deadline; the next turn of the event loop then looks at the sockets. */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
     const ns = Math.min(deadline - now, this.#spinNs > 0 ? SHORT_NAP_NS : NAP_MOST_NS)
     // Without a waiter the thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.

@@ -1,7 +1,7 @@
 /**
- * Source ports of a port on ordinary sockets, as the UDP source port is a flow's entropy for ECMP. Those of RoCEv2 lie in 0xc000 to 0xffff. The
- * same for all hosts with the same ports, so that both directions of a connection have it, and a symmetric hash sends them by one path. Never
- * one of the ports that receive.
+ * Source ports of a port on ordinary sockets; the UDP source port is a flow's entropy for ECMP. Those of RoCEv2 lie
+ * in 0xc000 to 0xffff. All hosts with the same receiving ports have the same ones, so that both directions of a
+ * connection use one, and a symmetric hash sends them by one path. A port that receives is never among them.
  */
 
 import { WeirError } from '../errors.js'
@@ -17,7 +17,8 @@ export function sourcePortsFor(rocePort: number, count: number): number[] {
 }
 
 /**
- * Opens a socket for each port; those that somebody else has are left out. When all are taken it is one with any port, and what that throws is thrown.
+ * Opens a socket for each port, leaving out ports that somebody else has. If all are taken it opens one with any
+ * port, and throws what that throws.
  */
 export function openEach<Socket>(ports: readonly number[], open: (port: number) => Socket): Socket[] {
   const sockets: Socket[] = []

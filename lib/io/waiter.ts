@@ -2,9 +2,12 @@ import type { Nanos } from '../time/nanos.js'
 
 /** Sees what comes in by a port that Node's event loop does not watch, because system calls opened it. */
 export interface Waiter {
-  /** Tells whether something has come in, and keeps the core. */
+  /** True if something has come in. Keeps the core. */
   look(): boolean
-  /** Waits until something has come in, `ns` at most, and tells whether it has. Blocks the thread; with 0 it lets others have the core. */
+  /**
+   * Waits until something has come in, at most `ns`; true if it has. Blocks the thread; with 0 it only yields the
+   * core.
+   */
   wait(ns: Nanos): boolean
   /**
    * Has `callback` called once when something has come in, at no cost until then. It may also be called when nothing

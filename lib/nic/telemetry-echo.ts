@@ -15,12 +15,10 @@ const COMPACT_STAMP = 0
  * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
  * that one answer for many loses nothing:
  * - stamps and sent bytes are those of the last packet: they are running counts, so their difference to the last
- *   answer covers
- * all packets in between;
+ *   answer covers all packets in between;
  * - each queue is the mean, over the time since the last answer, of the minimum of each two packets in a row: line 5
- *   of
- * the listing, applied here where every packet is seen. A flag says so, and the sender does not take a minimum once
- * more.
+ *   of the listing, applied here where every packet is seen. A flag says so, and the sender does not take a minimum
+ *   once more.
  *
  * The sender's U is then what it would be with an answer for each packet, but for terms of (tau / T)^2: line 9
  * weights each u' by the time that it stands for, and so does the mean. (With the greatest queue instead of the mean,

@@ -23,11 +23,11 @@ export const RECEIVER_ROOM_BYTES = MESSAGES * BUFFER_BYTES
 const MSG_DONTWAIT = 0x40
 
 /**
- * Reads datagrams by recvmmsg into buffers that lie behind the pool's slots, and gives them out one after the other;
- * runs that the kernel has joined (UDP_GRO) are cut again.
+ * Reads datagrams by recvmmsg into buffers behind the pool's slots, and hands them out one by one; runs that the
+ * kernel has joined (UDP_GRO) are cut again.
  */
 export class BatchReceiver {
-  /** Of the datagram that `next` has found: where it is in the pool's arena, and how long. */
+  /** The datagram that `next` has found: its offset in the pool's arena, and its length. */
   at = 0
   bytes = 0
   /** Its sender's port, its traffic class, and where its sender's address is in `view`: 4 or 16 bytes. */
@@ -49,10 +49,10 @@ export class BatchReceiver {
   #segmentBytes = 0
   #drained = false
   readonly #queue: KernelQueue
-  /** Nothing was left when `next` looked last. */
+  /** Nothing was left the last time that `next` looked. */
   #empty = true
 
-  /** @param room offset of RECEIVER_ROOM_BYTES of the pool's arena, which several receivers may share in turn */
+  /** @param room offset of RECEIVER_ROOM_BYTES in the pool's arena, which several receivers may share in turn */
   constructor(pool: FramePool, socket: UdpSocket, room: number) {
     this.#socket = socket
     this.#queue = new KernelQueue(socket.receiveBufferBytes)
@@ -71,8 +71,8 @@ export class BatchReceiver {
   }
 
   /**
-   * Payload bytes that wait: of what has been read and not been given out, and of what the kernel holds. That takes a system call if `next` found
-   * something last.
+   * Payload bytes that wait: read but not handed out yet, and still with the kernel. Makes a system call if the last
+   * `next` found something.
    */
   waitingBytes(): number {
     if (this.#empty) return 0
@@ -116,7 +116,7 @@ export class BatchReceiver {
 
   #read(): boolean {
     this.#message = this.#count = 0
-    // Fewer than asked for came last time: the queue was empty, and the caller is told so once.
+    // The last call brought fewer than asked for: the queue was empty, and the caller is told so once.
     if (this.#drained) {
       this.#drained = false
       return false
@@ -126,7 +126,7 @@ export class BatchReceiver {
     if (count <= 0) return false
     this.#count = count
     this.#empty = false
-    // Nearly always as long as the last ones; only the queue's length is told by it.
+    // Lengths nearly always equal those of the last call, and only the queue's length depends on them.
     for (let i = 0; i < count; i++)
       this.#queue.onRead(this.#batch.moved(i), this.#segmentBytes || BUFFER_BYTES)
     this.#drained = count < MESSAGES

@@ -20,11 +20,11 @@ import {
 
 /** Datagrams of one sendmmsg, each of one packet or of a run of them. */
 const MESSAGES = 64
-/** Packets that are kept back to leave together. */
+/** Most packets that are kept back to leave together. */
 const FRAMES = 256
-/** Of a frame whose payload lies outside of its slot: headers, payload, pad and ICRC. */
+/** Pieces of a frame whose payload lies outside its slot: headers; payload; pad and ICRC. */
 const PIECES_PER_FRAME = 3
-/** What the kernel takes as one run: UDP_MAX_SEGMENTS, and the length of one IP packet. */
+/** Longest run that the kernel takes: UDP_MAX_SEGMENTS packets, and the length of one IP packet. */
 const SEGMENTS_MAX = 64
 const RUN_BYTES_MAX = 65_535 - 40 - 8
 
@@ -38,17 +38,18 @@ export interface BatchSenderOptions {
   counters: PortCounters
   fd: number
   family: 4 | 6
-  /** Where packets to 4791 and 4792 go in truth. */
+  /** UDP ports to which packets for 4791 and 4792 really go. */
   rocePort: number
   intPort: number
 }
 
 /**
- * Sends pooled frames by sendmmsg, straight from their slots, and payloads from where they lie: if the socket is full, those are
- * copied, so that nothing refers to an application's memory any longer than `flush` takes. Packets of equal size that follow each other to the same
- * place leave as one run that the kernel, or the network card, cuts (UDP_SEGMENT): that spares most of its work. It
- * numbers such packets 0, 1, 2… where it cuts them, in the IP identification, which the ICRC covers; two weirs count it as zero, so
- * only packets with a shim, which none but a weir understands, are joined. Frames that must leave alone never are.
+ * Sends pooled frames by sendmmsg, straight from their slots, and payloads from where they lie. If the socket is
+ * full, payloads are copied into the slots, so that nothing refers to an application's memory after `flush`.
+ * Consecutive packets of equal size to the same place leave as one run that the kernel, or the network card, cuts
+ * (UDP_SEGMENT), which saves most of its work. When it cuts them it numbers them 0, 1, 2… in the IP identification,
+ * which the ICRC covers; two weirs count that field as zero, so only packets with a shim, which only a weir
+ * understands, are joined. Frames that must leave alone never are.
  */
 export class BatchSender {
   readonly #libc: Libc = loadLibc()
@@ -65,11 +66,11 @@ export class BatchSender {
   #frameCount = 0
   #messageCount = 0
   #pieceCount = 0
-  /** The first piece of each frame. */
+  /** Index of each frame's first piece. */
   readonly #pieceOf = new Int32Array(FRAMES)
-  /** Frames up to the end of each message. */
+  /** Number of frames up to the end of each message. */
   readonly #endOf = new Int32Array(MESSAGES)
-  /** Messages that a full socket buffer has left over begin here. */
+  /** First of the messages that a full socket buffer has left over. */
   #firstUnsent = 0
   // The run that the next frame may join:
   #runBytes = 0
@@ -77,7 +78,7 @@ export class BatchSender {
   #runSegments = 0
   #runTos = 0
   #runHead: Frame | null = null
-  /** 1 where the kernel cannot cut. */
+  /** Longest run, packets; 1 where the kernel cannot cut runs. */
   #segmentsMax = SEGMENTS_MAX
 
   constructor(options: BatchSenderOptions) {
@@ -115,7 +116,7 @@ export class BatchSender {
     this.#endOf[message] = this.#frameCount
     this.#runSegments++
     this.#runBytes += bytes
-    // A shorter one can only be the last.
+    // A shorter one ends its run.
     if (bytes < this.#runSegmentBytes) this.#runHead = null
   }
 
@@ -157,7 +158,7 @@ export class BatchSender {
     this.#messageCount = this.#frameCount = this.#pieceCount = this.#firstUnsent = 0
   }
 
-  /** Of the arena. */
+  /** Offset of the frame's slot in the arena. */
   #slot(frame: Frame): number {
     return frame.slot * this.#pool.slotBytes
   }
@@ -177,7 +178,7 @@ export class BatchSender {
     this.#addPiece(this.#arena, slot + end, frame.length - end)
   }
 
-  /** Copies the payloads of what has to wait into the slots. */
+  /** Copies the payloads of frames that have to wait into their slots. */
   #bringIn(): void {
     for (let i = this.#firstFrame; i < this.#frameCount; i++) {
       const frame = this.#frames[i]!

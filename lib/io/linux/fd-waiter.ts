@@ -9,8 +9,8 @@ const POLLFD_BYTES = 8
 const POLLIN = 1
 const PR_SET_TIMERSLACK = 29
 /**
- * An armed wait looks up so often, for a process that exits waits for the threads that wait: bounds how long. Idle, that
- * is 4 system calls a second.
+ * An armed wait wakes this often, since a process that exits waits for its waiting threads. Idle, that is 4 system
+ * calls a second.
  */
 const ARMED_MS = 250
 
@@ -49,7 +49,7 @@ export class FdWaiter implements Waiter {
   }
 
   wait(ns: Nanos): boolean {
-    // Who spins for long may have the core that what it waits for is waiting for.
+    // A thread that spins for long may be on the very core that its peer is waiting for.
     if (ns <= 0) this.#libc.schedYield()
     return this.#poll(ns)
   }

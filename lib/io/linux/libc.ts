@@ -51,7 +51,7 @@ export interface Libc {
   setns(fd: number, type: number): number
   /** Index of the network interface of that name in the calling thread's namespace, 0 if there is none. */
   ifNameToIndex(name: string): number
-  /** Of those that take a pointer. */
+  /** Only for requests whose argument is a pointer. */
   ioctl(fd: number, request: number, argument: Uint8Array): number
   close(fd: number): number
   /** Why the last call failed, as a positive number (EAGAIN is 11). */
@@ -62,7 +62,7 @@ export interface Libc {
   memory(pointer: Pointer, bytes: number): ArrayBuffer
 }
 
-/** What koffi offers, as far as it is used: its own types are missing where it is. */
+/** The part of koffi that is used: where koffi is missing, so are its types. */
 interface Koffi {
   load(library: string): Library
   errno(): number

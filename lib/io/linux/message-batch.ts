@@ -59,7 +59,7 @@ export class MessageBatch {
     return this.#controlsAt + message * CONTROL_BYTES
   }
 
-  /** Lengths of the address and of the control messages: of what there is, or of the room. */
+  /** Lengths of the address and of the control messages: of what is there, or of the room for them. */
   setLengths(message: number, name: number, control: number): void {
     this.view.setUint32(message * HEADER_BYTES + NAME_LENGTH, name, true)
     this.view.setUint32(message * HEADER_BYTES + CONTROL_LENGTH, control, true)

@@ -30,7 +30,10 @@ const SIOCGIFMTU = 0x8921
 const EPERM = 1
 const ENOMEM = 12
 
-/** Frames that the kernel holds for the interface at a time, in bytes: a late wake may release as many. */
+/**
+ * Send buffer, bytes: frames that the kernel may hold for the interface. A late wake-up may release that many at
+ * once.
+ */
 const SEND_BUFFER_BYTES = 8 << 20
 
 export const TPACKET_V2 = 1
@@ -78,7 +81,7 @@ export class PacketSocket {
   configure(version: number, reserveBytes: number): void {
     this.#set('PACKET_VERSION', PACKET_VERSION, version)
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
-    // What this socket or another one sends out of the interface is not to come back.
+    // Keeps what this or any other socket sends out of the interface from coming back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
     this.configureSending()
   }
@@ -86,7 +89,7 @@ export class PacketSocket {
   /** Options for sending alone. */
   configureSending(): void {
     this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
-    // In a user namespace the usual limit holds: then the buffer stays as it is.
+    // In a user namespace the usual limit applies: the buffer stays as it is then.
     this.#write(0, SEND_BUFFER_BYTES)
     this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)
   }

@@ -1,6 +1,6 @@
 /**
- * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket: what a Weir NIC has to see, and nothing of what
- * the kernel's own stack is there for, such as ping and TCP. The kernel has taken VLAN tags out before.
+ * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket: passes what a Weir NIC has to see, and
+ * nothing that is for the kernel's own stack alone, such as ping and TCP. The kernel has taken VLAN tags out before.
  */
 import type { HostAddress } from '../../wire/address.js'
 import * as ethernet from '../../wire/ethernet.js'
@@ -27,7 +27,7 @@ const L3 = ethernet.BYTES
 /** More fragments, or a fragment's offset. */
 const FRAGMENT_BITS = 0x3fff
 
-/** Where a test leads: to the next instruction, so many instructions beyond it, or to one of the two ends. */
+/** Where a test leads: to the next instruction, over so many instructions, or to one of the two ends. */
 type Target = 'next' | 'accept' | 'reject' | number
 interface Step {
   code: number
@@ -38,8 +38,9 @@ interface Step {
 }
 
 /**
- * Whole RoCEv2 packets to `address`, with or without telemetry of any encapsulation, and MAC control frames (PAUSE, PFC);
- * nothing else. What is IFA, or UDP behind the one hop-by-hop header that IOAM makes, the NIC finds out.
+ * Passes whole RoCEv2 packets to `address`, with or without telemetry of any encapsulation, and MAC control frames
+ * (PAUSE, PFC). Any IFA packet, and any UDP behind the one hop-by-hop header that IOAM makes, passes too: the NIC
+ * looks closer.
  */
 export function roceFilter(address: HostAddress): FilterInstruction[] {
   return assemble([

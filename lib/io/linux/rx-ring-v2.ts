@@ -15,9 +15,8 @@ const FRAME_OFFSET_MAX = 96
 const BLOCK_BYTES = 1 << 16
 
 /**
- * TPACKET_V2: a slot of the longest frame's size for each frame. A frame can be read, and wakes who waits, as
- * soon as the kernel has written it: a ping over one port took 0.1 ms on average, where V3's blocks made it
- * 0.67 ms.
+ * TPACKET_V2: one slot, of the longest frame's size, for each frame. A frame can be read, and wakes the reader, as
+ * soon as the kernel has written it: a ping over one port took 0.1 ms on average, where V3's blocks made it 0.67 ms.
  */
 export class RxRingV2 implements RxRing {
   readonly bytes: Uint8Array

@@ -10,9 +10,9 @@ export interface SenderPoolOptions extends Omit<BatchSenderOptions, 'fd' | 'fami
 }
 
 /**
- * Sockets to send from, each with a source port of its own, so that a network with many paths sees many flows. Frames of one
- * source port are kept together: they leave in runs, whatever others are sent between them. Each has a
- * descriptor, a send buffer that the kernel fills only as far as it is used, and 24 KiB of arguments.
+ * Sockets to send from, each with a source port of its own, so that a network with many paths sees many flows. Frames
+ * of one source port are kept together: they leave in runs, whatever is sent from others in between. Each socket
+ * costs a descriptor, a send buffer that the kernel fills only as far as it is used, and 24 KiB of arguments.
  */
 export class SenderPool {
   readonly ports: readonly number[]

@@ -5,10 +5,9 @@ const SCHED_FIFO = 1
 const LEAST_PRIORITY = 1
 
 /**
- * Lets the calling thread run as soon as it is woken, whatever ordinary threads do: for one that sleeps until
- * a deadline and does a little work then. Linux sees to it that the others get 5 % of a core nevertheless.
- * False where that is not permitted (it takes root): the thread then waits for its turn as any other, some
- * milliseconds on a busy machine.
+ * Lets the calling thread run as soon as it is woken, whatever ordinary threads do: for one that sleeps until a
+ * deadline and then does a little work. Linux still leaves the others 5 % of a core. False where that is not
+ * permitted (it takes root): the thread then waits for its turn like any other, some milliseconds on a busy machine.
  */
 export function becomeRealTime(): boolean {
   const parameter = new Uint8Array(4)

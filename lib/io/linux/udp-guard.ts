@@ -4,8 +4,9 @@ import { attachFilter } from './socket-filter.js'
 import { UdpSocket } from './udp-socket.js'
 
 /**
- * Holds a UDP port whose packets somebody takes by a packet socket: the kernel finds a socket, gives it nothing, and so answers
- * nothing (RFC 1122, section 4.1.3.1, has it send "port unreachable" otherwise). A second daemon on the port is refused.
+ * Holds a UDP port whose packets are taken by a packet socket. The kernel finds a socket, gives it nothing, and so
+ * does not answer; otherwise it would send "port unreachable" (RFC 1122, section 4.1.3.1). A second daemon on the
+ * port is refused.
  */
 export class UdpGuard {
   readonly #socket: UdpSocket

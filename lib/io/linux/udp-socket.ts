@@ -49,8 +49,8 @@ export interface UdpSocketOptions {
   /** Port; 0 = any free one. */
   port: number
   /**
-   * Of a socket that only sends: others of this user's sockets may bind the same, if they say so too, and what comes in is kept as little as
-   * the kernel allows. Default false.
+   * For a socket that only sends: other sockets of this user may bind the same address and port if they set this too,
+   * and its receive buffer is as small as the kernel allows. Default false.
    */
   shared?: boolean
   /** SO_RCVBUF and SO_SNDBUF; the kernel gives less to a user without CAP_NET_ADMIN when its limit is lower. */
@@ -110,8 +110,8 @@ export class UdpSocket {
   }
 
   /**
-   * Kernel memory that what waits in the receive queue is charged with, bytes (SO_MEMINFO, SK_MEMINFO_RMEM_ALLOC; 0 before Linux 4.12). What has
-   * been read counts until the kernel gives it back: see KernelQueue.
+   * Kernel memory charged for the receive queue, bytes (SO_MEMINFO, SK_MEMINFO_RMEM_ALLOC; 0 before Linux 4.12). What
+   * has been read counts until the kernel gives it back: see KernelQueue.
    */
   receiveMemoryBytes(): number {
     const { bytes, length, view } = this.#memory
