@@ -1,4 +1,5 @@
 /** From what a run left behind to its result: the same for virtual time, the overlay and veth. */
+import type { WeirError } from '../lib/errors.js'
 import {
   type FeedbackResult,
   type FlowPathsResult,
@@ -21,7 +22,14 @@ export interface FlowOutcome {
   timeouts: number
   paths?: FlowPathsResult
   refused?: string
+  failed?: string
   digestEqual?: boolean
+}
+
+/** What the error of one flow says in its result, while the run goes on. */
+export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' | 'failed'> {
+  if (error === null) return {}
+  return error.code === 'WEIR_NOT_ADMITTED' ? { refused: error.message } : { failed: error.message }
 }
 
 export interface RunOutcome {
@@ -80,6 +88,7 @@ function flowResult(
     ackedBytes: outcome.ackedBytes,
     ...(outcome.paths !== undefined && { paths: outcome.paths }),
     ...(outcome.refused !== undefined && { refused: outcome.refused }),
+    ...(outcome.failed !== undefined && { failed: outcome.failed }),
     ...(outcome.digestEqual !== undefined && { digestEqual: outcome.digestEqual }),
   }
 }

@@ -48,16 +48,28 @@ export function runCommand(): Command {
       const scenario = loadScenario(file)
       if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
       const { result, captureClock } = await run(scenario, options)
-      if (options.json === '-') {
-        process.stdout.write(resultJson(result))
-        return
+      if (options.json === '-') process.stdout.write(resultJson(result))
+      else {
+        process.stdout.write(`${printTables(result)}\n`)
+        if (options.pcap !== undefined) {
+          process.stdout.write(`captures: ${options.pcap} (${captureClock})\n`)
+        }
+        if (options.json !== undefined) {
+          writeResult(options.json, result)
+          process.stdout.write(`JSON: ${options.json}\n`)
+        }
       }
-      process.stdout.write(`${printTables(result)}\n`)
-      if (options.pcap !== undefined) process.stdout.write(`captures: ${options.pcap} (${captureClock})\n`)
-      if (options.json === undefined) return
-      writeResult(options.json, result)
-      process.stdout.write(`JSON: ${options.json}\n`)
+      checkFlows(result)
     })
+}
+
+/** A run whose time was up, or that refused flows by its settings, is none that failed. Throws WEIR_CONNECTION_LOST. */
+function checkFlows({ flows }: RunResult): void {
+  const failed = flows.filter(flow => flow.failed !== undefined)
+  if (failed.length === 0) return
+  const [{ name, from, to, failed: why }] = failed as [RunResult['flows'][number]]
+  const count = `${failed.length} of ${flows.length} flows failed`
+  throw new WeirError('WEIR_CONNECTION_LOST', `${count}; ${name} (${from} to ${to}): ${why}`)
 }
 
 interface Ran {

@@ -59,7 +59,7 @@ function flowTable(result: RunResult): string {
     flow.fctNs === null
       ? `${formatBytes(flow.ackedBytes)} of ${formatBytes(flow.bytes)}`
       : formatBytes(flow.bytes),
-    flow.fctNs !== null ? seconds(flow.fctNs) : flow.refused === undefined ? 'cut off' : 'refused',
+    flow.fctNs === null ? unfinished(flow) : seconds(flow.fctNs),
     formatRate(flow.goodputBps),
     flow.slowdown === null ? '-' : flow.slowdown.toFixed(2),
     formatBytes(flow.retransmittedBytes),
@@ -69,6 +69,11 @@ function flowTable(result: RunResult): string {
   if (withPaths) head.push('port', 'moves', 'delayed')
   if (withDigest) head.push('digest')
   return table(head, rows, 2)
+}
+
+function unfinished({ refused, failed }: FlowResult): string {
+  if (refused !== undefined) return 'refused'
+  return failed === undefined ? 'cut off' : 'failed'
 }
 
 function pathFigures({ paths }: FlowResult): string[] {
@@ -103,8 +108,9 @@ function manyFlows(flows: readonly FlowResult[]): string {
     ),
   ]
   const refused = flows.filter(flow => flow.refused !== undefined).length
+  const failed = flows.filter(flow => flow.failed !== undefined).length
   const moves = flows.reduce((sum, flow) => sum + (flow.paths?.moves ?? 0), 0)
-  const more = `${refused > 0 ? `, ${refused} refused` : ''}${moves > 0 ? `, ${moves} moves to other paths` : ''}`
+  const more = `${refused > 0 ? `, ${refused} refused` : ''}${failed > 0 ? `, ${failed} failed` : ''}${moves > 0 ? `, ${moves} moves to other paths` : ''}`
   const lead = `${flows.length} flows, ${done.length} finished${more}, ${bytes}, ${resent} sent again, ${timeouts} timeouts\n\n`
   return lead + table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1)
 }

@@ -7,7 +7,7 @@ export interface RunResult {
   scenario: string
   on: 'virtual' | 'overlay' | 'veth'
   seed: number
-  /** In the scenario's order. */
+  /** In the order of their starts. */
   flows: FlowResult[]
   /** Every port of every switch, by switch and port number. */
   ports: PortResult[]
@@ -55,6 +55,8 @@ export interface FlowResult {
   paths?: FlowPathsResult
   /** Why the flow was not admitted; absent: it was. */
   refused?: string
+  /** Why its connection was lost before it had finished; absent: it was not. */
+  failed?: string
   /** Where real bytes were sent: whether those that arrived are the same. */
   digestEqual?: boolean
 }

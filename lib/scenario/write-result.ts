@@ -43,6 +43,7 @@ const FLOW_KEYS = [
   'ackedBytes',
   'paths',
   'refused',
+  'failed',
   'digestEqual',
 ] as const satisfies readonly (keyof FlowResult)[]
 const PORT_KEYS = [

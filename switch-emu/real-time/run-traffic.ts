@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { probesPaths } from '../../lib/cc/path-settings.js'
 import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
 import type { PathFigures } from '../../lib/control/messages.js'
-import { WeirError } from '../../lib/errors.js'
+import { type ErrorCode, WeirError } from '../../lib/errors.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
 import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import type { CapturePlace } from '../port-captures.js'
-import { type FlowOutcome, makeResult } from '../report.js'
+import { type FlowOutcome, failureOf, makeResult } from '../report.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
 
@@ -28,6 +28,8 @@ const SETUP_MS = 1000
 const SETUP_MS_A_FLOW = 50
 /** A sample of every flow's series at this interval. */
 const PROGRESS_EVERY_MS = 500
+/** Of one flow; others go on. Whatever else happens ends the run. */
+const FAILURES_OF_A_FLOW: readonly ErrorCode[] = ['WEIR_NOT_ADMITTED', 'WEIR_CONNECTION_LOST']
 
 /**
  * Runs a scenario in real time: a process for the switches, one for each host. The report is that of a virtual
@@ -89,6 +91,7 @@ class TrafficRun {
   /** The traffic's start on the wall clock, which all daemons share. */
   readonly #startUnixMs: number
   #done = 0
+  #lastFailureNs = 0
 
   constructor(
     lab: Lab,
@@ -119,7 +122,10 @@ class TrafficRun {
       durationNs === undefined ? undefined : setTimeout(() => stop.abort(), durationNs / MILLISECOND)
     try {
       const ended = await Promise.all(outcomes)
-      return { durationNs: durationNs ?? lastEnd(this.#flows, ended), outcomes: ended }
+      return {
+        durationNs: durationNs ?? Math.max(this.#lastFailureNs, lastEnd(this.#flows, ended)),
+        outcomes: ended,
+      }
     } finally {
       clearInterval(ticker)
       clearTimeout(alarm)
@@ -153,8 +159,10 @@ class TrafficRun {
     } catch (error) {
       if (signal.aborted && !this.#signal.aborted)
         return { ...unfinished(last), ...this.#paths((last as Progress | null)?.paths) }
-      if (error instanceof WeirError && error.code === 'WEIR_NOT_ADMITTED')
-        return { ...unfinished(last), refused: error.message }
+      if (error instanceof WeirError && FAILURES_OF_A_FLOW.includes(error.code) && !this.#signal.aborted) {
+        this.#lastFailureNs = this.#nowNs()
+        return { ...unfinished(last), ...failureOf(error) }
+      }
       if (error instanceof WeirError) {
         throw new WeirError(error.code, `flow ${flow.name} (${flow.from} to ${flow.to}): ${error.message}`)
       }

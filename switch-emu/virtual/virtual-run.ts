@@ -20,7 +20,7 @@ import { Fabric, linksOf } from '../fabric.js'
 import { type CapturePlace, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
-import { makeResult } from '../report.js'
+import { failureOf, makeResult } from '../report.js'
 import { FlowSampler } from './flow-sampler.js'
 
 /** Frames of one run: queues are bounded by their buffers long before. */
@@ -122,7 +122,7 @@ export class VirtualRun {
         retransmittedBytes: flow.connection.stats.retransmittedBytes,
         timeouts: flow.connection.stats.timeouts,
         ...(probesPaths(this.#scenario.paths) && { paths: pathFigures(flow.connection.stats) }),
-        ...(flow.error?.code === 'WEIR_NOT_ADMITTED' && { refused: flow.error.message }),
+        ...failureOf(flow.error),
       })),
       ports: portResults(this.#scenario, this.#fabric.switches, this.#t0 + endNs),
       series: { ...portSampler.series(), ...flowSampler.series() },
