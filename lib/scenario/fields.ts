@@ -1,9 +1,11 @@
 /** Values of single keys of a scenario file: each takes what YAML gives and yields a plain number, name… */
 import { z } from 'zod'
+import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../switch-emu/core/serializer.js'
 import { WeirError } from '../errors.js'
 import {
   formatBytes,
   formatDuration,
+  formatRate,
   parseBytes,
   parseDuration,
   parseFraction,
@@ -38,7 +40,15 @@ function quantity(parse: (text: string) => number) {
   }
 }
 
-export const rate = field(quantity(parseRate))
+/** Of a link. */
+export const rate = field(value => {
+  const bps = quantity(parseRate)(value)
+  if (bps < RATE_MIN_BPS || bps > RATE_MAX_BPS) {
+    const range = `${formatRate(RATE_MIN_BPS)} to ${formatRate(RATE_MAX_BPS)}`
+    throw new Error(`a rate from ${range} is needed, not ${formatRate(bps)}`)
+  }
+  return bps
+})
 export const duration = field(quantity(parseDuration))
 export const positiveDuration = field(value => {
   const ns = quantity(parseDuration)(value)

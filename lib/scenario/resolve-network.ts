@@ -1,4 +1,6 @@
 /** Hosts, switches and links of a scenario file. */
+
+import { formatRate } from '../units/units.js'
 import { show } from './fields.js'
 import { expandNames, offer } from './names.js'
 import type { Path, Problems } from './problems.js'
@@ -10,6 +12,8 @@ export const DEFAULT_RATE_BPS = 1e9
 export const DEFAULT_DELAY_NS = 10_000
 const NODES_MAX = 4096
 const LINKS_MAX = 65_536
+/** As NICs have it. */
+const HOST_RATE_MAX_BPS = 1e12
 
 export interface ResolvedNetwork {
   hosts: Host[]
@@ -183,11 +187,23 @@ function resolveLinks(
           problems.at(path, `host ${busy} has a link already; a host has one port`)
           continue
         }
-        if (links.length === LINKS_MAX) return links
+        if (links.length === LINKS_MAX) {
+          problems.at(path, `more than ${LINKS_MAX} links are too many`)
+          return links
+        }
+        const rateBps = shape.rate ?? defaults.rate ?? DEFAULT_RATE_BPS
+        const host = rateBps > HOST_RATE_MAX_BPS && [a, b].find(node => hostNames.has(node))
+        if (host) {
+          const most = formatRate(HOST_RATE_MAX_BPS)
+          problems.at(
+            path,
+            `host ${host}: the link of a host has ${most} at most, not ${formatRate(rateBps)}`,
+          )
+        }
         links.push({
           a: take(a),
           b: take(b),
-          rateBps: shape.rate ?? defaults.rate ?? DEFAULT_RATE_BPS,
+          rateBps,
           delayNs: shape.delay ?? defaults.delay ?? DEFAULT_DELAY_NS,
         })
       }

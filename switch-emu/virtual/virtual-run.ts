@@ -15,6 +15,7 @@ import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { pathFigures } from '../../lib/traffic/path-figures.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
+import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Fabric, linksOf } from '../fabric.js'
 import { type CapturePlace, PortCaptures } from '../port-captures.js'
@@ -213,7 +214,8 @@ export class VirtualRun {
         if (!network.step() || network.now > deadline) {
           throw new WeirError(
             'WEIR_UNREACHABLE',
-            `flow ${flow.name}: ${flow.to} cannot be reached from ${flow.from}`,
+            `flow ${flow.name}: ${flow.to} has not answered ${flow.from} within ${formatDuration(SETUP_MAX_NS)}; ` +
+              'is a link too slow, a delay too long, or the buffer of a switch too small?',
           )
         }
       }
