@@ -8,8 +8,10 @@ import type { Responder } from './responder.js'
 /**
  * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
  * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
- * place that it names; of an atomic the kept result is sent again. With selective repeat a READ may ask for a part alone,
- * of whole packets.
+ * place that it names; of an atomic the kept result is sent again.
+ *
+ * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
+ * be on its way: then only its last response is sent again, unless that is still to come. It tells what is missing.
  */
 export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
   responder.context.counters.duplicates++
@@ -42,7 +44,8 @@ function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
   }
   if (isPart) return responder.table.replayPart(seq, seq + length / mtu - 1)
   // What has not been sent yet will be sent anyway.
-  if (seq < record.nextSeq) record.nextSeq = seq
+  const from = responder.kept === null ? seq : record.lastSeq
+  if (from < record.nextSeq) record.nextSeq = from
   return true
 }
 

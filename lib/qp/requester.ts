@@ -297,6 +297,8 @@ export class Requester {
   onProbeTimeout(): void {
     const selective = this.selective!
     if (!selective.hasLost) {
+      // What came in order without a loss has not been told to it: it may be the first part of a READ.
+      selective.acknowledged(this.sndUna - 1)
       const seq = lastUnanswered(this, selective)
       if (seq < 0) return
       const queue = this.context.sendQueue

@@ -141,8 +141,7 @@ export class TailProbe {
 
 /**
  * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
- * Of a READ that is being answered without a known loss, the next response: the probe then asks for the rest from
- * there on.
+ * Of a READ that is being answered, the last response: it tells whether those before it are lost.
  */
 export function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester

@@ -138,10 +138,8 @@ export class Pipe {
         this.#launch(to)
         if (this.#random() < this.#faults.duplicate) this.#launch(to)
       }
-      if (this.#random() < this.#faults.pause) {
-        from.pausedUntil = this.now + PAUSE_NS
-        return from.pausedUntil
-      }
+      if (this.#random() < this.#faults.pause) from.pausedUntil = this.now + PAUSE_NS
+      if (from.pausedUntil > this.now) return from.pausedUntil
     }
     return NEVER
   }

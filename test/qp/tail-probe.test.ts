@@ -175,8 +175,48 @@ t.test('of a READ only responses that have not come are asked for again', async 
     return drops(from, opcode, n)
   }
   send(it, WorkOpcode.RDMA_READ)
-  t.same(sent.slice(PACKETS), [12, 13, 14, 15])
+  t.same(sent.slice(PACKETS), [15, 12, 13, 14], 'the last one tells of the others')
 })
+
+t.test('nothing lost, but a READ is answered late: next to nothing is sent again', async t => {
+  const begun = 2 * PACKETS + 5
+  for (const [what, late] of [
+    ['held before it begins', (it: World, from: Host) => from === it.a && hold(it)],
+    ['held in the middle', (it: World, from: Host, n: number) => from === it.b && n === begun && hold(it)],
+    [
+      'late from the first response on',
+      (it: World, from: Host, n: number) => delay(it, from === it.b && n >= begun - 5),
+    ],
+    [
+      'by a way that has become long',
+      (it: World, from: Host, n: number) => delay(it, from === it.b && n > begun),
+    ],
+  ] as const) {
+    const it = world()
+    send(it, WorkOpcode.RDMA_WRITE)
+    send(it, WorkOpcode.RDMA_WRITE)
+    let responses = 0
+    it.drops = (from, _opcode, n) => {
+      if (from === it.b) responses++
+      late(it, from, n)
+      return false
+    }
+    send(it, WorkOpcode.RDMA_READ, 64)
+    const probes = it.a.qp.counters.tailProbes
+    t.ok(probes > 0, `${what}: it was silent for long`)
+    t.ok(responses <= 64 + probes, `${what}: ${responses} responses of 64, ${probes} probes`)
+    t.ok(it.source.buffer!.equals(it.target.buffer!))
+  }
+})
+
+/** The responder sends nothing for 20 round trips, once. */
+function hold(it: World): void {
+  if (it.b.pausedUntil === 0) it.b.pausedUntil = it.pipe.now + 20 * RTT_NS
+}
+
+function delay(it: World, long: boolean): void {
+  it.faults.delayNs = long ? 20 * DELAY_NS : DELAY_NS
+}
 
 t.test('an atomic whose answer is lost is carried out once', async t => {
   const it = world()
