@@ -48,7 +48,7 @@ export interface Host {
 
 export interface Switch {
   name: string
-  /** What the switch writes into telemetry: 1 to 65535, unique. Default: 1, 2… in the file's order. */
+  /** What the switch writes into telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
   id: number
   /** Packet memory shared by all ports. Default 32 MB. */
   bufferBytes: number

@@ -3,6 +3,7 @@
  * here and checked by whoever resolves them, so that one mistake does not hide the others.
  */
 import { z } from 'zod'
+import { RESERVED_ID_FIRST } from '../wire/hop-records.js'
 import { FORMAT_NAMES } from '../wire/telemetry.js'
 import * as f from './fields.js'
 import { show } from './fields.js'
@@ -42,7 +43,7 @@ export const linkDefaultsSchema = z.object({ rate: f.rate.optional(), delay: f.d
 export const hostSchema = z.object({ name: f.text, address: f.address.optional() })
 
 export const switchSchema = z.object({
-  id: f.whole(1, 65_535).optional(),
+  id: f.whole(1, RESERVED_ID_FIRST - 1).optional(),
   buffer: f.positiveBytes.optional(),
   queueBytesMax: f.positiveBytes.optional(),
   ecn: part,

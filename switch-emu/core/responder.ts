@@ -39,7 +39,7 @@ export class Responder {
   readonly #hosts: HostTable
   readonly #timeExceeded: TimeExceeded
 
-  /** @param switchId 1 to 65535: reports come from 10.255.x.y, whose last two bytes are this number */
+  /** @param switchId 1 to 65519: reports come from 10.255.x.y, whose last two bytes are this number */
   constructor(hosts: HostTable, switchId: number) {
     this.#hosts = hosts
     this.#timeExceeded = new TimeExceeded((0x0aff_0000 | switchId) >>> 0)

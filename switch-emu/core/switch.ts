@@ -30,7 +30,7 @@ import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
 const MAC_BASE = 0x02_57_53_00_00_00
 
 export interface SwitchOptions {
-  /** u16, different for every switch of a network: INT names the switch by it. */
+  /** 0 to 65,519, different for every switch of a network: INT names the switch by it. */
   id: number
   name: string
   ports: readonly PortOptions[]

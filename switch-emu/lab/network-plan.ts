@@ -20,8 +20,9 @@ export interface HostPlan {
 /** The host's end of its veth pair, in its own namespace. */
 export const HOST_INTERFACE = 'eth0'
 /**
- * Bytes of the largest IP packet on the veth pairs. A full packet of path MTU 4096 needs 4,342: IPv6, UDP, an INT shim
- * of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the frame pool (4,608).
+ * Bytes of the largest IP packet on the veth pairs. A full packet of path MTU 4096 needs 4,308: IPv6, UDP, an INT shim
+ * of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the hosts' pools
+ * (SLOT_BYTES).
  */
 export const MTU = 4500
 /** What hosts tell TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */

@@ -63,7 +63,8 @@ t.test('hosts, switches, links', async t => {
       ["no host or switch is called 'laef'", 'host1, host2, leaf', "did you mean 'leaf'"],
     ],
     ['hosts: [a]\nswitches: {s1: {}}\nlinks: [a--s1, ¦zebra--s1]', ["'zebra'", /there are a, s1$/]],
-    ['hosts: [a]\nswitches: {s1: {id: ¦0}}\nlinks: [a--s1]', ['1 to 65535']],
+    ['hosts: [a]\nswitches: {s1: {id: ¦0}}\nlinks: [a--s1]', ['1 to 65519']],
+    ['hosts: [a]\nswitches: {s1: {id: ¦65520}}\nlinks: [a--s1]', ['1 to 65519']],
     [
       'hosts: [a]\nswitches: {s1: {id: 4}, s2: {id: ¦4}}\nlinks: [a--s1]',
       ['switch id 4 already belongs to s1'],
