@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { WeirError } from '../../lib/errors.js'
 import type { Place } from './weir-daemon.js'
 
-export const VETH_MTU = 9000
+const VETH_MTU = 9000
 /** Names are PREFIX, the process's id, and the host. */
 const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const

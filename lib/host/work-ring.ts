@@ -3,7 +3,7 @@ import type { MemoryRegion } from '../qp/memory.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/work.js'
 import { SharedRing } from './shared-ring.js'
 
-export const WORK_BYTES = 64
+const WORK_BYTES = 64
 
 /** A record as 8 numbers of 64 bits: which is what. */
 const F64 = { ID: 0, OFFSET: 1, LENGTH: 2, REMOTE_ADDRESS: 3 } as const

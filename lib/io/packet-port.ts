@@ -8,16 +8,14 @@ import { parseFrame } from '../wire/parse.js'
 import { FrameRing } from './frame-ring.js'
 import { FdWaiter } from './linux/fd-waiter.js'
 import { type Libc, loadLibc, type Pointer } from './linux/libc.js'
-import { PacketSocket, TPACKET_V2, TPACKET_V3 } from './linux/packet-socket.js'
+import { PacketSocket } from './linux/packet-socket.js'
 import {
   RING_RESERVE_BYTES,
-  type RxRing,
+  RxRing,
   TP_STATUS_CSUMNOTREADY,
   TP_STATUS_VLAN_TPID_VALID,
   TP_STATUS_VLAN_VALID,
 } from './linux/rx-ring.js'
-import { RxRingV2 } from './linux/rx-ring-v2.js'
-import { RxRingV3 } from './linux/rx-ring-v3.js'
 import { attachFilter, type FilterInstruction } from './linux/socket-filter.js'
 import { TxBatch } from './linux/tx-batch.js'
 import type { WallClock } from './linux/wall-clock.js'
@@ -36,11 +34,6 @@ export interface PacketPortOptions {
   pool: FramePool
   /** Name of the network interface, in this process's namespace. */
   interface: string
-  /**
-   * How the kernel hands frames over. `v2` (default): each at once. `v3`: in blocks, a millisecond late at
-   * worst; many times more short frames in the same memory.
-   */
-  ring?: 'v2' | 'v3'
   /** Locked memory for frames that have come and have not been received, 128 KiB to 256 MiB. Default 8 MiB. */
   ringBytes?: number
   /** Classic BPF that returns 0 for frames which are not to be received. Default: everything is. */
@@ -79,7 +72,7 @@ export class PacketPort implements Port {
    * interface, WEIR_FULL without memory for the ring.
    */
   constructor(options: PacketPortOptions) {
-    const { pool, ringBytes = 8 << 20, ring = 'v2' } = options
+    const { pool, ringBytes = 8 << 20 } = options
     if (!Number.isInteger(ringBytes) || ringBytes < 1 << 17 || ringBytes > 1 << 28) {
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
@@ -92,11 +85,8 @@ export class PacketPort implements Port {
     this.#tx = new TxBatch(this.#libc, TX_FRAMES)
     this.#socket = new PacketSocket(options.interface)
     try {
-      this.#socket.configure(ring === 'v2' ? TPACKET_V2 : TPACKET_V3, RING_RESERVE_BYTES)
-      this.#ring =
-        ring === 'v2'
-          ? new RxRingV2(this.#socket, pool.slotBytes, ringBytes)
-          : new RxRingV3(this.#socket, ringBytes)
+      this.#socket.configure(RING_RESERVE_BYTES)
+      this.#ring = new RxRing(this.#socket, pool.slotBytes, ringBytes)
       this.#ringBytes = this.#ring.bytes.length
       this.#ringAddress = this.#libc.address(this.#ring.bytes)
       if (options.filter !== undefined) attachFilter(this.fd, options.filter)

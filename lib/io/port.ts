@@ -57,7 +57,7 @@ export interface Port {
 }
 
 /** Why a port dropped a frame. */
-export const DROP_REASONS = [
+const DROP_REASONS = [
   /** Arrived while all slots of the pool were in use. */
   'poolEmpty',
   /** Arrived while the ring of received frames was full. */

@@ -5,13 +5,13 @@ import type { Mode, Op } from './messages.js'
 /** Bytes of the largest message. */
 export const SIZE_MAX = 64 << 20
 /** Data connections of a run. */
-export const QPS_MAX = 512
+const QPS_MAX = 512
 /** Messages in flight on one connection, as far as the send queue has room for them. */
-export const DEPTH_MAX = 65_536
+const DEPTH_MAX = 65_536
 /** Longest run: a day. */
 export const DURATION_MAX_NS = 86_400e9
 /** Most messages of one connection. */
-export const ITERATIONS_MAX = 1e12
+const ITERATIONS_MAX = 1e12
 
 export interface PerfSettings {
   op: Op

@@ -6,7 +6,7 @@ import type { Sender } from './data-qp.js'
 import type { Op, RemoteMemory } from './messages.js'
 import type { Tally } from './tally.js'
 
-export const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
+const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
   WRITE: WorkOpcode.RDMA_WRITE,
   SEND: WorkOpcode.SEND,
   READ: WorkOpcode.RDMA_READ,

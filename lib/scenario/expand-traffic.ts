@@ -4,7 +4,7 @@ import type { Flow, Scenario, Workload } from './scenario.js'
 import { meanSize, sizeAt } from './size-distribution.js'
 
 /** Flows of one run. */
-export const FLOWS_MAX = 1_000_000
+const FLOWS_MAX = 1_000_000
 
 /**
  * All flows of a run in order of their start: those that the scenario lists, and those of its workloads drawn

@@ -26,7 +26,7 @@ import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
 import { checkShape, INT_HOPS_MAX, intSchema, scenarioSchema, transportSchema } from './schema.js'
 import { Topology } from './topology.js'
 
-export const DEFAULT_SEED = 1
+const DEFAULT_SEED = 1
 
 const DEFAULT_TRANSPORT: TransportSettings = {
   pathMtu: 1024,

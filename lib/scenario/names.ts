@@ -7,7 +7,7 @@ export const NAME_RULE =
   'a letter, then letters, digits, _ and single hyphens, at most 32 in all (h1, spine-2)'
 
 /** Names that one range may stand for. */
-export const RANGE_MAX = 4096
+const RANGE_MAX = 4096
 
 export function isName(text: string): boolean {
   return text.length <= 32 && NAME.test(text)
@@ -38,7 +38,7 @@ export function expandNames(text: string): string[] | { wrong: string } {
 }
 
 /** The choice that `text` was probably meant to be, or undefined when none is near. */
-export function nearest(text: string, choices: Iterable<string>): string | undefined {
+function nearest(text: string, choices: Iterable<string>): string | undefined {
   const wanted = text.toLowerCase()
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(text.length / 3)) + 1

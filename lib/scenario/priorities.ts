@@ -16,10 +16,7 @@ export function dscpMap(sw: Pick<Switch, 'dscpToTc'>): Record<number, number> {
  * DSCP by which a host sends each priority: of those that its switch maps to it, the class selector (8 x the priority) if
  * it is among them, otherwise the lowest. Null: the switch's map leads no DSCP to this priority.
  */
-export function dscpsOfPriorities(
-  scenario: Pick<Scenario, 'switches' | 'links'>,
-  host: string,
-): (number | null)[] {
+function dscpsOfPriorities(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): (number | null)[] {
   const map = dscpMap(switchOf(scenario, host) ?? {})
   return Array.from({ length: PRIORITIES }, (_, priority) => {
     const leads = (dscp: number) => (map[dscp] ?? 0) === priority

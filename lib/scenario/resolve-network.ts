@@ -8,8 +8,8 @@ import { resolveSwitch } from './resolve-switch.js'
 import type { Host, Link, Switch } from './scenario.js'
 import { checkShape, hostSchema, linkDefaultsSchema, linkSchema } from './schema.js'
 
-export const DEFAULT_RATE_BPS = 1e9
-export const DEFAULT_DELAY_NS = 10_000
+const DEFAULT_RATE_BPS = 1e9
+const DEFAULT_DELAY_NS = 10_000
 const NODES_MAX = 4096
 const LINKS_MAX = 65_536
 /** As NICs have it. */

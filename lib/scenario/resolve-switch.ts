@@ -10,7 +10,7 @@ import type { EcnSettings, PfcSettings, Switch } from './scenario.js'
 import { checkShape, ecnSchema, pfcSchema, switchSchema } from './schema.js'
 import { resolveWatchdog } from './watchdog.js'
 
-export const DEFAULT_BUFFER_BYTES = 32e6
+const DEFAULT_BUFFER_BYTES = 32e6
 const DEFAULT_PMAX = 0.2
 /** Where flows are by default. */
 const DEFAULT_PFC_PRIORITIES = [3]

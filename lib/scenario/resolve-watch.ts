@@ -6,7 +6,7 @@ import type { Watch } from './scenario.js'
 import { checkShape, watchSchema } from './schema.js'
 import type { Hop, Topology } from './topology.js'
 
-export const DEFAULT_WATCH_EVERY_NS = 100_000
+const DEFAULT_WATCH_EVERY_NS = 100_000
 
 /** @param topology null when the network has problems of its own: ports are not looked at then */
 export function resolveWatch(

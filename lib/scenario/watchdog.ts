@@ -6,8 +6,8 @@ import type { WatchdogSettings } from './scenario.js'
 import { checkShape } from './schema.js'
 
 /** As `pfcwd start_default` sets them. */
-export const DEFAULT_DETECTION_NS = 200_000_000
-export const DEFAULT_RESTORATION_NS = 200_000_000
+const DEFAULT_DETECTION_NS = 200_000_000
+const DEFAULT_RESTORATION_NS = 200_000_000
 
 const watchdogSchema = z.object({
   detectionTime: f.positiveDuration.optional(),

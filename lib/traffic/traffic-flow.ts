@@ -8,7 +8,7 @@ import type { HostAddress } from '../wire/address.js'
 import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
 /** Messages of a flow, unless told otherwise: 1 MiB, so that every packet but the flow's last is full. */
-export const MESSAGE_BYTES = 1 << 20
+const MESSAGE_BYTES = 1 << 20
 /** Most messages posted at a time. */
 const POSTED_MAX = 4
 

@@ -18,7 +18,7 @@ export const DropReason = {
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]
 
 /** Names of the reasons, by number. */
-export const DROP_REASON_NAMES = [
+const DROP_REASON_NAMES = [
   'none',
   'malformed',
   'notIp',

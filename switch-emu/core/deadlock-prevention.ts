@@ -21,7 +21,7 @@ import { setDscp } from './ip-header.js'
 import { PRIORITIES } from './shared-buffer.js'
 
 /** Groups that one switch can have: a port's memberships are bits of a number. */
-export const PORT_GROUPS_MAX = 31
+const PORT_GROUPS_MAX = 31
 
 export interface DeadlockPreventionOptions {
   /** Port groups, each of one or more port numbers; a port may be in several. */

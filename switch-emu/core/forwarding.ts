@@ -6,7 +6,7 @@ import { BUCKETS, bucketOf, flowHash, spreadBuckets } from './ecmp.js'
 import { mix32 } from './mix32.js'
 
 /** Host routes that a table holds at most, of each family. */
-export const ROUTES_MAX = 65_536
+const ROUTES_MAX = 65_536
 /** Ports are stored as bytes. */
 export const PORTS_MAX = 256
 

@@ -187,7 +187,7 @@ export class IngressAccounting {
 }
 
 /** What is left to share of `bufferBytes` once every port and lossless priority has its own; may be below zero. */
-export function sharedBytesOf(
+function sharedBytesOf(
   options: Pick<PfcOptions, 'priorities' | 'reservedBytes' | 'headroomBytes'>,
   bufferBytes: number,
 ): number {

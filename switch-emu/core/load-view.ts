@@ -22,7 +22,7 @@ export interface LoadViewOptions {
 }
 
 /** The rate that stands for every link's where only ratios are told. Compact records can name it. */
-export const RATIO_RATE_BPS = 100e9
+const RATIO_RATE_BPS = 100e9
 
 /**
  * Load as one priority sees it (draft-miao-rtgwg-hpccplus, discussion of QoS queueing): under priority scheduling a

@@ -32,7 +32,7 @@ import { type WatchdogEventKind, WatchdogLog } from './watchdog-log.js'
 export type WatchdogAction = 'drop' | 'forward' | 'alert'
 
 /** Deadlocks of one queue that a limit can count. */
-export const LIMIT_MAX = 500
+const LIMIT_MAX = 500
 
 export interface WatchdogLimit {
   /** Deadlocks of one queue, 1 to 500, within… */

@@ -11,7 +11,7 @@ export interface WatchdogEvent {
 }
 
 /** Events that are kept; later ones are only counted. */
-export const WATCHDOG_EVENTS_MAX = 1_000
+const WATCHDOG_EVENTS_MAX = 1_000
 
 /** The first events of a watchdog, in the order of their times, and how many there were of each kind and port. */
 export class WatchdogLog {

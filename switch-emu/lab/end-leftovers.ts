@@ -49,7 +49,7 @@ async function endAll(state: LabState, how: NodeJS.Signals, timeMs: number): Pro
  * The processes that carry the lab's mark, and those that share a namespace of the lab with one of them. The kernel
  * may have given the number of a namespace that is gone to another one: without a marked process in it, it does not count.
  */
-export function labProcesses(state: LabState): ProcessId[] {
+function labProcesses(state: LabState): ProcessId[] {
   const marked = processesMarked(LAB_MARK, state.id)
   const sure = new Set(marked.map(({ pid }) => netNamespaceOf(pid) ?? ''))
   if (state.keeper?.pid === process.pid) sure.add(netNamespaceOf('self') ?? '')

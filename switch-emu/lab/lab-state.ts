@@ -141,7 +141,7 @@ export function allLabs(): LabState[] {
 }
 
 /** Removes what is left of a lab whose coming up was killed. Returns whether it was one. */
-export function forgetStillborn(state: LabState): boolean {
+function forgetStillborn(state: LabState): boolean {
   const stillborn = !state.up && !isAlive(state.owner) && isGone(state)
   if (stillborn) forgetLab(state)
   return stillborn
@@ -157,7 +157,7 @@ export function forgetLab(state: LabState): void {
 }
 
 /** No process of the lab is left: what is on disk means nothing. */
-export function isGone(state: LabState): boolean {
+function isGone(state: LabState): boolean {
   return !isKept(state) && processesMarked(LAB_MARK, state.id).length === 0
 }
 

@@ -18,19 +18,19 @@ export interface HostPlan {
 }
 
 /** The host's end of its veth pair, in its own namespace. */
-export const HOST_INTERFACE = 'eth0'
+const HOST_INTERFACE = 'eth0'
 /**
  * Bytes of the largest IP packet on the veth pairs. A full packet of path MTU 4096 needs 4,308: IPv6, UDP, an INT shim
  * of 5 wide slots, BTH, RETH, ImmDt, ICRC. Frames with their Ethernet header must fit a slot of the hosts' pools
  * (SLOT_BYTES).
  */
-export const MTU = 4500
+const MTU = 4500
 /** What hosts tell TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */
 const TCP_MSS = 1460
 /** Addresses of scenarios lie here. */
 const NETWORK = '10.0.0.0/8'
 /** Each host has a process of its own, and an entry in the tables of every other one. */
-export const HOSTS_MAX = 128
+const HOSTS_MAX = 128
 /** IFNAMSIZ - 1. */
 const INTERFACE_NAME_MAX = 15
 

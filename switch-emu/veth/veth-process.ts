@@ -18,7 +18,7 @@ export function runVethSwitchProcess(folder: string): Promise<void> {
 }
 
 /** The main thread's end of the channel to the data path's thread. */
-export class VethWorker implements RunningSwitch {
+class VethWorker implements RunningSwitch {
   readonly #thread: Thread
   readonly #flag: WakeFlag
   /** Who waits for the next replies, in order. */

@@ -36,14 +36,7 @@ const ENOMEM = 12
  */
 const SEND_BUFFER_BYTES = 8 << 20
 
-export const TPACKET_V2 = 1
-export const TPACKET_V3 = 2
-
-/** A ring of the kernel's, mapped into this process. */
-export interface RingMapping {
-  memory: ArrayBuffer
-  address: Pointer
-}
+const TPACKET_V2 = 1
 
 export class PacketSocket {
   readonly fd: number
@@ -78,8 +71,8 @@ export class PacketSocket {
   }
 
   /** Options for a switch's or a host's port; `reserveBytes` of room are left before each frame in the ring. */
-  configure(version: number, reserveBytes: number): void {
-    this.#set('PACKET_VERSION', PACKET_VERSION, version)
+  configure(reserveBytes: number): void {
+    this.#set('PACKET_VERSION', PACKET_VERSION, TPACKET_V2)
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
     // Keeps what this or any other socket sends out of the interface from coming back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
@@ -95,10 +88,11 @@ export class PacketSocket {
   }
 
   /**
-   * Makes the receive ring (`struct tpacket_req` or `tpacket_req3`, as words) and maps it; `close` unmaps it.
-   * Throws WEIR_FULL when the kernel has no memory for it.
+   * Makes the receive ring and maps it; returns its memory, which `close` unmaps. Throws WEIR_FULL when the kernel has no memory for it.
+   *
+   * @param request `struct tpacket_req`, as words; @param bytes of the ring
    */
-  mapRing(request: readonly number[], bytes: number): RingMapping {
+  mapRing(request: readonly number[], bytes: number): ArrayBuffer {
     const value = new Uint8Array(request.length * 4)
     const view = new DataView(value.buffer)
     for (const [i, word] of request.entries()) view.setUint32(i * 4, word, true)
@@ -109,7 +103,7 @@ export class PacketSocket {
     // -1 as an unsigned number.
     if (address > Number.MAX_SAFE_INTEGER) this.#fail(`mapping a ring of ${bytes} bytes`)
     this.#ring = { address, bytes }
-    return { memory: this.#libc.memory(address, bytes), address }
+    return this.#libc.memory(address, bytes)
   }
 
   /**

@@ -1,32 +1,24 @@
 /**
- * A receive ring that the kernel fills with frames and this process empties, in order, without system calls.
- * `next` moves to the next frame, whose columns then hold; `release` ends its use.
+ * The receive ring of a packet socket (TPACKET_V2): the kernel fills slots with frames, and this process empties them in
+ * order, without system calls.
  */
-export interface RxRing {
-  /** Where frames lie. */
-  readonly bytes: Uint8Array
-  readonly view: DataView
-  /** Of the frame's first byte in `bytes`. */
-  offset: number
-  /** Bytes of the frame that are there. */
-  capturedBytes: number
-  /** Bytes that the frame had; more than `capturedBytes` if the ring had no room for all. */
-  frameBytes: number
-  /** Of TP_STATUS_ constants. */
-  status: number
-  vlanTci: number
-  vlanTpid: number
-  /** Time of day at which the kernel received the frame. */
-  seconds: number
-  nanoseconds: number
-  /** Moves to the next frame, or returns false when there is none. The one before must have been released. */
-  next(): boolean
-  /** The kernel may write over the frame. */
-  release(): void
-}
+import type { PacketSocket } from './packet-socket.js'
+
+/** `struct tpacket2_hdr`. */
+const STATUS = 0
+const LENGTH = 4
+const SNAPPED_LENGTH = 8
+const MAC = 12
+const SECONDS = 16
+const NANOSECONDS = 20
+const VLAN_TCI = 24
+const VLAN_TPID = 26
+/** From a slot's start to the frame: header, link-layer address, alignment of the IP header, reserve. */
+const FRAME_OFFSET_MAX = 96
+const BLOCK_BYTES = 1 << 16
 
 /** This side's turn. */
-export const TP_STATUS_USER = 0x1
+const TP_STATUS_USER = 0x1
 /** The L4 checksum has not been computed: the sender's kernel left that to a NIC. */
 export const TP_STATUS_CSUMNOTREADY = 0x8
 /** A VLAN tag was taken out of the frame. */
@@ -36,3 +28,76 @@ export const TP_STATUS_VLAN_TPID_VALID = 0x40
 
 /** So much room before each frame makes its first byte lie at a multiple of 4. */
 export const RING_RESERVE_BYTES = 2
+
+/**
+ * `next` moves to the next frame, whose fields then hold; `release` ends its use.
+ *
+ * Each frame has a slot of the longest frame's size. TPACKET_V3, which packs frames into blocks, holds many times more
+ * short frames in the same memory. But there a frame can be read only when its block is full or a millisecond old: a ping
+ * over one port took 0.67 ms on average instead of 0.1; and forwarding became no cheaper (4 KiB frames: 2.9 us of CPU each
+ * instead of 2.5 to 2.7).
+ */
+export class RxRing {
+  /** The ring's memory, in which frames lie. */
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  /** Offset of the frame's first byte in `bytes`. */
+  offset = 0
+  /** Bytes of the frame that are there. */
+  capturedBytes = 0
+  /** Bytes that the frame had; more than `capturedBytes` if its slot had no room for all. */
+  frameBytes = 0
+  /** Sum of TP_STATUS_ constants. */
+  status = 0
+  vlanTci = 0
+  vlanTpid = 0
+  /** Time of day at which the kernel received the frame. */
+  seconds = 0
+  nanoseconds = 0
+  readonly #words: Int32Array
+  readonly #slotBytes: number
+  readonly #slotsPerBlock: number
+  readonly #slots: number
+  #slot = 0
+  /** Where the current slot begins. */
+  #at = 0
+
+  /** @param frameBytes of the longest frame; @param bytes most bytes of the ring, which is locked memory */
+  constructor(socket: PacketSocket, frameBytes: number, bytes: number) {
+    this.#slotBytes = (FRAME_OFFSET_MAX + frameBytes + 15) & ~15
+    this.#slotsPerBlock = Math.floor(BLOCK_BYTES / this.#slotBytes)
+    const blocks = Math.max(1, Math.floor(bytes / BLOCK_BYTES))
+    this.#slots = blocks * this.#slotsPerBlock
+    const request = [BLOCK_BYTES, blocks, this.#slotBytes, this.#slots]
+    const memory = socket.mapRing(request, blocks * BLOCK_BYTES)
+    this.bytes = new Uint8Array(memory)
+    this.view = new DataView(memory)
+    this.#words = new Int32Array(memory)
+  }
+
+  /** Moves to the next frame; false when there is none. The one before must have been released. */
+  next(): boolean {
+    const at = this.#at
+    // An atomic load: what follows is read after it, on every processor.
+    const status = Atomics.load(this.#words, (at + STATUS) >> 2)
+    if ((status & TP_STATUS_USER) === 0) return false
+    const { view } = this
+    this.status = status
+    this.offset = at + view.getUint16(at + MAC, true)
+    this.capturedBytes = view.getInt32(at + SNAPPED_LENGTH, true)
+    this.frameBytes = view.getInt32(at + LENGTH, true)
+    this.vlanTci = view.getUint16(at + VLAN_TCI, true)
+    this.vlanTpid = view.getUint16(at + VLAN_TPID, true)
+    this.seconds = view.getUint32(at + SECONDS, true)
+    this.nanoseconds = view.getUint32(at + NANOSECONDS, true)
+    return true
+  }
+
+  /** The kernel may write over the frame. */
+  release(): void {
+    Atomics.store(this.#words, (this.#at + STATUS) >> 2, 0)
+    this.#slot = this.#slot + 1 === this.#slots ? 0 : this.#slot + 1
+    const block = Math.floor(this.#slot / this.#slotsPerBlock)
+    this.#at = block * BLOCK_BYTES + (this.#slot - block * this.#slotsPerBlock) * this.#slotBytes
+  }
+}
