@@ -12,6 +12,7 @@ import {
 import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import { printable } from '../../lib/printable.js'
+import { RETRIES_MAX } from '../../lib/transfer/retries.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 
@@ -19,6 +20,7 @@ export interface TransferFlags {
   socket: string
   overwrite?: boolean
   digest: string
+  retries: number
   json?: boolean
 }
 
@@ -58,6 +60,12 @@ export function withTransferOptions(command: Command): Command {
       new Option('--digest <kind>', 'digest that is compared at the end')
         .choices(['xxh64', 'sha256'])
         .default('xxh64'),
+    )
+    .option(
+      '--retries <n>',
+      'attempts in a row that bring nothing, after the connection was lost; 0: none',
+      parseRetries,
+      3,
     )
     .option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
     .option('--json', 'print the outcome as JSON')
@@ -102,6 +110,7 @@ async function runOne(
     const outcome = await item.start(client, {
       overwrite: flags.overwrite ?? false,
       digest: flags.digest,
+      retries: flags.retries,
       signal,
       onProgress: progress => showProgress(bar, item.file, progress),
     })
@@ -117,7 +126,7 @@ async function runOne(
 function progressBar(): SingleBar | null {
   if (!process.stderr.isTTY) return null
   const options = {
-    format: '{file} {bar} {percentage}% | {rate} | {left} left | queue {queue} | repeated {repeated}',
+    format: '{file} {bar} {percentage}% | {how}',
     stream: process.stderr,
     hideCursor: true,
     clearOnComplete: true,
@@ -128,14 +137,8 @@ function progressBar(): SingleBar | null {
 
 function showProgress(bar: SingleBar | null, file: string, progress: Progress): void {
   if (!bar) return
-  const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes } = progress
-  const payload = {
-    file: printable(basename(file)),
-    rate: goodputBps > 0 ? formatRate(Math.round(goodputBps)) : progress.state,
-    left: goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-',
-    queue: pathHops > 0 ? formatBytes(pathQueueBytes) : '-',
-    repeated: formatBytes(retransmittedBytes),
-  }
+  const { bytes, totalBytes } = progress
+  const payload = { file: printable(basename(file)), how: howItGoes(progress) }
   if (!bar.isActive) bar.start(Math.max(1, totalBytes), bytes, payload)
   else {
     // Of a get, the size comes with the server's answer.
@@ -144,11 +147,40 @@ function showProgress(bar: SingleBar | null, file: string, progress: Progress): 
   }
 }
 
-function summary(item: Item, done: FileReport): string {
+/** What stands behind the bar. */
+export function howItGoes(progress: Progress): string {
+  const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes, state } = progress
+  const { retry, retries, retryInMs } = progress
+  const which = `(${retry} of ${retries})`
+  if (state === 'waiting') return `connection lost; trying again in ${Math.ceil(retryInMs / 1000)} s ${which}`
+  if (state === 'connecting' && retry > 0) return `connection lost; trying again now ${which}`
+  const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
+  const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
+  const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
+  return `${rate} | ${left} left | queue ${queue} | repeated ${formatBytes(retransmittedBytes)}`
+}
+
+function parseRetries(text: string): number {
+  const retries = Number(text)
+  if (/^\d+$/.test(text) && retries <= RETRIES_MAX) return retries
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `--retries is a whole number from 0 to ${RETRIES_MAX}, not "${text}"`,
+  )
+}
+
+export function summary(item: Item, done: FileReport): string {
   const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
     `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, repeated ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
-    `${done.digest.kind} ${done.digest.hex}`
+    `${done.digest.kind} ${done.digest.hex}${attemptsOf(done)}`
   )
+}
+
+/** Nothing to tell of a single one. */
+function attemptsOf({ attempts, restarts }: FileReport): string {
+  if (attempts === 1) return ''
+  const anew = restarts === 0 ? '' : ', begun anew: what had arrived was gone or of another file'
+  return `, ${attempts} attempts${anew}`
 }

@@ -31,6 +31,11 @@ export interface TransferOptions {
   overwrite?: boolean
   /** 'xxh64' (default) or 'sha256'. */
   digest?: string
+  /**
+   * A lost connection is made again, and the transfer goes on where it stopped: so many attempts in a row that bring nothing, 0 to
+   * 1000. Default 0: the loss is the end.
+   */
+  retries?: number
   /** Called a few times a second. */
   onProgress?: (progress: Progress) => void
   /** Cancels the transfer at both ends. */

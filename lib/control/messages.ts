@@ -10,6 +10,8 @@ export interface SendRequest {
   name: string
   overwrite: boolean
   digest: string
+  /** 0 = none. */
+  retries: number
 }
 
 export interface GetRequest {
@@ -19,6 +21,8 @@ export interface GetRequest {
   overwrite: boolean
   name: string
   digest: string
+  /** 0 = none. */
+  retries: number
 }
 
 export interface TrafficRequest {
@@ -93,6 +97,11 @@ export interface Progress {
   timeouts: number
   state: string
   paths: PathFigures | null
+  attempts: number
+  /** 0 = it is not one after a loss, or something has arrived since. */
+  retry: number
+  retries: number
+  retryInMs: number
 }
 
 export interface StatusReply {
@@ -129,6 +138,8 @@ export interface TransferReply {
   digest: Uint8Array
   baseRttNs: number
   maxPathQueueBytes: number
+  attempts: number
+  restarts: number
 }
 
 export interface TrafficReply {

@@ -4,10 +4,10 @@ import type { Loose, Progress, StatusReply, TransferReply } from '../control/mes
 import type { RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/host-loop.js'
-import { SECOND } from '../time/nanos.js'
-import type { TransferOutcome } from '../transfer/active-session.js'
+import { MILLISECOND, SECOND } from '../time/nanos.js'
 import { Meter } from '../transfer/meter.js'
-import type { Transfer } from '../transfer/service.js'
+import { RETRIES_MAX } from '../transfer/retries.js'
+import type { Transfer, TransferResult } from '../transfer/transfer.js'
 import type { HostParts } from './host-parts.js'
 import type { HostHandlers } from './host-service.js'
 import { packageVersion } from './package-version.js'
@@ -28,12 +28,14 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
     send: async (request, context) => {
       checkAbsolute(request.path)
       checkHost(request.host)
+      checkRetries(request.retries)
       const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
       return { transfer: await run(loop, context, send) }
     },
     get: async (request, context) => {
       checkAbsolute(request.directory)
       checkHost(request.host)
+      checkRetries(request.retries)
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
     },
@@ -61,11 +63,16 @@ function checkHost(host: string): void {
   if (host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'the request names no host')
 }
 
+function checkRetries(retries: number): void {
+  if (retries <= RETRIES_MAX) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${retries} retries are asked for, ${RETRIES_MAX} is the most`)
+}
+
 /** Runs a transfer that a client asked for, and tells the client how it stands. */
 async function run(
   loop: HostLoop,
   context: RequestContext,
-  start: (onStarted: OnStarted) => Promise<TransferOutcome>,
+  start: (onStarted: OnStarted) => Promise<TransferResult>,
 ): Promise<Loose<TransferReply>> {
   let id = ''
   let timer: NodeJS.Timeout | undefined
@@ -74,7 +81,7 @@ async function run(
       id = transfer.id
       const meter = new Meter(loop.now())
       const report = () => {
-        const goodputBps = meter.sample(loop.now(), transfer.session.deliveredBytes)
+        const goodputBps = meter.sample(loop.now(), transfer.deliveredBytes)
         context.progress(progressOf(transfer, goodputBps))
       }
       timer = setInterval(report, PROGRESS_EVERY_MS)
@@ -86,7 +93,7 @@ async function run(
   }
 }
 
-function replyOf(transferId: string, outcome: TransferOutcome): Loose<TransferReply> {
+function replyOf(transferId: string, outcome: TransferResult): Loose<TransferReply> {
   const { durationNs, digestKind, bytes, resumedBytes, ...same } = outcome
   const seconds = durationNs / SECOND
   const goodputBps = seconds > 0 ? ((bytes - resumedBytes) * 8) / seconds : 0
@@ -102,11 +109,10 @@ function replyOf(transferId: string, outcome: TransferOutcome): Loose<TransferRe
 }
 
 function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
-  const { session } = transfer
-  const { figures } = session
+  const { session, figures, retry } = transfer
   return {
     transferId: transfer.id,
-    bytes: session.deliveredBytes,
+    bytes: transfer.deliveredBytes,
     totalBytes: session.sizeBytes,
     goodputBps,
     rateBps: figures?.rateBps ?? 0,
@@ -117,7 +123,11 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     baseRttNs: figures?.baseRttNs ?? 0,
     retransmittedBytes: figures?.retransmittedBytes ?? 0,
     timeouts: figures?.timeouts ?? 0,
-    state: session.state,
+    state: transfer.state,
+    attempts: transfer.attempts,
+    retry: retry?.number ?? 0,
+    retries: retry?.most ?? 0,
+    retryInMs: (retry?.inNs ?? 0) / MILLISECOND,
   }
 }
 

@@ -14,6 +14,8 @@ export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
   /** Name of the other end for messages. */
   peer: string
+  /** Names the transfer to the other end, the same in all its attempts. Default: empty, this is the only one. */
+  transfer?: Uint8Array
 }
 
 /** What a finished transfer has done. */
@@ -37,6 +39,7 @@ export abstract class ActiveSession extends Session {
   /** Settles when every resource has been given back. */
   readonly outcome: Promise<TransferOutcome>
   protected readonly peer: string
+  protected readonly transfer: Uint8Array
   readonly #remote: HostAddress
   readonly #privateData: Uint8Array | undefined
   readonly #startNs: Nanos
@@ -53,6 +56,7 @@ export abstract class ActiveSession extends Session {
     // The ring first: nothing is to be undone when there is none.
     super(config, RECEIVES, words, config.rings.take(words.being))
     this.peer = config.peer
+    this.transfer = config.transfer ?? new Uint8Array()
     this.#remote = config.remote
     this.#privateData = privateData
     this.#startNs = config.time.now()
@@ -62,6 +66,16 @@ export abstract class ActiveSession extends Session {
     })
     // Whoever waits sees the failure, also later; a session that nobody waits for must not end the process.
     this.outcome.catch(() => {})
+  }
+
+  /** True once it is known where in the file the transfer begins. */
+  abstract get begun(): boolean
+  /** Bytes that earlier transfers, or attempts, had delivered. */
+  abstract get resumedBytes(): number
+
+  /** Highest queue that telemetry has shown, as far as it was sampled. */
+  get maxPathQueueBytes(): number {
+    return this.#maxPathQueueBytes
   }
 
   /** Connects. */
@@ -109,11 +123,8 @@ export abstract class ActiveSession extends Session {
   /** Says the first message. */
   protected abstract greet(now: Nanos): void
 
-  /** Path, size, resumed bytes and digest of a file that has been delivered. */
-  protected abstract delivered(): Pick<
-    TransferOutcome,
-    'path' | 'bytes' | 'resumedBytes' | 'digestKind' | 'digest'
-  >
+  /** Path, size and digest of a file that has been delivered. */
+  protected abstract delivered(): Pick<TransferOutcome, 'path' | 'bytes' | 'digestKind' | 'digest'>
 
   protected onEnded(now: Nanos): void {
     if (this.#endNs === 0) this.#endNs = now
@@ -152,6 +163,7 @@ export abstract class ActiveSession extends Session {
     const { retransmittedBytes = 0, timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
     return {
       ...this.delivered(),
+      resumedBytes: this.resumedBytes,
       durationNs: this.#endNs - this.#startNs,
       retransmittedBytes,
       timeouts,

@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Delivered, DeliveredSink, type Identity } from './delivered.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { LocalSink } from './file-sink.js'
@@ -11,6 +12,7 @@ import { partialName } from './names.js'
 export class Arrivals {
   /** Targets of transfers under way: two never share one. */
   readonly #busy = new Set<string>()
+  readonly #delivered = new Delivered()
 
   /**
    * Opens the temporary file of `offer` in `folder`, a real path; its name has been checked. `shownPath` is
@@ -25,7 +27,10 @@ export class Arrivals {
     this.#busy.add(target)
     const release = () => void this.#busy.delete(target)
     try {
-      return await openSink(folder, target, offer, shownPath, release)
+      const there = await this.#delivered.find(target, offer)
+      if (there) return new DeliveredSink(there, offer.size, shownPath, release)
+      const onDelivered = (file: Identity) => this.#delivered.note(target, offer, file)
+      return await openSink(folder, target, offer, shownPath, onDelivered, release)
     } catch (error) {
       release()
       throw error
@@ -38,6 +43,7 @@ async function openSink(
   target: string,
   offer: Offer,
   shownPath: string,
+  onDelivered: (file: Identity) => void,
   release: () => void,
 ): Promise<FileSink> {
   await checkTarget(target, offer)
@@ -49,7 +55,8 @@ async function openSink(
     const resumeBytes = Math.min(size, offer.size)
     if (size > offer.size) await handle.truncate(offer.size)
     await checkSpace(folder, offer.size - resumeBytes)
-    return new LocalSink({ folder, target, partial, shownPath, handle, offer, resumeBytes, release })
+    const paths = { folder, target, partial, shownPath }
+    return new LocalSink({ ...paths, handle, offer, resumeBytes, onDelivered, release })
   } catch (error) {
     if (size === 0) await unlink(partial)
     await handle.close()

@@ -8,12 +8,15 @@
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import xxhash from 'xxhash-wasm'
+import { WeirError } from '../errors.js'
 import { TransferFailure } from './failure.js'
 import type { DigestKind } from './messages.js'
 
 export interface Digest {
   readonly kind: DigestKind
   update(bytes: Uint8Array): void
+  /** Of what there has been; more may follow. */
+  soFar(): Uint8Array
   /** Call once, at the end. */
   finish(): Uint8Array
 }
@@ -36,6 +39,13 @@ export async function createDigest(kind: unknown): Promise<Digest> {
   }
   if (kind === 'SHA256') return new Sha256()
   throw new TransferFailure('UNSUPPORTED', `digest kind ${String(kind)} is not known; XXH64 and SHA256 are`)
+}
+
+/** The digest that a user has named, XXH64 if none. Throws WEIR_BAD_ARGUMENT for one that is not known. */
+export async function digestFor(name = ''): Promise<Digest> {
+  return await createDigest((name || 'xxh64').toUpperCase()).catch(error => {
+    throw new WeirError('WEIR_BAD_ARGUMENT', (error as Error).message)
+  })
 }
 
 /** Equality of two digests. */
@@ -84,10 +94,15 @@ class Xxh64 implements Digest {
     this.#hash.update(bytes)
   }
 
-  finish(): Uint8Array {
+  /** XXH64 looks at its state and leaves it as it is. */
+  soFar(): Uint8Array {
     const out = Buffer.alloc(8)
     out.writeBigUInt64BE(BigInt.asUintN(64, this.#hash.digest()))
     return out
+  }
+
+  finish(): Uint8Array {
+    return this.soFar()
   }
 }
 
@@ -97,6 +112,10 @@ class Sha256 implements Digest {
 
   update(bytes: Uint8Array): void {
     this.#hash.update(bytes)
+  }
+
+  soFar(): Uint8Array {
+    return this.#hash.copy().digest()
   }
 
   finish(): Uint8Array {

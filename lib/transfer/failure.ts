@@ -21,6 +21,13 @@ const CODES: Record<Reason, ErrorCode> = {
   NOT_A_FILE: 'WEIR_NO_FILE',
   NOT_ALLOWED: 'WEIR_REJECTED',
   SHUTTING_DOWN: 'WEIR_CONNECTION_LOST',
+  PART_DIFFERS: 'WEIR_DIGEST_MISMATCH',
+}
+
+/** An error as the log tells it. */
+export function briefly(error: unknown): object {
+  const { code, message } = error as WeirError
+  return { code, message }
 }
 
 /** A failure that has a name in the protocol. */

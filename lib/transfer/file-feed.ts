@@ -1,6 +1,7 @@
 /** Reads a file into a ring, chunk by chunk, and makes its digest: what both ends that have the file do. */
 import { ChunksUnderWay } from './chunks-under-way.js'
-import { type Digest, digestBeginning } from './digest.js'
+import { type Digest, digestBeginning, sameDigest } from './digest.js'
+import { TransferFailure } from './failure.js'
 import type { FileSource } from './file.js'
 import type { SourceMachine } from './source-machine.js'
 
@@ -35,11 +36,20 @@ export class FileFeed {
     return null
   }
 
-  /** Takes the bytes that the other end has already into the digest. */
+  /** Takes the bytes that the other end has already into the digest. Throws PART_DIFFERS when they are other ones. */
   async #digestResumed(): Promise<void> {
     const { machine, source, digest, ring } = this.#config
+    const { resumeBytes } = machine.plan!
+    const goesOn = () => machine.state === 'streaming'
+    // A file that changed between two attempts is an error, and no reason to begin anew.
+    if (resumeBytes > 0) await source.verifyUnchanged()
     const read = (into: Uint8Array, position: number) => source.read(into, position)
-    await digestBeginning(digest, machine.plan!.resumeBytes, ring, read, () => machine.state === 'streaming')
+    await digestBeginning(digest, resumeBytes, ring, read, goesOn)
+    const theirs = machine.resumeDigest
+    if (resumeBytes > 0 && theirs.length > 0 && goesOn() && !sameDigest(digest.soFar(), theirs)) {
+      const text = `what an earlier transfer has left of ${source.name} is not the beginning of this file`
+      throw new TransferFailure('PART_DIFFERS', text)
+    }
     this.#resumeDigested = true
   }
 

@@ -22,6 +22,7 @@ export class FileIntake {
   #sink: FileSink | null = null
   #digest: Digest | null = null
   #digestBytes: Uint8Array | null = null
+  #resumeDigest: Uint8Array = new Uint8Array()
   #ring: Buffer | null = null
   #path = ''
 
@@ -48,6 +49,11 @@ export class FileIntake {
     return this.#sink?.resumeBytes ?? 0
   }
 
+  /** Digest of the first `resumeBytes`. */
+  get resumeDigest(): Uint8Array {
+    return this.#resumeDigest
+  }
+
   /** Bytes that are in the file, resumed ones included. */
   get writtenBytes(): number {
     const { plan, writtenChunks } = this.#config.machine
@@ -63,6 +69,7 @@ export class FileIntake {
     this.#sink = sink
     const read = (into: Uint8Array, position: number) => sink.readBack(into, position)
     await digestBeginning(this.#digest, sink.resumeBytes, ring, read, () => machine.state === 'opening')
+    this.#resumeDigest = this.#digest.soFar()
   }
 
   /** What is to be done next, or null. */

@@ -1,6 +1,7 @@
 /** A file while it is received: a temporary name until everything is in and on the disk. */
 import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
+import type { Identity } from './delivered.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
@@ -19,6 +20,8 @@ export interface LocalSinkConfig {
   handle: FileHandle
   offer: Offer
   resumeBytes: number
+  /** Called when the file is in its place. */
+  onDelivered: (file: Identity) => void
   /** Called once, when the sink has ended. */
   release: () => void
 }
@@ -48,13 +51,15 @@ export class LocalSink implements FileSink {
   }
 
   async commit(): Promise<string> {
-    const { target, partial, offer, folder, shownPath } = this.#config
+    const { target, partial, offer, folder, shownPath, onDelivered } = this.#config
     const handle = this.#open()
     await handle.chmod(offer.mode & 0o777)
     await handle.utimes(new Date(), offer.mtimeMs / 1000)
     await handle.sync()
+    const file = await handle.stat()
     if (offer.overwrite) await rename(partial, target)
     else await renameWithoutReplacing(partial, target)
+    onDelivered(file)
     await this.#close()
     await syncFolder(folder)
     return shownPath

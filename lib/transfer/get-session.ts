@@ -10,7 +10,13 @@ import { TransferFailure } from './failure.js'
 import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
 import { GetterMachine } from './getter-machine.js'
-import { type DigestKind, GET_PRIVATE_DATA, type PathFigures, TRANSFER_VERSION } from './messages.js'
+import {
+  type DigestKind,
+  GET_PRIVATE_DATA,
+  type Offer,
+  type PathFigures,
+  TRANSFER_VERSION,
+} from './messages.js'
 
 const READ_ID = CHANNEL_ID_MAX + 1
 
@@ -24,6 +30,8 @@ export interface GetSessionConfig extends ActiveSessionConfig {
   digestKind: DigestKind
   overwrite: boolean
   chunkBytes: number
+  /** What an earlier attempt was offered. Default: there was none. */
+  offered?: Offer | null
 }
 
 export class GetSession extends ActiveSession {
@@ -54,6 +62,22 @@ export class GetSession extends ActiveSession {
     return this.machine.offer?.size ?? 0
   }
 
+  get begun(): boolean {
+    return this.machine.plan !== null
+  }
+
+  get resumedBytes(): number {
+    return this.machine.plan?.resumeBytes ?? 0
+  }
+
+  /** The server's offer, as the file is to be here; null before it has come. */
+  get offer(): Offer | null {
+    const { name, overwrite } = this.#config
+    const { offer } = this.machine
+    // The name is this end's own: what a server says about it goes nowhere near the file system.
+    return offer && { ...offer, name, directory: '', overwrite, transfer: new Uint8Array() }
+  }
+
   get deliveredBytes(): number {
     return this.machine.arrivedBytes
   }
@@ -72,7 +96,7 @@ export class GetSession extends ActiveSession {
 
   protected greet(now: Nanos): void {
     const { path, digestKind } = this.#config
-    const request = { version: TRANSFER_VERSION, path, digest: digestKind }
+    const request = { version: TRANSFER_VERSION, path, digest: digestKind, transfer: this.transfer }
     this.channel.send(now, { body: 'request', request })
     this.machine.onAsked()
   }
@@ -88,19 +112,28 @@ export class GetSession extends ActiveSession {
 
   /** Finds where the file goes, and tells the server how its ring is cut and where to begin. */
   async #open(): Promise<void> {
-    const { name, overwrite } = this.#config
-    const offer = this.machine.offer!
-    // The name is this end's own: what a server says about it goes nowhere near the file system.
-    await this.#intake.open({ ...offer, name, directory: '', overwrite }, this.ring)
+    const offer = this.offer!
+    this.#checkUnchanged(offer)
+    await this.#intake.open(offer, this.ring)
     if (this.machine.state !== 'opening' || this.closed) return
     const { chunkBytes, slots } = this.#shape(offer.ring!.bytes)
-    const { resumeBytes } = this.#intake
+    const { resumeBytes, resumeDigest } = this.#intake
     this.machine.onOpened(resumeBytes, chunkBytes, slots)
     this.channel.send(this.time.now(), {
       body: 'ready',
-      ready: { rkey: 0, address: 0, chunkBytes, slots, resumeBytes },
+      ready: { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest },
     })
     this.time.wake()
+  }
+
+  /** Attempts of one transfer bring one file. */
+  #checkUnchanged({ size, mtimeMs }: Offer): void {
+    const { path, offered } = this.#config
+    if (!offered || (offered.size === size && offered.mtimeMs === mtimeMs)) return
+    throw new TransferFailure(
+      'CHANGED',
+      `${path} was modified at ${this.peer} while it was fetched: try again`,
+    )
   }
 
   /** As many slots as both rings have room for, of this end's chunks. */
@@ -156,7 +189,6 @@ export class GetSession extends ActiveSession {
     return {
       path: this.#intake.path,
       bytes: this.sizeBytes,
-      resumedBytes: this.#intake.resumeBytes,
       digestKind: digest.kind,
       digest: digest.bytes,
     }

@@ -30,6 +30,7 @@ export type Reason =
   | 'NOT_A_FILE'
   | 'NOT_ALLOWED'
   | 'SHUTTING_DOWN'
+  | 'PART_DIFFERS'
 
 export interface Offer {
   version: number
@@ -47,6 +48,8 @@ export interface Offer {
   overwrite: boolean
   /** Of an answer to Request: memory that the getter may READ. */
   ring: Ring | null
+  /** The same in each attempt of one transfer, empty = there is one attempt. */
+  transfer: Uint8Array
 }
 
 export interface Ring {
@@ -61,6 +64,8 @@ export interface Request {
   /** Relative to what the server shares. */
   path: string
   digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
+  /** As in Offer. */
+  transfer: Uint8Array
 }
 
 export interface Filled {
@@ -90,6 +95,8 @@ export interface Ready {
   chunkBytes: number
   slots: number
   resumeBytes: number
+  /** Of the first `resumeBytes`; empty = not told. */
+  resumeDigest: Uint8Array
 }
 
 export interface Refusal {

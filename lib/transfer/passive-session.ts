@@ -5,6 +5,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection } from '../nic/types.js'
 import { type Nanos, SECOND } from '../time/nanos.js'
+import type { Attempts } from './attempts.js'
 import { TransferFailure } from './failure.js'
 import type { TransferMessage } from './messages.js'
 import { Session, type SessionConfig, type Words } from './session.js'
@@ -15,6 +16,11 @@ const BEGIN_WITHIN_NS = 10 * SECOND
 const STALLED_AFTER_NS = 600 * SECOND
 /** How long the peer may take to disconnect after the last message. */
 const LINGER_NS = 2 * SECOND
+
+export interface PassiveSessionConfig extends SessionConfig {
+  /** Those of all sessions of this end. Default: none is an attempt of another's transfer. */
+  attempts?: Attempts
+}
 
 /** How it ended. */
 export interface PassiveOutcome {
@@ -29,15 +35,26 @@ export abstract class PassiveSession extends Session {
   readonly outcome: Promise<PassiveOutcome>
   /** Deadline of what the peer has to do next. */
   #patienceNs: Nanos
+  readonly #attempts: Attempts | undefined
   #answered = false
   #resolve: (outcome: PassiveOutcome) => void = () => {}
 
-  constructor(config: SessionConfig, receives: number, words: Words) {
+  constructor(config: PassiveSessionConfig, receives: number, words: Words) {
     super(config, receives, words)
+    this.#attempts = config.attempts
     this.#patienceNs = config.time.now() + BEGIN_WITHIN_NS
     this.outcome = new Promise(resolve => {
       this.#resolve = resolve
     })
+  }
+
+  /** The peer goes on by another connection: this one ends at once, and what has arrived is kept. */
+  supersede(): void {
+    const text = `the ${this.peerRole} has come back by another connection`
+    this.machine.fail(new WeirError('WEIR_CONNECTION_LOST', text))
+    this.#answered = true
+    if (!this.closed) this.connection?.disconnect(this.time.now())
+    this.time.wake()
   }
 
   override tick(now: Nanos): void {
@@ -63,6 +80,11 @@ export abstract class PassiveSession extends Session {
   /** Path of the file in the inbox or the share once it has been delivered, else ''. */
   protected abstract get deliveredPath(): string
   protected abstract closeFile(): Promise<void>
+
+  /** Resolves when no earlier attempt of the transfer holds anything: its file, a ring. */
+  protected async succeedEarlier(transfer: Uint8Array): Promise<void> {
+    await this.#attempts?.begin(this.connection!.remote.toString(), transfer, this)
+  }
 
   /** The peer does what it should. */
   protected onProgress(now: Nanos): void {

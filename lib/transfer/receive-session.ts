@@ -9,14 +9,13 @@ import { Access } from '../qp/memory.js'
 import type { Nanos } from '../time/nanos.js'
 import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
-import { PassiveSession } from './passive-session.js'
+import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 import { ReceiverMachine } from './receiver-machine.js'
-import type { SessionConfig } from './session.js'
 
 /** Receives beyond one a slot: for messages. */
 const SPARE_RECEIVES = 8
 
-export interface ReceiveSessionConfig extends SessionConfig {
+export interface ReceiveSessionConfig extends PassiveSessionConfig {
   store: FileStore
   chunkBytes: number
   slots: number
@@ -77,14 +76,17 @@ export class ReceiveSession extends PassiveSession {
 
   async #open(): Promise<void> {
     const { chunkBytes, slots } = this.#config
+    await this.succeedEarlier(this.machine.offer!.transfer)
+    if (this.machine.state !== 'opening') return
     await this.#intake.open(this.machine.offer!, this.ring)
     if (this.machine.state !== 'opening' || this.closed) return
     const { key: rkey, address } = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
-    const { resumeBytes } = this.#intake
+    const { resumeBytes, resumeDigest } = this.#intake
     this.machine.onOpened(resumeBytes)
     const now = this.time.now()
     this.onProgress(now)
-    this.channel.send(now, { body: 'ready', ready: { rkey, address, chunkBytes, slots, resumeBytes } })
+    const ring = { rkey, address, chunkBytes, slots }
+    this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest } })
     this.time.wake()
   }
 

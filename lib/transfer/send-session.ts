@@ -14,6 +14,7 @@ import { SenderMachine } from './sender-machine.js'
 const WRITE_ID = CHANNEL_ID_MAX + 1
 
 export interface SendSessionConfig extends ActiveSessionConfig {
+  /** Whoever made it closes it. */
   source: FileSource
   digest: Digest
   /** Name at the receiver. */
@@ -29,7 +30,7 @@ export class SendSession extends ActiveSession {
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
 
-  /** Takes the source over: closes it at the end. Throws WEIR_FULL when no ring is free; then it does not. */
+  /** Throws WEIR_FULL when no ring is free. */
   constructor(config: SendSessionConfig) {
     super(config, { cannot: 'send', being: 'sent' })
     const { source, digest, peer } = config
@@ -54,6 +55,14 @@ export class SendSession extends ActiveSession {
     return this.#config.source.size
   }
 
+  get begun(): boolean {
+    return this.machine.plan !== null
+  }
+
+  get resumedBytes(): number {
+    return this.machine.plan?.resumeBytes ?? 0
+  }
+
   get deliveredBytes(): number {
     const { plan, completedChunks, postedChunks } = this.machine
     if (!plan) return 0
@@ -67,7 +76,7 @@ export class SendSession extends ActiveSession {
   protected greet(now: Nanos): void {
     const { source, name, directory, overwrite, digest } = this.#config
     const { size, mode, mtimeMs } = source
-    const file = { name, directory, size, mode, mtimeMs, overwrite }
+    const file = { name, directory, size, mode, mtimeMs, overwrite, transfer: this.transfer }
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null }
     this.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
@@ -117,13 +126,10 @@ export class SendSession extends ActiveSession {
     return {
       path: this.machine.path,
       bytes: source.size,
-      resumedBytes: this.machine.plan!.resumeBytes,
       digestKind: digest.kind,
       digest: this.#digest,
     }
   }
 
-  protected async closeFile(): Promise<void> {
-    await this.#config.source.close()
-  }
+  protected async closeFile(): Promise<void> {}
 }

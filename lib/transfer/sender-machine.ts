@@ -91,6 +91,6 @@ export class SenderMachine extends SourceMachine<OwnState> {
       return
     }
     this.#ready = ready
-    this.begin(plan, Math.min(slots, ready.slots))
+    this.begin(plan, Math.min(slots, ready.slots), ready.resumeDigest)
   }
 }

@@ -11,14 +11,13 @@ import { createDigest } from './digest.js'
 import type { FileSource, SharedFiles } from './file.js'
 import { FileFeed } from './file-feed.js'
 import { type PathFigures, TRANSFER_VERSION, type TransferMessage } from './messages.js'
-import { PassiveSession } from './passive-session.js'
+import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 import { ServerMachine } from './server-machine.js'
-import type { SessionConfig } from './session.js'
 
 /** Receives that wait for the getter's messages: of each kind at most one is on its way, and there are Pings. */
 const RECEIVES = 16
 
-export interface ServeSessionConfig extends SessionConfig {
+export interface ServeSessionConfig extends PassiveSessionConfig {
   files: SharedFiles
 }
 
@@ -71,7 +70,9 @@ export class ServeSession extends PassiveSession {
   }
 
   async #open(): Promise<void> {
-    const { path, digest: kind } = this.machine.request!
+    const { path, digest: kind, transfer } = this.machine.request!
+    await this.succeedEarlier(transfer)
+    if (this.machine.state !== 'opening') return
     const digest = await createDigest(kind)
     const { machine, ring } = this
     const source = await this.#files.open(path)
@@ -82,7 +83,7 @@ export class ServeSession extends PassiveSession {
     const onFinished = (digest: Uint8Array) => this.#commit(digest)
     this.#feed = new FileFeed({ machine, source, digest, ring, onLoaded, onFinished })
     const { name, size, mode, mtimeMs } = source
-    const file = { name, directory: '', size, mode, mtimeMs, overwrite: false }
+    const file = { name, directory: '', size, mode, mtimeMs, overwrite: false, transfer: new Uint8Array() }
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: { rkey, address, bytes } }
     const now = this.time.now()
     machine.onOffered(size)

@@ -72,11 +72,11 @@ export class ServerMachine extends SourceMachine<OwnState> {
     }
   }
 
-  #onReady({ chunkBytes, slots, resumeBytes }: Ready): void {
+  #onReady({ chunkBytes, slots, resumeBytes, resumeDigest }: Ready): void {
     try {
       checkRing(chunkBytes, slots)
       if (chunkBytes * slots <= this.#ringBytes) {
-        this.begin(new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes), slots)
+        this.begin(new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes), slots, resumeDigest)
       } else this.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
     } catch (error) {
       this.violated((error as Error).message)

@@ -2,31 +2,34 @@
  * All transfers of one daemon: accepts incoming ones, starts outgoing ones, bounds how many run, lists and
  * cancels them.
  */
-import { basename } from 'node:path'
+import { randomBytes } from 'node:crypto'
 import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
 import type { ConnectionHandler, ConnectionRequest, Listener, Verbs } from '../nic/types.js'
-import type { Nanos } from '../time/nanos.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
-import type { ActiveSession, TransferOutcome } from './active-session.js'
+import { ActiveTransfer } from './active-transfer.js'
 import { Arrivals } from './arrivals.js'
+import { Attempts } from './attempts.js'
 import { checkRing } from './chunk-plan.js'
-import { createDigest, type Digest } from './digest.js'
-import { DownloadFolder } from './download-folder.js'
+import { briefly } from './failure.js'
 import type { FileStore, SharedFiles } from './file.js'
-import { openSource } from './file-source.js'
-import { GetSession } from './get-session.js'
+import { type GetOptions, GetTask } from './get-task.js'
 import { GET_PRIVATE_DATA, TRANSFER_PORT } from './messages.js'
-import { checkName } from './names.js'
 import type { PassiveOutcome, PassiveSession } from './passive-session.js'
 import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
-import { isLoopback, resolveHost } from './resolve.js'
+import { isLoopback } from './resolve.js'
 import { RingPool } from './ring-pool.js'
-import { SendSession } from './send-session.js'
+import { type SendOptions, SendTask } from './send-task.js'
 import { ServeSession } from './serve-session.js'
 import { NOTHING_SHARED } from './share.js'
+import type { Common, TaskOptions } from './task-options.js'
+import { type Direction, PassiveTransfer, type Transfer, type TransferResult } from './transfer.js'
 
+/** Of a transfer's name in Offer and Request: nobody else finds it by chance. */
+const TRANSFER_NAME_BYTES = 16
+const SHUTTING_DOWN = 'the daemon is shutting down'
 /** How often sessions look after their deadlines. */
 const TICK_MS = 500
 
@@ -46,43 +49,11 @@ export interface TransferServiceConfig {
   slots?: number
   /** Files of each direction at a time. Default 8. */
   transfersMax?: number
+  /** How long a transfer whose connection was lost waits for its next attempt; then twice as long each time. Default 1000 ms. */
+  retryAfterMs?: number
 }
 
-interface ActiveOptions {
-  /** Name or address of the other end. */
-  host: string
-  overwrite?: boolean
-  /** 'xxh64' or 'sha256'. Default xxh64. */
-  digest?: string
-}
-
-export interface SendOptions extends ActiveOptions {
-  /** Absolute path. */
-  path: string
-  /** Folder in the receiver's inbox. Default '': the inbox itself. */
-  directory?: string
-  /** Name there. Default: the file's. */
-  name?: string
-}
-
-export interface GetOptions extends ActiveOptions {
-  /** Relative to what the host shares. */
-  path: string
-  /** Absolute path of the folder that the file goes to. */
-  directory: string
-  /** Name there. Default: the file's. */
-  name?: string
-}
-
-export type Direction = 'send' | 'receive' | 'get' | 'serve'
-
-/** One transfer that is under way. */
-export interface Transfer {
-  readonly id: string
-  readonly direction: Direction
-  readonly peer: string
-  readonly session: ActiveSession | PassiveSession
-}
+type OnStarted = (transfer: Transfer) => void
 
 /** How the log speaks of what has ended. */
 const DONE: Readonly<Record<Direction, string>> = {
@@ -95,6 +66,7 @@ const DONE: Readonly<Record<Direction, string>> = {
 export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
   readonly #rings: Readonly<Record<Direction, RingPool>>
+  readonly #attempts = new Attempts()
   readonly #transfers = new Map<string, Transfer>()
   #timer: NodeJS.Timeout | null = null
   #lastId = 0
@@ -104,7 +76,13 @@ export class TransferService implements Listener {
   receivedBytes = 0
 
   constructor(config: TransferServiceConfig) {
-    const defaults = { chunkBytes: 1 << 20, slots: 8, transfersMax: 8, share: NOTHING_SHARED }
+    const defaults = {
+      chunkBytes: 1 << 20,
+      slots: 8,
+      transfersMax: 8,
+      retryAfterMs: 1000,
+      share: NOTHING_SHARED,
+    }
     this.#config = { ...defaults, arrivals: new Arrivals(), ...config }
     const { chunkBytes, slots, transfersMax } = this.#config
     try {
@@ -136,48 +114,20 @@ export class TransferService implements Listener {
    * Sends a file; resolves when it is delivered and everything has been given back. `onStarted` hears of the
    * transfer as it begins. Throws what stopped it; WEIR_CANCELLED after `signal`.
    */
-  async send(
-    options: SendOptions,
-    signal: AbortSignal,
-    onStarted: (t: Transfer) => void,
-  ): Promise<TransferOutcome> {
-    const { host, path, name = '', directory = '', overwrite = false } = options
-    const digest = await digestFor(options)
-    const remote = await resolveHost(host, this.#config.verbs.address)
-    const source = await openSource(path)
-    let session: SendSession
-    try {
-      this.#checkOpen(signal)
-      const file = { source, digest, name: name || basename(path), directory, overwrite }
-      session = new SendSession({ ...this.#common('send'), remote, peer: host, ...file })
-    } catch (error) {
-      await source.close()
-      throw error
-    }
-    return await this.#run('send', session, remote, host, signal, onStarted)
+  async send(options: SendOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
+    const task = await SendTask.open(options, this.#common('send'))
+    return await this.#run('send', task, options, signal, onStarted)
   }
 
   /** Gets a file of another host, in the same manner. */
-  async get(
-    options: GetOptions,
-    signal: AbortSignal,
-    onStarted: (t: Transfer) => void,
-  ): Promise<TransferOutcome> {
-    const { host, path, directory, overwrite = false } = options
-    const { verbs, arrivals, chunkBytes } = this.#config
-    const name = options.name || basename(path)
-    checkName(name)
-    const { kind: digestKind } = await digestFor(options)
-    const remote = await resolveHost(host, verbs.address)
-    const store = await DownloadFolder.at(directory, arrivals)
-    this.#checkOpen(signal)
-    const file = { store, path, name, digestKind, overwrite, chunkBytes }
-    const session = new GetSession({ ...this.#common('get'), remote, peer: host, ...file })
-    return await this.#run('get', session, remote, host, signal, onStarted)
+  async get(options: GetOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
+    const { arrivals, chunkBytes } = this.#config
+    const task = await GetTask.open(options, this.#common('get'), { arrivals, chunkBytes })
+    return await this.#run('get', task, options, signal, onStarted)
   }
 
   accept(_now: Nanos, request: ConnectionRequest): ConnectionHandler {
-    if (this.#closing) throw new WeirError('WEIR_REJECTED', 'the daemon is shutting down')
+    if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
     const direction = wantsToGet(request) ? 'serve' : 'receive'
     // A few more than can run: those are told why, by a Refuse.
     let running = 0
@@ -185,7 +135,13 @@ export class TransferService implements Listener {
     if (running >= 2 * this.#config.transfersMax)
       throw new WeirError('WEIR_FULL', 'too many transfers run here')
     const session = this.#passive(direction)
-    const transfer = this.#add(direction, request.remote.toString(), session)
+    const transfer = new PassiveTransfer(
+      this.#newId(direction),
+      direction,
+      request.remote.toString(),
+      session,
+    )
+    this.#transfers.set(transfer.id, transfer)
     this.#config.log.debug({ transfer: transfer.id, from: transfer.peer }, 'connection accepted')
     void session.outcome.then(outcome => this.#onPassiveEnded(transfer, outcome))
     return session
@@ -195,7 +151,7 @@ export class TransferService implements Listener {
   cancel(id: string): boolean {
     const transfer = this.#transfers.get(id)
     if (!transfer) return false
-    transfer.session.cancel('the transfer was cancelled')
+    transfer.cancel('the transfer was cancelled')
     return true
   }
 
@@ -206,9 +162,8 @@ export class TransferService implements Listener {
     this.#closing = true
     this.#config.verbs.unlisten(TRANSFER_PORT)
     const ends = [...this.#transfers.values()].map(transfer => {
-      transfer.session.interrupt('the daemon is shutting down')
-      const ended: Promise<unknown> = transfer.session.outcome
-      return ended.catch(() => {})
+      transfer.interrupt(SHUTTING_DOWN)
+      return transfer.ended
     })
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => {
@@ -219,40 +174,54 @@ export class TransferService implements Listener {
     if (this.#timer) clearInterval(this.#timer)
   }
 
-  #common(direction: Direction) {
+  /** What all sessions of a transfer that is begun here have. */
+  #common(direction: 'send' | 'get'): Common {
     const { verbs, time } = this.#config
-    return { verbs, time, rings: this.#rings[direction] }
+    return { verbs, time, rings: this.#rings[direction], transfer: randomBytes(TRANSFER_NAME_BYTES) }
   }
 
   #checkOpen(signal: AbortSignal): void {
     if (signal.aborted) throw new WeirError('WEIR_CANCELLED', 'cancelled')
-    if (this.#closing) throw new WeirError('WEIR_BAD_STATE', 'the daemon is shutting down')
+    if (this.#closing) throw new WeirError('WEIR_BAD_STATE', SHUTTING_DOWN)
   }
 
   async #run(
     direction: 'send' | 'get',
-    session: ActiveSession,
-    remote: HostAddress,
-    host: string,
+    task: SendTask | GetTask,
+    { host, retries = 0 }: TaskOptions,
     signal: AbortSignal,
-    onStarted: (t: Transfer) => void,
-  ): Promise<TransferOutcome> {
-    const { log } = this.#config
-    const transfer = this.#add(direction, host, session)
-    const { id } = transfer
-    const onAbort = () => session.cancel(`the transfer of ${session.name} was cancelled`)
-    signal.addEventListener('abort', onAbort, { once: true })
+    onStarted: OnStarted,
+  ): Promise<TransferResult> {
+    const { log, time, retryAfterMs } = this.#config
+    let transfer: ActiveTransfer
     try {
-      session.start()
-      onStarted(transfer)
-      const outcome = await session.outcome
-      this.#count(direction, outcome.bytes)
-      log.info({ transfer: id, file: session.name, peer: host, bytes: outcome.bytes }, DONE[direction])
-      return outcome
+      this.#checkOpen(signal)
+      const session = await task.attempt(null)
+      const retryAfterNs = retryAfterMs * MILLISECOND
+      const about = { id: this.#newId(direction), direction, peer: host }
+      transfer = new ActiveTransfer({ ...about, task, session, time, log, retries, retryAfterNs })
     } catch (error) {
-      const about = { transfer: id, file: session.name, peer: host, error: briefly(error) }
-      log.warn(about, `${direction} failed`)
-      throw this.#explain(error, remote, session.deliveredBytes > 0)
+      await task.close()
+      throw error
+    }
+    const { id } = transfer
+    this.#transfers.set(id, transfer)
+    const onAbort = () => transfer.cancel(`the transfer of ${transfer.session.name} was cancelled`)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    if (this.#closing) transfer.interrupt(SHUTTING_DOWN)
+    const about = { transfer: id, file: transfer.session.name, peer: host }
+    try {
+      const ended = transfer.run()
+      onStarted(transfer)
+      const result = await ended
+      const { bytes, attempts } = result
+      this.#count(direction, bytes)
+      log.info({ ...about, bytes, attempts }, DONE[direction])
+      return result
+    } catch (error) {
+      log.warn({ ...about, attempts: transfer.attempts, error: briefly(error) }, `${direction} failed`)
+      throw this.#explain(error, task.remote, transfer.deliveredBytes > 0)
     } finally {
       signal.removeEventListener('abort', onAbort)
       this.#transfers.delete(id)
@@ -260,19 +229,17 @@ export class TransferService implements Listener {
   }
 
   #passive(direction: 'receive' | 'serve'): PassiveSession {
-    const { store, share, chunkBytes, slots } = this.#config
-    const common = this.#common(direction)
+    const { verbs, time, store, share, chunkBytes, slots } = this.#config
+    const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts }
     if (direction === 'serve') return new ServeSession({ ...common, files: share })
     return new ReceiveSession({ ...common, store, chunkBytes, slots })
   }
 
-  #add(direction: Direction, peer: string, session: ActiveSession | PassiveSession): Transfer {
-    const transfer: Transfer = { id: `${direction}-${++this.#lastId}`, direction, peer, session }
-    this.#transfers.set(transfer.id, transfer)
-    return transfer
+  #newId(direction: Direction): string {
+    return `${direction}-${++this.#lastId}`
   }
 
-  #onPassiveEnded(transfer: Transfer, { path, bytes, failure }: PassiveOutcome): void {
+  #onPassiveEnded(transfer: PassiveTransfer, { path, bytes, failure }: PassiveOutcome): void {
     const { id, direction, peer, session } = transfer
     this.#transfers.delete(id)
     const about = { transfer: id, file: path || session.name, peer, bytes }
@@ -288,7 +255,7 @@ export class TransferService implements Listener {
 
   #tick(): void {
     const now = this.#config.time.now()
-    for (const { session } of this.#transfers.values()) session.tick(now)
+    for (const transfer of this.#transfers.values()) transfer.tick(now)
     if (this.#transfers.size > 0) this.#config.time.wake()
   }
 
@@ -311,16 +278,4 @@ function wantsToGet({ privateData }: ConnectionRequest): boolean {
   if (privateData.length === 0) return false
   if (privateData.length === 1 && privateData[0] === GET_PRIVATE_DATA[0]) return true
   throw new WeirError('WEIR_REJECTED', 'this daemon does not know such transfers')
-}
-
-/** The digest of a request. Throws WEIR_BAD_ARGUMENT for one that is not known. */
-async function digestFor({ digest = '' }: ActiveOptions): Promise<Digest> {
-  return await createDigest((digest || 'xxh64').toUpperCase()).catch(error => {
-    throw new WeirError('WEIR_BAD_ARGUMENT', (error as Error).message)
-  })
-}
-
-function briefly(error: unknown): object {
-  const { code, message } = error as WeirError
-  return { code, message }
 }

@@ -13,6 +13,7 @@ export type SourceState = 'streaming' | 'committing'
 
 export abstract class SourceMachine<State extends string> extends TransferMachine<State | SourceState> {
   #plan: ChunkPlan | null = null
+  #resumeDigest: Uint8Array = new Uint8Array()
   #slots = 0
   #loading = 0
   #loaded = 0
@@ -22,6 +23,11 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
 
   get plan(): ChunkPlan | null {
     return this.#plan
+  }
+
+  /** The other end's digest of the bytes that it has already; empty if it did not tell. */
+  get resumeDigest(): Uint8Array {
+    return this.#resumeDigest
   }
 
   /** Path of the delivered file, as the other end tells it. */
@@ -81,8 +87,9 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
   /** Chunks whose local slots may be used again. */
   protected abstract get freedChunks(): number
 
-  protected begin(plan: ChunkPlan, slots: number): void {
+  protected begin(plan: ChunkPlan, slots: number, resumeDigest: Uint8Array): void {
     this.#plan = plan
+    this.#resumeDigest = resumeDigest
     this.#slots = slots
     this.enter('streaming')
   }

@@ -23,8 +23,16 @@ const offerOf = (size: number): Offer => ({
   digest: 'XXH64',
   overwrite: false,
   ring: null,
+  transfer: new Uint8Array(),
 })
-const ready: Ready = { rkey: 7, address: 65536, chunkBytes: CHUNK, slots: 4, resumeBytes: 0 }
+const ready: Ready = {
+  rkey: 7,
+  address: 65536,
+  chunkBytes: CHUNK,
+  slots: 4,
+  resumeBytes: 0,
+  resumeDigest: new Uint8Array(),
+}
 const message = (body: string, content: object) => ({ body, [body]: content }) as unknown as TransferMessage
 
 function streaming(size: number, more: Partial<Ready> = {}): SenderMachine {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Transfer } from '../../lib/transfer/service.js'
+import type { Transfer } from '../../lib/transfer/transfer.js'
 import { freePort } from '../io/helpers.js'
 import { realHost } from './real-host.js'
 

@@ -12,6 +12,7 @@ const offer = {
   mtimeMs: 0,
   digest: 'XXH64',
   overwrite: false,
+  transfer: new Uint8Array(),
 } as const
 const partial = (name: string) => partialName({ ...offer, name, ring: null })
 

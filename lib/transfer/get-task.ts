@@ -1,0 +1,67 @@
+/** A file of another host that is to be fetched: the file that the first attempt was offered, and no other. */
+import { basename } from 'node:path'
+import type { HostAddress } from '../wire/address.js'
+import type { ActiveSession } from './active-session.js'
+import type { Task } from './active-transfer.js'
+import type { Arrivals } from './arrivals.js'
+import { digestFor } from './digest.js'
+import { DownloadFolder } from './download-folder.js'
+import { GetSession, type GetSessionConfig } from './get-session.js'
+import type { Offer } from './messages.js'
+import { checkName } from './names.js'
+import { resolveHost } from './resolve.js'
+import type { Common, TaskOptions } from './task-options.js'
+
+export interface GetOptions extends TaskOptions {
+  /** Relative to what the host shares. */
+  path: string
+  /** Absolute path of the folder that the file goes to. */
+  directory: string
+  /** Name there. Default: the file's. */
+  name?: string
+}
+
+interface Here {
+  arrivals: Arrivals
+  chunkBytes: number
+}
+
+export class GetTask implements Task {
+  readonly remote: HostAddress
+  readonly #config: GetSessionConfig
+  #offered: Offer | null = null
+
+  /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
+  static async open(options: GetOptions, common: Common, here: Here): Promise<GetTask> {
+    const { path, host: peer, overwrite = false } = options
+    const name = options.name || basename(path)
+    checkName(name)
+    const { kind: digestKind } = await digestFor(options.digest)
+    const remote = await resolveHost(peer, common.verbs.address)
+    const store = await DownloadFolder.at(options.directory, here.arrivals)
+    const { chunkBytes } = here
+    return new GetTask({ ...common, remote, peer, store, path, name, digestKind, overwrite, chunkBytes })
+  }
+
+  private constructor(config: GetSessionConfig) {
+    this.remote = config.remote
+    this.#config = config
+  }
+
+  async attempt(last: ActiveSession | null): Promise<GetSession> {
+    if (last instanceof GetSession) this.#offered ??= last.offer
+    return new GetSession({ ...this.#config, offered: this.#offered })
+  }
+
+  /** The last attempt may not have come as far as to open what an earlier one has left. */
+  async abandon(): Promise<void> {
+    if (!this.#offered) return
+    try {
+      await (await this.#config.store.open(this.#offered)).discard()
+    } catch {
+      // Somebody else fetches the file by now, or it cannot be removed: nothing is worse than before.
+    }
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,55 @@
+/** A file of this machine that is to be sent: the same open file in all attempts. */
+import { basename } from 'node:path'
+import type { HostAddress } from '../wire/address.js'
+import type { ActiveSessionConfig } from './active-session.js'
+import type { Task } from './active-transfer.js'
+import { digestFor } from './digest.js'
+import type { FileSource } from './file.js'
+import { openSource } from './file-source.js'
+import { resolveHost } from './resolve.js'
+import { SendSession } from './send-session.js'
+import type { Common, TaskOptions } from './task-options.js'
+
+export interface SendOptions extends TaskOptions {
+  /** Absolute path. */
+  path: string
+  /** Folder in the receiver's inbox. Default '': the inbox itself. */
+  directory?: string
+  /** Name there. Default: the file's. */
+  name?: string
+}
+
+export class SendTask implements Task {
+  readonly remote: HostAddress
+  readonly #config: ActiveSessionConfig
+  readonly #options: SendOptions
+  readonly #source: FileSource
+
+  /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE or WEIR_BAD_ARGUMENT. */
+  static async open(options: SendOptions, common: Common): Promise<SendTask> {
+    await digestFor(options.digest)
+    const remote = await resolveHost(options.host, common.verbs.address)
+    return new SendTask(options, { ...common, remote, peer: options.host }, await openSource(options.path))
+  }
+
+  private constructor(options: SendOptions, config: ActiveSessionConfig, source: FileSource) {
+    this.remote = config.remote
+    this.#config = config
+    this.#options = options
+    this.#source = source
+  }
+
+  async attempt(): Promise<SendSession> {
+    const { path, name = '', directory = '', overwrite = false } = this.#options
+    const digest = await digestFor(this.#options.digest)
+    const file = { source: this.#source, name: name || basename(path), directory, overwrite }
+    return new SendSession({ ...this.#config, ...file, digest })
+  }
+
+  /** It lies at the receiver. */
+  async abandon(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#source.close()
+  }
+}

@@ -1,0 +1,15 @@
+import type { ActiveSessionConfig } from './active-session.js'
+
+/** What a user may choose about a transfer, in either direction. */
+export interface TaskOptions {
+  /** Name or address of the other end. */
+  host: string
+  overwrite?: boolean
+  /** 'xxh64' or 'sha256'. Default xxh64. */
+  digest?: string
+  /** Attempts in a row without progress after the connection was lost, 0 to RETRIES_MAX. Default 0: the loss is the end. */
+  retries?: number
+}
+
+/** What all sessions of one transfer have of its daemon. */
+export type Common = Pick<Required<ActiveSessionConfig>, 'verbs' | 'time' | 'rings' | 'transfer'>
