@@ -19,7 +19,7 @@ export interface Task {
   /** A session for an attempt, not started. Throws WEIR_FULL when no ring is free. @param last the attempt before */
   attempt(last: ActiveSession | null): Promise<ActiveSession>
   /** Removes what has arrived, as far as it lies at this end: nobody is to go on with it. */
-  abandon(): Promise<void>
+  abandon(last: ActiveSession): Promise<void>
   close(): Promise<void>
 }
 
@@ -137,8 +137,8 @@ export class ActiveTransfer implements Transfer {
         }
       }
     } catch (error) {
-      // Of a connection that was lost another transfer may still go on with what there is.
-      if ((error as WeirError).code !== 'WEIR_CONNECTION_LOST') await task.abandon()
+      // With what a lost connection has left another transfer may still go on, but not with what an attempt after it has refused.
+      if (this.#lost && (error as WeirError).code !== 'WEIR_CONNECTION_LOST') await task.abandon(this.session)
       throw error
     } finally {
       await task.close()

@@ -49,12 +49,13 @@ export class GetTask implements Task {
   }
 
   async attempt(last: ActiveSession | null): Promise<GetSession> {
-    if (last instanceof GetSession) this.#offered ??= last.offer
+    this.#note(last)
     return new GetSession({ ...this.#config, offered: this.#offered })
   }
 
   /** The last attempt may not have come as far as to open what an earlier one has left. */
-  async abandon(): Promise<void> {
+  async abandon(last: ActiveSession): Promise<void> {
+    this.#note(last)
     if (!this.#offered) return
     try {
       await (await this.#config.store.open(this.#offered)).discard()
@@ -64,4 +65,9 @@ export class GetTask implements Task {
   }
 
   async close(): Promise<void> {}
+
+  /** What the first attempt was offered is what all are to bring. */
+  #note(last: ActiveSession | null): void {
+    if (last instanceof GetSession) this.#offered ??= last.offer
+  }
 }

@@ -8,7 +8,7 @@ import { CHANNEL_ID_MAX } from './channel.js'
 import type { Digest } from './digest.js'
 import type { FileSource } from './file.js'
 import { FileFeed } from './file-feed.js'
-import { TRANSFER_VERSION } from './messages.js'
+import { TRANSFER_VERSION, type TransferMessage } from './messages.js'
 import { SenderMachine } from './sender-machine.js'
 
 const WRITE_ID = CHANNEL_ID_MAX + 1
@@ -29,6 +29,8 @@ export class SendSession extends ActiveSession {
   readonly #feed: FileFeed
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
+  /** Acknowledged before the first chunk: the Offer. */
+  #ackedBytesBefore = 0
 
   /** Throws WEIR_FULL when no ring is free. */
   constructor(config: SendSessionConfig) {
@@ -69,7 +71,7 @@ export class SendSession extends ActiveSession {
     const certain = Math.min(plan.sizeBytes, plan.positionOf(completedChunks))
     const possible = Math.min(plan.sizeBytes, plan.positionOf(postedChunks))
     // The transport counts acknowledged packets, a few of them messages: finer than chunks, kept between them.
-    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0)
+    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0) - this.#ackedBytesBefore
     return Math.max(certain, Math.min(possible, fine))
   }
 
@@ -80,6 +82,11 @@ export class SendSession extends ActiveSession {
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null }
     this.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
+  }
+
+  protected override onMessage(now: Nanos, message: TransferMessage): void {
+    super.onMessage(now, message)
+    if (message.body === 'ready') this.#ackedBytesBefore = this.connection!.stats.ackedBytes
   }
 
   protected override get awaitsTransport(): boolean {

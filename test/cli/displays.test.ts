@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
+import { type FileReport, howItGoes, summary } from '../../bin/commands/transfer.js'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
@@ -61,4 +62,48 @@ t.test('the demo: no line is cut', async t => {
   display.close()
   t.match(text(), '89.66MB of 98.93MB at 45.34Mbps')
   t.match(text(), 'queue 412.6KB, peak 475.8KB, 1234 marks, 100 drops')
+})
+
+const MOVING = {
+  bytes: 1_000_000,
+  totalBytes: 11_000_000,
+  goodputBps: 40e6,
+  pathHops: 2,
+  pathQueueBytes: 5000,
+  retransmittedBytes: 1234,
+  state: 'streaming',
+  retry: 0,
+  retries: 3,
+  retryInMs: 0,
+} as Progress
+
+t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
+  t.equal(howItGoes(MOVING), '40Mbps | 2s left | queue 5KB | repeated 1.234KB')
+  t.equal(
+    howItGoes({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }),
+    'connection lost; trying again in 2 s (1 of 3)',
+  )
+  t.equal(
+    howItGoes({ ...MOVING, state: 'connecting', retry: 2 }),
+    'connection lost; trying again now (2 of 3)',
+  )
+  t.match(howItGoes({ ...MOVING, state: 'connecting', goodputBps: 0 }), /^connecting \| - left/)
+})
+
+t.test('a transfer: what it took', async t => {
+  const done = {
+    path: 'a',
+    bytes: 1000,
+    seconds: 2,
+    goodputBps: 4000,
+    retransmittedBytes: 0,
+    resumedBytes: 0,
+    attempts: 1,
+    restarts: 0,
+    digest: { kind: 'xxh64', hex: '00' },
+  } as FileReport
+  const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
+  t.match(summary(item, done), /xxh64 00$/)
+  t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00, 3 attempts$/)
+  t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, begun anew: /)
 })

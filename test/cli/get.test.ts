@@ -79,7 +79,7 @@ t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t 
   await untilIdle(server)
   t.same(readdirSync(folder), [], 'nothing is left of it')
 
-  const killed = get(t, here, [source], folder)
+  const killed = get(t, here, [source, '--retries', '0'], folder)
   await begin(killed)
   server.child.kill('SIGKILL')
   const lost = await killed.ended
@@ -94,7 +94,7 @@ t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t 
   t.same(readFileSync(join(folder, 'big')), content)
   t.same(readdirSync(folder), ['big'])
 
-  const stopped = get(t, here, [source, '--overwrite'], folder)
+  const stopped = get(t, here, [source, '--overwrite', '--retries', '0'], folder)
   await untilMoved(stopped, here, 'get', 300_000)
   reborn.child.kill('SIGTERM')
   t.equal((await reborn.ended).code, 0)

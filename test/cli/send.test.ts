@@ -89,7 +89,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   await untilIdle(to)
   t.same(readdirSync(to.inbox), [], 'nothing is left of it')
 
-  const killed = send(t, from, ['big', to.address], folder)
+  const killed = send(t, from, ['big', to.address, '--retries', '0'], folder)
   await begin(killed)
   to.child.kill('SIGKILL')
   const lost = await killed.ended
@@ -104,7 +104,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is sent')
   t.same(readFileSync(join(to.inbox, 'big')), content)
 
-  const stopped = send(t, from, ['big', `${to.address}:again`], folder)
+  const stopped = send(t, from, ['big', `${to.address}:again`, '--retries', '0'], folder)
   await untilMoved(stopped, from, 'send', 300_000)
   reborn.child.kill('SIGTERM')
   t.equal((await reborn.ended).code, 0)

@@ -21,15 +21,15 @@ import type { Nanos } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 
 /**
- * Called before each operation takes effect; `bytes`, of a READ what it brings, may be changed. 'break' fails the connection, 'hold'
- * keeps it back.
+ * Called before each operation takes effect; `bytes`, of a READ what it brings, may be changed. 'break' fails the connection, 'lose'
+ * does so at this end alone, the other one notices nothing; 'hold' keeps it back.
  */
 export type Hook = (
   from: FakeVerbs,
   work: SendWork,
   bytes: Uint8Array,
   index: number,
-) => 'break' | 'hold' | undefined
+) => 'break' | 'lose' | 'hold' | undefined
 
 const SEND_DEPTH = 32
 
@@ -41,6 +41,8 @@ export class FakeVerbs implements Verbs {
   /** Connections that have not ended. */
   open = 0
   operations = 0
+  /** Connections that this end has begun. */
+  connects = 0
   now: () => Nanos = realTime.now
   readonly listeners = new Map<number, Listener>()
   #keys = 0x1000
@@ -65,6 +67,7 @@ export class FakeVerbs implements Verbs {
     handler: ConnectionHandler,
     options: ConnectOptions = {},
   ): Connection {
+    this.connects++
     const mine = new FakeConnection(this, handler)
     setImmediate(() => {
       const peer = this.peer
@@ -189,6 +192,10 @@ class FakeConnection implements Connection {
     if (verdict === 'hold') return
     if (verdict === 'break') {
       this.#breakBoth()
+      return
+    }
+    if (verdict === 'lose') {
+      this.end(new WeirError('WEIR_CONNECTION_LOST', 'fake: lost'))
       return
     }
     if (!work.region.valid || !this.#deliver(other, work, bytes)) {

@@ -30,11 +30,13 @@ export async function realHost(t: Test, folder: string, rocePort: number, seed: 
   for (const name of ['in', 'share', 'to']) mkdirSync(join(folder, name), { recursive: true })
   const pool = new FramePool(2048)
   const random = new Random(seed)
+  /** Nothing leaves this host while its link is down. */
+  const link = { isDown: false }
   const port = new FaultPort(
     await DgramPort.open({ pool, address, rocePort, intPort: rocePort + 1 }),
     pool,
-    faults,
-    () => random.next(),
+    { ...faults, loss: faults.loss || Number.MIN_VALUE },
+    () => (link.isDown ? 0 : random.next()),
   )
   const nic = new Nic({
     address: HostAddress.parse(address),
@@ -49,7 +51,15 @@ export async function realHost(t: Test, folder: string, rocePort: number, seed: 
   const loop = new HostLoop({ node: nic, port })
   const [store, share] = [await Inbox.at(join(folder, 'in')), await Share.at(join(folder, 'share'))]
   const log = createLog('silent', 'test')
-  const transfers = new TransferService({ verbs: nic, time: loop, store, share, log, chunkBytes: 65_536 })
+  const transfers = new TransferService({
+    verbs: nic,
+    time: loop,
+    store,
+    share,
+    log,
+    chunkBytes: 65_536,
+    retryAfterMs: 100,
+  })
   loop.start()
   transfers.start()
   const close = async () => {
@@ -58,5 +68,5 @@ export async function realHost(t: Test, folder: string, rocePort: number, seed: 
     await port.close()
   }
   t.teardown(close)
-  return { address, folder, pool, nic, loop, transfers, close }
+  return { address, folder, pool, nic, loop, link, transfers, close }
 }

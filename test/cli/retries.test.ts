@@ -1,0 +1,102 @@
+/** Daemons that die while files are on their way, and are started again: commands go on. Processes, real sockets on loopback. */
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { TransferReport } from '../../bin/commands/transfer.js'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { DaemonProcess, get, type Run, scratch, send, untilMoved } from '../support/daemon-process.js'
+
+const SLOW = ['--line-rate', '40Mbps', '--chunk', '64KiB', '--mtu', '1024']
+const SIZE = 3_000_000
+
+// They wait far more than they compute.
+t.jobs = 4
+
+/** Waits until the transfer at `daemon` is between two attempts. */
+async function untilWaiting(run: Run, daemon: DaemonProcess): Promise<void> {
+  const client = await connectDaemon(daemon.socket)
+  for (let state: string | undefined; state !== 'waiting'; ) {
+    await run.until(() => true, 'it waited')
+    state = (await client.transfers())[0]?.progress?.state
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  client.close()
+}
+
+async function reportOf(run: Run): Promise<TransferReport> {
+  const { code, stdout, stderr } = await run.ended
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as TransferReport
+}
+
+t.test('send: the receiver is killed and started again', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
+  const folder = await scratch(t)
+  const content = randomBytes(SIZE)
+  writeFileSync(join(folder, 'big'), content)
+  const run = send(t, from, ['big', to.address, '--json'], folder)
+  await untilMoved(run, from, 'send', 300_000)
+  to.child.kill('SIGKILL')
+  await to.ended
+  await DaemonProcess.start(t, SLOW, to)
+  const report = await reportOf(run)
+  const [file] = report.files
+  t.ok(file!.attempts >= 2, `${file!.attempts} attempts`)
+  t.match(file, { bytes: SIZE, resumedBytes: 0, restarts: 0 })
+  t.ok(file!.retransmittedBytes > 0, 'what was said to nobody counts')
+  t.equal(report.seconds, file!.seconds)
+  t.same(readFileSync(join(to.inbox, 'big')), content)
+  t.same(readdirSync(to.inbox), ['big'])
+  t.match(from.stderr, /"attempt":2.*goes on/, 'the log says it')
+})
+
+t.test('get: the server is stopped in order and started again', { buffered: true }, async t => {
+  const [server, here] = await Promise.all([
+    DaemonProcess.startSharing(t, SLOW),
+    DaemonProcess.start(t, SLOW),
+  ])
+  const folder = await scratch(t)
+  const content = randomBytes(SIZE)
+  writeFileSync(join(server.share, 'big'), content)
+  const run = get(t, here, [`${server.address}:big`, '--json'], folder)
+  await untilMoved(run, here, 'get', 300_000)
+  server.child.kill('SIGTERM')
+  t.equal((await server.ended).code, 0)
+  await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
+  const { files } = await reportOf(run)
+  t.match(files, [{ bytes: SIZE, restarts: 0 }])
+  t.ok(files[0]!.attempts >= 2, `${files[0]!.attempts} attempts`)
+  t.same(readFileSync(join(folder, 'big')), content)
+  t.same(readdirSync(folder), ['big'])
+})
+
+t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: true }, async t => {
+  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
+  const folder = await scratch(t)
+  writeFileSync(join(folder, 'big'), randomBytes(SIZE))
+  // To two folders, so that both are lost together.
+  const runs = ['one', 'two'].map(name => send(t, from, ['big', `${to.address}:${name}`], folder))
+  await untilMoved(runs[0]!, from, 'send', 300_000)
+  while (readdirSync(to.inbox).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+  to.child.kill('SIGTERM')
+  await untilWaiting(runs[0]!, from)
+  runs[0]!.child.kill('SIGINT')
+  const cancelled = await runs[0]!.ended
+  t.equal(cancelled.code, 130)
+  t.match(cancelled.stderr, /cancelled.*WEIR_CANCELLED/)
+  from.child.kill('SIGTERM')
+  t.equal((await from.ended).code, 0)
+  const stopped = await runs[1]!.ended
+  t.equal(stopped.code, 1)
+  t.match(stopped.stderr, /^weir: .*\(WEIR_[A-Z_]+\)\n$/)
+})
+
+t.test('how often is a number', { buffered: true }, async t => {
+  const from = await DaemonProcess.start(t)
+  for (const wrong of ['-1', '1001', 'x', '1.5', '']) {
+    const { code, stderr } = await send(t, from, ['a', from.address, `--retries=${wrong}`]).ended
+    t.equal(code, 1)
+    t.match(stderr, /--retries.*0 to 1000.*WEIR_BAD_ARGUMENT/)
+  }
+})

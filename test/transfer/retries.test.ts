@@ -1,0 +1,373 @@
+/** Transfers that go on when their connection is lost, by way of two services over fake Verbs, with real files. */
+import { readdirSync, readFileSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { WeirError } from '../../lib/errors.js'
+import { createLog } from '../../lib/log.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { SECOND } from '../../lib/time/nanos.js'
+import { Arrivals } from '../../lib/transfer/arrivals.js'
+import { TransferFailure } from '../../lib/transfer/failure.js'
+import { Inbox } from '../../lib/transfer/inbox.js'
+import { decodeMessage } from '../../lib/transfer/messages.js'
+import { mayPass, Retries } from '../../lib/transfer/retries.js'
+import { TransferService } from '../../lib/transfer/service.js'
+import { Share } from '../../lib/transfer/share.js'
+import type { Transfer, TransferResult } from '../../lib/transfer/transfer.js'
+import { type FakeVerbs, fakePair, type Hook, realTime } from '../support/fake-verbs.js'
+import { CHUNK, WAYS, type Way } from '../support/transfer-bench.js'
+
+const CHUNKS = 12
+const never = new AbortController().signal
+
+interface Bench {
+  way: Way
+  out: string
+  into: string
+  content: Buffer
+  /** The end that asks for the transfer, and the other one. */
+  asks: FakeVerbs
+  answers: FakeVerbs
+  services: TransferService[]
+  asking: TransferService
+  run(retries: number, options?: { signal?: AbortSignal; digest?: string }): Promise<TransferResult>
+  /** The transfer that `run` began last. */
+  transfer(): Transfer
+  /** Has `act` called with the number of each operation that moves data, over all connections, from 1 on. */
+  onData(act: (n: number, bytes: Uint8Array) => ReturnType<Hook>): void
+  /** Operations that have moved data. */
+  moved(): number
+}
+
+function movesData({ opcode }: SendWork): boolean {
+  return opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ
+}
+
+async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
+  const folder = t.testdir({ out: {}, in: {} })
+  const [out, into] = [join(folder, 'out'), join(folder, 'in')]
+  const content = Buffer.alloc(CHUNKS * CHUNK)
+  for (let i = 0; i < content.length; i++) content[i] = (i * 131 + (i >> 8) * 17) & 0xff
+  writeFileSync(join(out, 'a'), content)
+  const pair = fakePair()
+  const log = createLog('silent', 'test')
+  const arrivals = new Arrivals()
+  const [store, share] = [await Inbox.at(into, arrivals), await Share.at(out)]
+  const services = pair.map(verbs => {
+    const files = { store, share, arrivals, chunkBytes: CHUNK, slots: 4 }
+    const service = new TransferService({ verbs, time: realTime, log, retryAfterMs, ...files })
+    service.start()
+    t.teardown(() => service.close(100))
+    return service
+  })
+  const [asks, answers] = pair
+  const begun: Transfer[] = []
+  let moved = 0
+  let act: (n: number, bytes: Uint8Array) => ReturnType<Hook> = () => undefined
+  for (const verbs of pair)
+    verbs.hook = (_from, work, bytes) => (movesData(work) ? act(++moved, bytes) : undefined)
+  const asking = services[0]!
+  return {
+    ...{ way, out, into, content, asks, answers, services, asking },
+    run: (retries, { signal = never, digest = 'xxh64' } = {}) => {
+      const how = { host: answers.address.toString(), retries, digest }
+      const note = (transfer: Transfer) => void begun.push(transfer)
+      return way === 'send'
+        ? asking.send({ path: join(out, 'a'), ...how }, signal, note)
+        : asking.get({ path: 'a', directory: into, ...how }, signal, note)
+    },
+    transfer: () => begun.at(-1)!,
+    onData: heeded => {
+      act = heeded
+    },
+    moved: () => moved,
+  }
+}
+
+function bothWays(what: string, run: (t: Test, way: Way) => Promise<void>): void {
+  for (const way of WAYS) t.test(`${way}: ${what}`, t => run(t as Test, way))
+}
+
+/** Waits for the gap between two attempts. */
+async function untilWaiting(bench: Bench): Promise<void> {
+  while (bench.transfer()?.state !== 'waiting') await sleep(1)
+}
+
+/** The unfinished file. */
+function partOf({ into }: Bench): string {
+  const [name] = readdirSync(into)
+  return join(into, name!)
+}
+
+async function checkReleased(t: Test, { services, asks, answers }: Bench): Promise<void> {
+  for (const service of services) while (service.count > 0) await sleep(1)
+  t.equal(asks.memory.size + answers.memory.size, 0, 'no region left')
+  t.equal(asks.open + answers.open, 0, 'no connection left')
+}
+
+bothWays('as long as each attempt brings something, there may be any number of them', async (t, way) => {
+  const bench = await start(t, way)
+  bench.onData(n => (n % 4 === 0 ? 'break' : undefined))
+  const result = await bench.run(1)
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+  t.same(readdirSync(bench.into), ['a'])
+  t.ok(result.attempts >= 3, `${result.attempts} attempts`)
+  t.equal(result.attempts, bench.asks.connects)
+  t.match(result, { bytes: CHUNKS * CHUNK, resumedBytes: 0 })
+  await checkReleased(t, bench)
+})
+
+bothWays(
+  'the other end may not know yet that the connection is lost: it ends for the next one',
+  async (t, way) => {
+    const bench = await start(t, way)
+    bench.onData(n => (n === 8 ? 'lose' : undefined))
+    const result = await bench.run(1, { digest: 'sha256' })
+    t.same(readFileSync(join(bench.into, 'a')), bench.content)
+    t.match(result, { attempts: 2, restarts: 0 })
+    const again = (bench.moved() - 1) * CHUNK - bench.content.length
+    t.ok(
+      again <= 4 * CHUNK,
+      `went on from where it was: ${again} bytes were moved twice, no more than were in memory`,
+    )
+    if (way === 'send') t.equal(result.retransmittedBytes, again, 'and those are told')
+    await checkReleased(t, bench)
+  },
+)
+
+bothWays('attempts that bring nothing are bounded, and the first loss is told', async (t, way) => {
+  const bench = await start(t, way)
+  bench.onData(n => {
+    if (n < 6) return undefined
+    bench.asks.peer = null
+    return 'break'
+  })
+  await t.rejects(bench.run(2), {
+    code: 'WEIR_CONNECTION_LOST',
+    message:
+      /^fake: broken \(tried again 2 times in a row: nobody answers\): start the transfer again, it goes on/,
+  })
+  t.equal(bench.asks.connects, 3)
+  t.match(readdirSync(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
+  await checkReleased(t, bench)
+
+  bench.asks.peer = bench.answers
+  bench.onData(() => undefined)
+  const result = await bench.run(2)
+  t.ok(result.resumedBytes > 0, 'another transfer goes on with it')
+  t.equal(result.attempts, 1)
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+})
+
+bothWays(
+  'without retries the loss is the end, and a connection that never was is no loss',
+  async (t, way) => {
+    const bench = await start(t, way)
+    bench.onData(n => (n === 6 ? 'break' : undefined))
+    await t.rejects(bench.run(0), {
+      code: 'WEIR_CONNECTION_LOST',
+      message: /^fake: broken: start the transfer again, it goes on where it stopped$/,
+    })
+    t.equal(bench.asks.connects, 1)
+    bench.asks.peer = null
+    await t.rejects(bench.run(3), { code: 'WEIR_UNREACHABLE' })
+    t.equal(bench.asks.connects, 2)
+  },
+)
+
+bothWays('a refusal is not tried again, nor a digest that is wrong', async (t, way) => {
+  const bench = await start(t, way)
+  bench.onData((n, bytes) => {
+    if (n === 7) bytes[3]! ^= 1
+    return undefined
+  })
+  await t.rejects(bench.run(3), { code: 'WEIR_DIGEST_MISMATCH' })
+  t.equal(bench.asks.connects, 1)
+  t.same(readdirSync(bench.into), [])
+
+  const first = bench.moved()
+  bench.onData(n => {
+    if (n !== first + 6) return undefined
+    writeFileSync(join(bench.into, 'a'), 'of somebody else')
+    return 'break'
+  })
+  await t.rejects(bench.run(3), { code: 'WEIR_FILE_EXISTS' })
+  t.equal(bench.asks.connects, 3, 'nor one that meets a later attempt')
+  t.equal(readFileSync(join(bench.into, 'a'), 'utf8'), 'of somebody else')
+  await checkReleased(t, bench)
+})
+
+bothWays('a file that was modified in between is an error, and nothing of it stays', async (t, way) => {
+  const bench = await start(t, way)
+  bench.onData(n => {
+    if (n !== 6) return undefined
+    writeFileSync(join(bench.out, 'a'), Buffer.alloc(CHUNKS * CHUNK, 1))
+    utimesSync(join(bench.out, 'a'), 1_700_000_000, 1_700_000_000)
+    return 'break'
+  })
+  await t.rejects(bench.run(3), { code: 'WEIR_TRANSFER_FAILED', message: /was modified .*try again/ })
+  t.equal(bench.asks.connects, 2)
+  await checkReleased(t, bench)
+  t.same(readdirSync(bench.into), [])
+})
+
+bothWays('of a file that changed and hides it, nothing is mixed: it begins anew', async (t, way) => {
+  const bench = await start(t, way)
+  const path = join(bench.out, 'a')
+  const other = Buffer.alloc(CHUNKS * CHUNK, 1)
+  const { atimeMs, mtimeMs } = statSync(path)
+  utimesSync(path, atimeMs / 1000, Math.floor(mtimeMs / 1000))
+  const time = statSync(path).mtimeMs
+  bench.onData(n => {
+    if (n !== 6) return undefined
+    writeFileSync(path, other)
+    utimesSync(path, atimeMs / 1000, Math.floor(mtimeMs / 1000))
+    t.equal(statSync(path).mtimeMs, time)
+    return 'break'
+  })
+  const result = await bench.run(3)
+  t.same(readFileSync(join(bench.into, 'a')), other)
+  t.match(result, { attempts: 3, restarts: 1, resumedBytes: 0 })
+  await checkReleased(t, bench)
+  t.same(readdirSync(bench.into), ['a'])
+})
+
+bothWays(
+  'what an earlier transfer has left of another file is found before a byte is moved',
+  async (t, way) => {
+    const bench = await start(t, way)
+    bench.onData(n => (n === 8 ? 'break' : undefined))
+    await t.rejects(bench.run(0))
+    await checkReleased(t, bench)
+    writeFileSync(partOf(bench), Buffer.alloc(5 * CHUNK, 7))
+    const before = bench.moved()
+    const result = await bench.run(0)
+    t.same(readFileSync(join(bench.into, 'a')), bench.content)
+    t.match(result, { attempts: 2, restarts: 1, resumedBytes: 0 })
+    t.equal(bench.moved() - before, CHUNKS, 'each chunk once')
+  },
+)
+
+bothWays('a part that is gone is begun from 0, and that is told', async (t, way) => {
+  const bench = await start(t, way, 50)
+  bench.onData(n => (n === 8 ? 'break' : undefined))
+  const running = bench.run(3)
+  await untilWaiting(bench)
+  while (bench.services[1]!.count > 0) await sleep(1)
+  unlinkSync(partOf(bench))
+  t.match(await running, { attempts: 2, restarts: 1, resumedBytes: 0 })
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+})
+
+bothWays('cancelled between two attempts: it ends at once', async (t, way) => {
+  const bench = await start(t, way, 30_000)
+  bench.onData(n => (n === 8 ? 'break' : undefined))
+  const cancelled = new AbortController()
+  const running = bench.run(3, { signal: cancelled.signal })
+  await untilWaiting(bench)
+  const { retry, attempts, deliveredBytes } = bench.transfer()
+  t.match(retry, { number: 1, most: 3 })
+  t.ok(retry!.inNs > 0 && retry!.inNs <= 30 * SECOND)
+  t.equal(attempts, 1)
+  t.ok(deliveredBytes > 0, 'what had arrived is still told')
+  cancelled.abort()
+  const left = way === 'send' ? /cancelled; .* keeps what has arrived/ : /cancelled$/
+  await t.rejects(running, { code: 'WEIR_CANCELLED', message: left })
+  t.equal(bench.asks.connects, 1)
+  await checkReleased(t, bench)
+  t.equal(readdirSync(bench.into).length, way === 'send' ? 1 : 0, 'at this end nothing is left')
+
+  bench.onData(() => 'break')
+  const other = bench.run(3)
+  while (bench.transfer().state !== 'waiting') await sleep(1)
+  t.ok(bench.asking.cancel(bench.transfer().id), 'by its id too')
+  await t.rejects(other, { code: 'WEIR_CANCELLED' })
+})
+
+bothWays('a daemon that stops does not wait for the next attempt', async (t, way) => {
+  const bench = await start(t, way, 30_000)
+  bench.onData(n => (n === 8 ? 'break' : undefined))
+  const running = bench.run(3)
+  running.catch(() => {})
+  await untilWaiting(bench)
+  await bench.asking.close(30_000)
+  await t.rejects(running, {
+    code: 'WEIR_CONNECTION_LOST',
+    message: /shutting down: start the transfer again/,
+  })
+  t.equal(bench.asks.connects, 1)
+  await checkReleased(t, bench)
+  t.match(readdirSync(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
+})
+
+bothWays('the loss of the last word costs no byte', async (t, way) => {
+  const bench = await start(t, way)
+  const lastWord = way === 'send' ? 'done' : 'commit'
+  let lost = 0
+  bench.answers.hook = (_from, work, bytes) => {
+    if (work.opcode !== WorkOpcode.SEND || decodeMessage(bytes).body !== lastWord || lost > 0)
+      return undefined
+    lost++
+    return 'break'
+  }
+  const result = await bench.run(1)
+  t.equal(lost, 1)
+  t.match(result, { attempts: 2, restarts: 0, path: way === 'send' ? 'a' : join(bench.into, 'a') })
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+  t.same(readdirSync(bench.into), ['a'])
+  if (way === 'send') t.equal(bench.moved(), CHUNKS, 'the file was in its place, and is found there')
+  await checkReleased(t, bench)
+})
+
+t.test('a file that was delivered and has been changed since is not taken for delivered', async t => {
+  const bench = await start(t, 'send', 50)
+  bench.answers.hook = (_from, work, bytes) =>
+    work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'done' ? 'break' : undefined
+  const running = bench.run(1)
+  await untilWaiting(bench)
+  writeFileSync(join(bench.into, 'a'), 'changed')
+  await t.rejects(running, { code: 'WEIR_FILE_EXISTS' })
+  t.equal(readFileSync(join(bench.into, 'a'), 'utf8'), 'changed')
+})
+
+t.test('waits double, up to 30 seconds, and begin anew after progress', async t => {
+  const retries = new Retries(7, SECOND)
+  const waits = () => Array.from({ length: 8 }, () => retries.next() / SECOND)
+  t.same(waits(), [1, 2, 4, 8, 16, 30, 30, -1 / SECOND])
+  t.equal(retries.inRow, 7)
+  retries.onProgress()
+  t.equal(retries.inRow, 0)
+  t.equal(retries.next(), SECOND)
+  t.equal(new Retries(0, SECOND).next(), -1)
+  const many = new Retries(1000, SECOND)
+  for (let i = 0; i < 1000; i++) t.ok(many.next() <= 30 * SECOND)
+  t.equal(many.next(), -1)
+})
+
+t.test('what the next attempt may not meet', async t => {
+  const lost = new WeirError('WEIR_CONNECTION_LOST', 'x')
+  t.ok(mayPass(lost, false))
+  t.ok(mayPass(new TransferFailure('STALLED', 'x'), false))
+  t.ok(mayPass(new TransferFailure('SHUTTING_DOWN', 'x'), false))
+  const whileItStarts = [
+    new WeirError('WEIR_UNREACHABLE', 'does not answer'),
+    new WeirError('WEIR_REJECTED', 'nobody listens'),
+    new TransferFailure('BUSY', 'x'),
+  ]
+  for (const error of whileItStarts) {
+    t.notOk(mayPass(error, false), `${error.code} without a loss`)
+    t.ok(mayPass(error, true), `${error.code} after one`)
+  }
+  const reasons = [
+    'EXISTS',
+    'NO_SPACE',
+    'IO_ERROR',
+    'DIGEST_MISMATCH',
+    'CHANGED',
+    'CANCELLED',
+    'NOT_FOUND',
+  ] as const
+  for (const reason of [...reasons, 'NOT_ALLOWED', 'BAD_NAME', 'UNSUPPORTED', 'PROTOCOL'] as const)
+    t.notOk(mayPass(new TransferFailure(reason, 'x'), true), reason)
+})
