@@ -10,7 +10,7 @@ import { SECOND } from '../../lib/time/nanos.js'
 import { Arrivals } from '../../lib/transfer/arrivals.js'
 import { TransferFailure } from '../../lib/transfer/failure.js'
 import { Inbox } from '../../lib/transfer/inbox.js'
-import { decodeMessage } from '../../lib/transfer/messages.js'
+import { decodeMessage, encodeMessage, type TransferMessage } from '../../lib/transfer/messages.js'
 import { mayPass, Retries } from '../../lib/transfer/retries.js'
 import { TransferService } from '../../lib/transfer/service.js'
 import { Share } from '../../lib/transfer/share.js'
@@ -370,4 +370,12 @@ t.test('what the next attempt may not meet', async t => {
   ] as const
   for (const reason of [...reasons, 'NOT_ALLOWED', 'BAD_NAME', 'UNSUPPORTED', 'PROTOCOL'] as const)
     t.notOk(mayPass(new TransferFailure(reason, 'x'), true), reason)
+})
+
+t.test('an end that knows nothing of attempts says nothing of them', async t => {
+  const said = (message: object) => decodeMessage(encodeMessage(message as TransferMessage))
+  const { offer } = said({ offer: { version: 1, name: 'a' } }) as { offer: { transfer: Uint8Array } }
+  t.equal(offer.transfer.length, 0)
+  const { ready } = said({ ready: { slots: 1, resumeBytes: 7 } }) as { ready: { resumeDigest: Uint8Array } }
+  t.equal(ready.resumeDigest.length, 0)
 })
