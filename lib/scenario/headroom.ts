@@ -1,6 +1,8 @@
 /** Memory of a lossless switch port for what still arrives after its peer was told to stop. */
+
+import * as reth from '../wire/reth.js'
 import type { PfcSettings, Scenario } from './scenario.js'
-import { dataOverheadBytes, RETH_BYTES } from './wire-sizes.js'
+import { dataOverheadBytes } from './wire-sizes.js'
 
 const PFC_FRAME_BYTES = 60
 /** The longest frame of Ethernet with an IP packet of 1500 bytes, for traffic that is not Weir's. */
@@ -8,7 +10,7 @@ const ETHERNET_FRAME_BYTES = 1514
 
 /** The longest frame that a scenario's links carry, without FCS. */
 export function longestFrameBytes(scenario: Pick<Scenario, 'transport' | 'int'>): number {
-  const own = scenario.transport.pathMtu + dataOverheadBytes(scenario.int, scenario.int.hops) + RETH_BYTES
+  const own = scenario.transport.pathMtu + dataOverheadBytes(scenario.int, scenario.int.hops) + reth.BYTES
   return Math.max(ETHERNET_FRAME_BYTES, own)
 }
 

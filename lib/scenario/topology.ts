@@ -4,8 +4,9 @@
  */
 import { ccWantsTelemetry } from '../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../time/nanos.js'
+import * as reth from '../wire/reth.js'
 import type { Flow, Link, Scenario } from './scenario.js'
-import { ackBytes, dataOverheadBytes, RETH_BYTES } from './wire-sizes.js'
+import { ackBytes, dataOverheadBytes } from './wire-sizes.js'
 
 export type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
 
@@ -202,8 +203,8 @@ function forwardNs(path: readonly Hop[], bytes: number, mtu: number, overheads: 
     path.map(({ rateBps }, link) => ((payload + overheads[link]!) * 8e9) / rateBps)
   const packets = Math.max(1, Math.ceil(bytes / mtu))
   const last = Math.ceil((bytes - (packets - 1) * mtu) / 4) * 4
-  if (packets === 1) return sum(times(last + RETH_BYTES))
-  const firstNs = times(mtu + RETH_BYTES)
+  if (packets === 1) return sum(times(last + reth.BYTES))
+  const firstNs = times(mtu + reth.BYTES)
   const middleNs = times(mtu)
   const lastNs = times(last)
   let longest = 0

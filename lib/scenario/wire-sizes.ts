@@ -1,20 +1,18 @@
 /** Bytes that Weir's packets take on the wire beside their payload, Ethernet's FCS left out (as in `Frame`). */
 import { HEADER_SLOT_BYTES } from '../frame/frame-pool.js'
+import * as aeth from '../wire/aeth.js'
+import * as bth from '../wire/bth.js'
+import * as ethernet from '../wire/ethernet.js'
+import * as icrc from '../wire/icrc.js'
+import * as ipv4 from '../wire/ipv4.js'
 import * as telemetry from '../wire/telemetry.js'
+import * as udp from '../wire/udp.js'
 import type { IntSettings } from './scenario.js'
 
-const ETHERNET_BYTES = 14
-const IPV4_BYTES = 20
-const UDP_BYTES = 8
-const BTH_BYTES = 12
-const AETH_BYTES = 4
-const ICRC_BYTES = 4
-/** In the first packet of an RDMA WRITE. */
-export const RETH_BYTES = 16
 /** RETH or the longest other extended headers. */
 const HEADERS_MORE_BYTES = 64
 
-const PLAIN_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES
+const PLAIN_BYTES = ethernet.BYTES + ipv4.BYTES + udp.BYTES + bth.BYTES + icrc.BYTES
 
 /**
  * Headers and ICRC of a data packet in the middle of a message: 58 bytes, and its telemetry (none when `int` is null).
@@ -44,7 +42,7 @@ export function headerSlotBytes({ format, hops }: IntSettings): number {
  * @param switches on the path of the data
  */
 export function ackBytes(int: IntSettings | null, switches: number): number {
-  const plain = PLAIN_BYTES + AETH_BYTES
+  const plain = PLAIN_BYTES + aeth.BYTES
   if (int === null) return plain
   const echoed = telemetry.formatOf(int.format === 'compact' ? 'compact' : 'wide')
   return plain + telemetry.senderBytes(echoed, Math.min(int.hops, switches))

@@ -1,4 +1,5 @@
 /** ARP (RFC 826) for IPv4 over Ethernet: 28 bytes, all fields big-endian. */
+import { formatIpv4 } from './address.js'
 import { formatMac, type MacAddress, readMac, writeMac } from './mac.js'
 
 export const BYTES = 28
@@ -62,10 +63,10 @@ export function write(
   view.setUint32(at + TARGET_ADDRESS, to)
 }
 
+/** In tcpdump's manner: `ARP who-has 10.0.0.2 tell 10.0.0.1`, `ARP reply 10.0.0.1 is-at 02:00:00:00:00:01`. */
 export function print(view: DataView, at: number): string {
-  const [op, mac] = [operation(view, at), formatMac(senderMac(view, at))]
-  const [from, to] = [senderAddress(view, at), targetAddress(view, at)].map(address =>
-    [24, 16, 8, 0].map(shift => (address >>> shift) & 0xff).join('.'),
-  )
-  return op === REQUEST ? `arp who has ${to}, tell ${from}` : `arp ${from} is at ${mac}`
+  const op = operation(view, at)
+  const from = formatIpv4(senderAddress(view, at))
+  if (op === REQUEST) return `ARP who-has ${formatIpv4(targetAddress(view, at))} tell ${from}`
+  return op === REPLY ? `ARP reply ${from} is-at ${formatMac(senderMac(view, at))}` : `ARP operation ${op}`
 }

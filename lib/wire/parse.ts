@@ -1,6 +1,7 @@
 import type { Frame } from '../frame/frame.js'
 import * as bth from './bth.js'
 import * as ethernet from './ethernet.js'
+import * as icrc from './icrc.js'
 import * as ifa from './ifa.js'
 import * as intMd from './int-md.js'
 import * as intShim from './int-shim.js'
@@ -15,9 +16,6 @@ import * as udp from './udp.js'
 import { WireError } from './wire-error.js'
 
 export { WIRE_ERROR_NAMES, WireError } from './wire-error.js'
-
-/** Bytes of the ICRC at the end of every RoCEv2 packet. */
-export const ICRC_BYTES = 4
 
 /**
  * Finds the headers of a received frame and fills in its offsets: l3, l4, shim (and intFormat), bth, payload, payloadLength.
@@ -156,14 +154,14 @@ function setTelemetry(frame: Frame, shim: number, format: number): void {
 
 function parseBth(frame: Frame, at: number, wireEnd: number): WireError {
   const view = frame.view
-  const error = bth.check(view, at, Math.min(frame.length, wireEnd - ICRC_BYTES))
+  const error = bth.check(view, at, Math.min(frame.length, wireEnd - icrc.BYTES))
   if (error !== WireError.OK) return error
   frame.bth = at
   const opcode = bth.opcode(view, at)
   if (!isKnown(opcode)) return WireError.UNKNOWN_OPCODE
   const payload = at + bth.BYTES + EXTENDED_HEADER_BYTES[opcode]!
-  if (payload > frame.length || payload > wireEnd - ICRC_BYTES) return WireError.SHORT_EXTENDED_HEADER
-  const payloadLength = wireEnd - ICRC_BYTES - payload - bth.padCount(view, at)
+  if (payload > frame.length || payload > wireEnd - icrc.BYTES) return WireError.SHORT_EXTENDED_HEADER
+  const payloadLength = wireEnd - icrc.BYTES - payload - bth.padCount(view, at)
   if (payloadLength < 0) return WireError.BAD_PAD
   frame.payload = payload
   frame.payloadLength = payloadLength

@@ -1,6 +1,7 @@
 import { Frame } from '../frame/frame.js'
 import { formatIpv4, formatIpv6 } from './address.js'
 import * as aeth from './aeth.js'
+import * as arp from './arp.js'
 import * as atomicAckEth from './atomic-ack-eth.js'
 import * as atomicEth from './atomic-eth.js'
 import * as bth from './bth.js'
@@ -23,7 +24,7 @@ import * as telemetry from './telemetry.js'
 import * as udp from './udp.js'
 import * as vxlan from './vxlan.js'
 
-/** VXLAN within VXLAN is followed so far. */
+/** Depth to which VXLAN within VXLAN is followed. */
 const NESTING_MAX = 4
 const TYPE_NAMES = new Map([
   [ethernet.TYPE_ARP, 'ARP'],
@@ -65,18 +66,9 @@ function printLink(frame: Frame): string {
   if (pfc.check(view, 0, frame.length) === WireError.OK) return pfc.print(view, 0)
   const payload = ethernet.headerBytes(view, 0)
   const type = ethernet.etherType(view, 0)
-  if (type === ethernet.TYPE_ARP && frame.length >= payload + 28) return printArp(view, payload)
+  if (type === ethernet.TYPE_ARP && arp.check(view, payload, frame.length)) return arp.print(view, payload)
   const name = TYPE_NAMES.get(type)
   return name === undefined ? `${ethernet.print(view, 0)}, length ${frame.wireLength}` : name
-}
-
-/** ARP for IPv4 over Ethernet (RFC 826). */
-function printArp(view: DataView, at: number): string {
-  const sender = formatIpv4(view.getUint32(at + 14))
-  const target = formatIpv4(view.getUint32(at + 24))
-  const operation = view.getUint16(at + 6)
-  if (operation === 1) return `ARP who-has ${target} tell ${sender}`
-  return operation === 2 ? `ARP reply ${sender}` : `ARP operation ${operation}`
 }
 
 /** `IP 10.0.0.1.49152 > 10.0.0.2.4791`, with what is out of the ordinary in the IP header. */

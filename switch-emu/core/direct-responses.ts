@@ -41,7 +41,6 @@ export interface DirectResponseOptions {
 const DEFAULT_INTERVAL_NS = 10_000
 const DEFAULT_FILTER_BITS = 4096
 const TTL = 64
-const ICRC_BYTES = 4
 
 /**
  * Telemetry that a congested switch sends by itself, without the way to the receiver (draft-01 of HPCC++, section 6.3):
@@ -156,7 +155,7 @@ export class DirectResponses {
       this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
       directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
     }
-    into.length += ICRC_BYTES
+    into.length += icrc.BYTES
     into.wireLength = into.length
     endHeaders(into)
     icrc.write(into)

@@ -13,14 +13,14 @@ t.test('the fields of a request', async t => {
   t.equal(arp.senderMac(view, 0), 0x02570a000001)
   t.equal(arp.senderAddress(view, 0), 0x0a000001)
   t.equal(arp.targetAddress(view, 0), 0x0a000003)
-  t.equal(arp.print(view, 0), 'arp who has 10.0.0.3, tell 10.0.0.1')
+  t.equal(arp.print(view, 0), 'ARP who-has 10.0.0.3 tell 10.0.0.1')
 })
 
 t.test('a reply, byte by byte', async t => {
   const bytes = new Uint8Array(arp.BYTES)
   arp.write(viewOf(bytes), 0, arp.REPLY, 0x02570a000003, 0x0a000003, 0x02570a000001, 0x0a000001)
   t.equal(Buffer.from(bytes).toString('hex'), '000108000604000202570a0000030a00000302570a0000010a000001')
-  t.equal(arp.print(viewOf(bytes), 0), 'arp 10.0.0.3 is at 02:57:0a:00:00:03')
+  t.equal(arp.print(viewOf(bytes), 0), 'ARP reply 10.0.0.3 is-at 02:57:0a:00:00:03')
 })
 
 t.test('what is cut off, or of another kind, is refused', async t => {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import * as aeth from '../../lib/wire/aeth.js'
+import * as arp from '../../lib/wire/arp.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as intShim from '../../lib/wire/int-shim.js'
@@ -97,15 +98,15 @@ t.test('faults are named', async t => {
 })
 
 t.test('other traffic', async t => {
-  const arp = link(60, view => {
+  const request = link(60, view => {
     ethernet.write(view, 0, 0xffff_ffff_ffff, 1, ethernet.TYPE_ARP)
-    view.setUint16(14 + 6, 1)
-    view.setUint32(14 + 14, 0x0a00_0001)
-    view.setUint32(14 + 24, 0x0a00_0002)
+    arp.write(view, 14, arp.REQUEST, 0x02_00_00_00_00_01, 0x0a00_0001, 0, 0x0a00_0002)
   })
-  t.equal(printFrame(arp), 'ARP who-has 10.0.0.2 tell 10.0.0.1')
-  arp.view.setUint16(20, 2)
-  t.equal(printFrame(arp), 'ARP reply 10.0.0.1')
+  t.equal(printFrame(request), 'ARP who-has 10.0.0.2 tell 10.0.0.1')
+  request.view.setUint16(20, arp.REPLY)
+  t.equal(printFrame(request), 'ARP reply 10.0.0.1 is-at 02:00:00:00:00:01')
+  request.view.setUint16(14, 6)
+  t.equal(printFrame(request), 'ARP', 'of another kind of hardware nothing more is known')
   t.equal(printFrame(link(pfc.BYTES, view => pfc.write(view, 0, 1, 0b1000, 0xffff))), 'PFC p3 65535')
   const unknown = link(60, view => ethernet.write(view, 0, 2, 1, 0x88cc))
   t.equal(printFrame(unknown), '00:00:00:00:00:01 > 00:00:00:00:00:02 type 0x88cc, length 60')
