@@ -11,7 +11,7 @@ import type { Responder } from './responder.js'
  * place that it names; of an atomic the kept result is sent again.
  *
  * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
- * be on its way: then only its last response is sent again, unless that is still to come. It tells what is missing.
+ * be on its way: the first time only its last response is sent again, unless that is still to come. It tells what is missing.
  */
 export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
   responder.context.counters.duplicates++
@@ -43,8 +43,9 @@ function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
     if (reth.rkey(frame.view, at) !== record.region!.key) return false
   }
   if (isPart) return responder.table.replayPart(seq, seq + length / mtu - 1)
+  const from = responder.kept === null || record.repeated ? seq : record.lastSeq
+  record.repeated = true
   // What has not been sent yet will be sent anyway.
-  const from = responder.kept === null ? seq : record.lastSeq
   if (from < record.nextSeq) record.nextSeq = from
   return true
 }

@@ -23,6 +23,8 @@ export class ResponseRecord {
 
   /** True once all response packets have been sent; if it is pending then, it repeats. */
   answered = false
+  /** True once the peer has asked again for all that it has not heard of a READ. */
+  repeated = false
 
   get isPending(): boolean {
     return this.nextSeq <= this.untilSeq
@@ -67,6 +69,7 @@ export class ResponseTable {
     const record = this.#records[index]!
     if (record.isPending && !record.answered) return null
     record.answered = false
+    record.repeated = false
     this.#newest = index
     return record
   }

@@ -215,7 +215,7 @@ function hold(it: World): void {
 }
 
 function delay(it: World, long: boolean): void {
-  it.faults.delayNs = long ? 20 * DELAY_NS : DELAY_NS
+  it.faults.delayNs = long ? 8 * DELAY_NS : DELAY_NS
 }
 
 t.test('an atomic whose answer is lost is carried out once', async t => {
