@@ -124,7 +124,7 @@ export class QueuePair {
 
   /** Work requests in the send queue that have not completed. */
   get sendPending(): number {
-    return this.#context.sendQueue.tail - this.#context.sendQueue.head
+    return this.#context.sendQueue.pending
   }
 
   /** Receives that have not completed. */
@@ -206,7 +206,8 @@ export class QueuePair {
         `queue pair ${this.qpn}: READs and atomics need an initiatorDepth above 0, which the peer must grant`,
       )
     }
-    if (!context.sendQueue.post(work, context.settings.pathMtu)) return false
+    const { pathMtu, readRoom } = context.settings
+    if (!context.sendQueue.post(work, pathMtu, readRoom.requestBytesMax(pathMtu))) return false
     if (rule.flushes) context.sendQueue.flush()
     return true
   }

@@ -1,8 +1,8 @@
 /**
  * Bounds the bytes that all queue pairs of a host ask for at once by READs. Nothing acknowledges READ responses, so
- * what is asked for has to fit into the host's receive buffer. A READ longer than half of the bound counts as half:
- * if it had to be alone, the link would be idle between its last response and the next request. A queue pair for
- * which there is no room waits for its turn.
+ * what is asked for has to fit into the host's receive buffer. A READ longer than a quarter of the bound is asked for
+ * in parts: were it one request, it would be more than the buffer takes, or leave the link idle between its last
+ * response and the next request. A queue pair for which there is no room waits for its turn.
  */
 export class ReadRoom {
   readonly #limitBytes: number
@@ -18,6 +18,11 @@ export class ReadRoom {
   /** @param limitBytes Port.receiveBudgetBytes; infinite where nothing is lost for want of memory */
   constructor(limitBytes = Number.POSITIVE_INFINITY) {
     this.#limitBytes = limitBytes
+  }
+
+  /** Bytes that one READ request may ask for: whole packets of `pathMtu`, one at least. */
+  requestBytesMax(pathMtu: number): number {
+    return Math.max(1, Math.floor(this.#limitBytes / 4 / pathMtu)) * pathMtu
   }
 
   /** True if that queue pair may ask for so many bytes; if not, it waits from now on. */
@@ -65,6 +70,7 @@ export class ReadRoom {
   }
 
   #fits(bytes: number): boolean {
-    return this.#outBytes + Math.min(bytes, this.#limitBytes / 2) <= this.#limitBytes
+    // What is longer than all of the room goes alone.
+    return this.#outBytes === 0 || this.#outBytes + bytes <= this.#limitBytes
   }
 }

@@ -143,7 +143,7 @@ export class Requester {
   }
 
   #mayBegin(slot: SendSlot): boolean {
-    if (slot.firstSeq >= this.sndNxt && !this.context.begins) return false
+    if (slot.firstSeq >= this.sndNxt && !this.context.begins && !slot.continues) return false
     if (slot.fence && this.responsesAwaited > 0) return false
     return !slot.awaitsResponse || this.responsesAwaited < this.context.settings.initiatorDepth
   }
@@ -375,7 +375,8 @@ export class Requester {
   /** The work request with the packet `seq` has failed; those before that still wait are flushed. */
   failAt(now: Nanos, seq: number, status: WorkStatus): void {
     const queue = this.context.sendQueue
-    while (!queue.isEmpty && queue.at(queue.head).lastSeq < seq) queue.completeHead(WorkStatus.WR_FLUSH_ERR)
+    while (!queue.isEmpty && queue.at(queue.head).workLastSeq < seq)
+      queue.completeHead(WorkStatus.WR_FLUSH_ERR)
     if (!queue.isEmpty) queue.completeHead(status)
     this.context.fail(now, status)
   }

@@ -10,7 +10,7 @@ export const MESSAGE_BYTES_MAX = 2 ** 31
 
 const U32_MAX = 0xffffffff
 
-/** A posted work request with the PSNs that it takes. */
+/** A posted work request with the PSNs that it takes, or a part of a READ. */
 export class SendSlot {
   id = 0
   opcode: WorkOpcode = WorkOpcode.SEND
@@ -31,8 +31,22 @@ export class SendSlot {
   firstSeq = 0
   /** Unwrapped PSN of the last packet; of a READ, that of its last response (IBA 9.7.1). */
   lastSeq = 0
-  /** Send sequence number: counts work requests from 1 on (IBA 9.7.7.2). */
+  /** Send sequence number: counts messages from 1 on (IBA 9.7.7.2). */
   ssn = 0
+  /** Unwrapped PSNs and bytes of the whole work request, where a READ is asked for in parts. */
+  workFirstSeq = 0
+  workLastSeq = 0
+  workLength = 0
+
+  /** A part of a READ whose first part has been before it. */
+  get continues(): boolean {
+    return this.firstSeq > this.workFirstSeq
+  }
+
+  /** Another part of the same work request follows. */
+  get more(): boolean {
+    return this.lastSeq < this.workLastSeq
+  }
 
   /** Answered by data, so not acknowledged by an ACK for something later (IBA 9.7.6). */
   get awaitsResponse(): boolean {
@@ -46,12 +60,16 @@ export class SendSlot {
 }
 
 /**
- * The send queue: a ring of preallocated slots. `head` and `tail` count work requests and never wrap; the
- * requester walks from one to the other.
+ * The send queue: a ring of slots that are made once. `head` and `tail` count slots and never wrap; the requester walks from
+ * one to the other. A slot is a work request, but for a READ that is longer than the host's receive buffer can take:
+ * that is asked for in parts, each with a slot and a READ request of its own, and completes once.
  */
 export class SendQueue {
+  /** Work requests at a time. */
   readonly depth: number
-  /** The oldest work request that has not completed. */
+  /** Work requests that have not completed. */
+  pending = 0
+  /** The oldest slot that has not completed. */
   head = 0
   /** One past the newest. */
   tail = 0
@@ -60,11 +78,14 @@ export class SendQueue {
   #nextSsn = 1
   readonly #qpn: number
   readonly #cq: CompletionQueue
-  readonly #slots: SendSlot[] = []
+  #slots: SendSlot[] = []
+  /** Slots of the ring: `depth`, more once READs in parts have needed them. */
+  #capacity: number
 
   constructor(qpn: number, depth: number, cq: CompletionQueue) {
     this.#qpn = qpn
     this.depth = depth
+    this.#capacity = depth
     this.#cq = cq
   }
 
@@ -72,12 +93,12 @@ export class SendQueue {
     return this.head === this.tail
   }
 
-  /** The work request of that number, from `head` to before `tail`. */
+  /** The slot of that number, from `head` to before `tail`. */
   at(index: number): SendSlot {
-    return this.#slots[index % this.depth]!
+    return this.#slots[index % this.#capacity]!
   }
 
-  /** Number of the work request that the PSN belongs to: one from the head's first to before `nextSeq`. */
+  /** Number of the slot that the PSN belongs to: one from the head's first to before `nextSeq`. */
   find(seq: number): number {
     let low = this.head
     let high = this.tail - 1
@@ -89,24 +110,63 @@ export class SendQueue {
     return low
   }
 
-  /** Takes a checked work request; false when the queue or its completion queue is full. */
-  post(work: SendWork, pathMtu: number): boolean {
-    if (this.tail - this.head === this.depth || !this.#cq.reserve()) return false
-    if (this.#slots.length === this.tail % this.depth) this.#slots.push(new SendSlot())
-    const slot = this.at(this.tail++)
-    fill(slot, work)
-    const packets = slot.opcode >= WorkOpcode.COMPARE_AND_SWAP ? 1 : packetsOf(slot.length, pathMtu)
-    slot.firstSeq = this.nextSeq
-    this.nextSeq += packets
-    slot.lastSeq = this.nextSeq - 1
-    slot.ssn = this.#nextSsn++
+  /**
+   * Takes a checked work request; false when the queue or its completion queue is full.
+   * @param readBytesMax of one READ request, a multiple of `pathMtu`: a longer READ is asked for in parts
+   */
+  post(work: SendWork, pathMtu: number, readBytesMax = Number.POSITIVE_INFINITY): boolean {
+    if (this.pending === this.depth || !this.#cq.reserve()) return false
+    this.pending++
+    const parts =
+      work.opcode === WorkOpcode.RDMA_READ ? Math.max(1, Math.ceil(work.length / readBytesMax)) : 1
+    this.#makeRoom(parts)
+    const workFirstSeq = this.nextSeq
+    for (let part = 0; part < parts; part++) {
+      const slot = this.#append(work)
+      if (parts > 1) takePart(slot, part * readBytesMax, readBytesMax)
+      const packets = slot.opcode >= WorkOpcode.COMPARE_AND_SWAP ? 1 : packetsOf(slot.length, pathMtu)
+      slot.firstSeq = this.nextSeq
+      this.nextSeq += packets
+      slot.lastSeq = this.nextSeq - 1
+    }
+    for (let index = this.tail - parts; index < this.tail; index++) {
+      this.at(index).workFirstSeq = workFirstSeq
+      this.at(index).workLastSeq = this.nextSeq - 1
+    }
     return true
   }
 
-  /** Ends the work request at the head. Unsignaled ones leave a completion only when they fail. */
+  #append(work: SendWork): SendSlot {
+    if (this.#slots.length === this.tail % this.#capacity) this.#slots.push(new SendSlot())
+    const slot = this.at(this.tail++)
+    fill(slot, work)
+    slot.ssn = this.#nextSsn++
+    return slot
+  }
+
+  /** For so many more slots; at most as many as the parts of `depth` READs of MESSAGE_BYTES_MAX. */
+  #makeRoom(slots: number): void {
+    const needed = this.tail - this.head + slots
+    if (needed <= this.#capacity) return
+    const capacity = Math.max(needed, 2 * this.#capacity)
+    const ring = Array.from({ length: capacity }, () => new SendSlot())
+    for (let index = this.head; index < this.tail; index++) ring[index % capacity] = this.at(index)
+    this.#slots = ring
+    this.#capacity = capacity
+  }
+
+  /**
+   * Ends the slot at the head, and with it its work request, unless this is a part that has succeeded and another one follows: one that fails
+   * ends all of it. Unsignaled work requests leave a completion only when they fail.
+   */
   completeHead(status: WorkStatus): void {
     const slot = this.at(this.head++)
     slot.region = null
+    if (slot.more) {
+      if (status === WorkStatus.SUCCESS) return
+      while (this.at(this.head - 1).more) this.at(this.head++).region = null
+    }
+    this.pending--
     if (status === WorkStatus.SUCCESS && !slot.signaled) {
       this.#cq.release()
       return
@@ -115,7 +175,7 @@ export class SendQueue {
     completion.id = slot.id
     completion.status = status
     completion.opcode = slot.opcode
-    completion.byteLength = status === WorkStatus.SUCCESS ? slot.length : 0
+    completion.byteLength = status === WorkStatus.SUCCESS ? slot.workLength : 0
     completion.qpn = this.#qpn
     completion.isReceive = false
     completion.hasImmediate = false
@@ -130,10 +190,8 @@ export class SendQueue {
 
   /** Forgets everything, without completions: the way to RESET (IBA 10.3.1). */
   clear(): void {
-    for (; this.head < this.tail; this.head++) {
-      this.at(this.head).region = null
-      this.#cq.release()
-    }
+    for (; this.head < this.tail; this.head++) this.at(this.head).region = null
+    for (; this.pending > 0; this.pending--) this.#cq.release()
     this.#nextSsn = 1
   }
 }
@@ -144,6 +202,7 @@ function fill(slot: SendSlot, work: SendWork): void {
   slot.region = work.region
   slot.offset = work.offset
   slot.length = work.length
+  slot.workLength = work.length
   slot.remoteAddress = work.remoteAddress ?? 0
   slot.rkey = work.rkey ?? 0
   slot.immediate = work.immediate ?? 0
@@ -158,6 +217,15 @@ function fill(slot: SendSlot, work: SendWork): void {
     slot.swapHigh = Number(swap >> 32n)
     slot.swapLow = Number(swap & 0xffffffffn)
   }
+}
+
+/** Makes it the part of its READ that begins `skipped` bytes behind the start. */
+function takePart(slot: SendSlot, skipped: number, bytesMax: number): void {
+  slot.offset += skipped
+  slot.remoteAddress += skipped
+  slot.length = Math.min(bytesMax, slot.length - skipped)
+  // The first part has waited.
+  if (skipped > 0) slot.fence = false
 }
 
 /** Payload bytes of the packets from `from` to before `until` of a SEND or WRITE. */

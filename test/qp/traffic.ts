@@ -29,6 +29,7 @@ export class Traffic {
   readonly #random: () => number
   readonly #total: number
   readonly #mtu: number
+  readonly #readBytesMax: number
   readonly #expectedCompletions: SendWork[] = []
   readonly #expectedReceives: ExpectedReceive[] = []
   readonly #expectedResults: { region: MemoryRegion; bytes: Buffer }[] = []
@@ -46,12 +47,21 @@ export class Traffic {
   #blockedEffect: () => void = () => {}
   #postedReceives = 0
 
-  constructor(from: Host, to: Host, random: () => number, total: number, mtu: number) {
+  /** @param readBytesMax of one READ request: a longer READ is several messages */
+  constructor(
+    from: Host,
+    to: Host,
+    random: () => number,
+    total: number,
+    mtu: number,
+    readBytesMax = Number.POSITIVE_INFINITY,
+  ) {
     this.#from = from
     this.#to = to
     this.#random = random
     this.#total = total
     this.#mtu = mtu
+    this.#readBytesMax = readBytesMax
     this.#source = from.memory.register(this.#noise(ARENA_BYTES), ARENA_BYTES, 0)
     this.#readable = to.memory.register(this.#noise(ARENA_BYTES), ARENA_BYTES, Access.REMOTE_READ)
     this.#writable = to.memory.register(Buffer.alloc(ARENA_BYTES), ARENA_BYTES, Access.REMOTE_WRITE)
@@ -121,7 +131,8 @@ export class Traffic {
     if (!this.#from.qp.postSend(now, work)) return false
     this.#blocked = null
     this.#blockedEffect()
-    this.messages++
+    this.messages +=
+      work.opcode === WorkOpcode.RDMA_READ ? Math.max(1, Math.ceil(work.length / this.#readBytesMax)) : 1
     if (work.signaled) this.#expectedCompletions.push(work)
     return true
   }
