@@ -20,7 +20,7 @@ const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
 const FAIR = 0.9
 /** …in every interval of this length. */
 const FAIR_FOR_NS = 50_000
-/** Of long runs so much is enough. */
+/** Runs are cut off here. */
 const DURATION_MAX_NS = 5_000_000
 
 interface Mode {

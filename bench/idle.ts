@@ -19,7 +19,7 @@ import { WeirDaemon } from './support/weir-daemon.js'
 const NET = '127.77.1'
 const CONNECTOR = `${NET}.250`
 const CONNECTIONS = 100
-/** What starting leaves to do: compiling, collecting garbage. */
+/** Time for what goes on after the start: compiling, collecting garbage. */
 const SETTLE_MS = 5000
 const CONNECT_MS_MAX = 20_000
 

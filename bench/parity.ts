@@ -127,7 +127,7 @@ function parityOf(on: Where, virtual: RunResult, results: readonly RunResult[]) 
   }
 }
 
-/** So long may a process be kept from running, and the link is busy all the same. */
+/** Time for which a process may be kept from running while the link stays busy. */
 const WINDOW_SECONDS = 0.1
 
 /**

@@ -8,7 +8,7 @@ import type { PerfSettings } from '../../lib/perf/settings.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'
 
-/** Time goes on so much with every frame that is tried for: fast enough that nothing is ever paced. */
+/** Time that passes with every frame asked for, ns: enough that nothing is ever paced. */
 const STEP_NS = 500
 const TICK_STEPS = 1000
 
@@ -84,7 +84,7 @@ export class Joined {
     from.onTimeout(this.#now)
     const frame = from.pollTransmit(this.#now)
     if (frame === null) return
-    // As off a wire: nothing is known of it but its bytes.
+    // As it would come off a wire: only its bytes are known.
     frame.l3 = -1
     this.onFrame?.(frame)
     this.passed++

@@ -11,7 +11,7 @@ import { LatencyRecorder } from '../../lib/perf/latency.js'
 export type Way = 'dgram' | 'libc'
 
 const PORT = 5298
-/** One exchange is waited for so long before it is begun again. */
+/** An exchange that takes longer is begun again, ms. */
 const LOST_MS = 500
 
 export function pingPongServer(way: Way, address: string): string[] {

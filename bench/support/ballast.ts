@@ -4,9 +4,9 @@ import { closeSync, ftruncateSync, openSync, renameSync, unlinkSync } from 'node
 const AHEAD_BYTES = 256 << 20
 
 /**
- * A file in tmpfs that gives its memory away while another one is written. A virtual machine gives memory that has been
- * free for a second back to its host, and to get it again costs more than to copy the bytes that go there (1.2 s/GB were
- * seen, beside 0.3): that is the machine's cost, not that of what is measured.
+ * A file in tmpfs that gives up its memory while another one is written. A virtual machine gives memory that has been
+ * free for a second back to its host, and getting it again costs more than copying the bytes that go there (1.2 s/GB
+ * were seen, beside 0.3): a cost of the machine, not of what is measured.
  */
 export class Ballast {
   readonly #path: string

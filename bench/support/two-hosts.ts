@@ -60,7 +60,7 @@ export function makeTwoHosts(): TwoHosts {
   }
 }
 
-/** The kernel tells of a carrier some time after the link is up; until then the interface is not among those of the machine. */
+/** The kernel announces a carrier some time after the link is up; until then Node does not list the interface. */
 function waitForCarrier(name: string): void {
   const sleeper = new Int32Array(new SharedArrayBuffer(4))
   for (let tries = 0; tries < CARRIER_TRIES; tries++) {

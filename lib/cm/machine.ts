@@ -246,7 +246,7 @@ function isUndecided(state: State): boolean {
   return state === 'REQ_RCVD' || state === 'MRA_REQ_SENT'
 }
 
-/** Who has begun to close has closed, whatever the peer says to it. */
+/** An end that has begun to close counts as having closed, whatever the peer says to that. */
 function disconnectedEvent(id: number, input: Input, before: State): Disconnected {
   const asked = input.cause ?? 'local'
   const cause = before === 'DREQ_SENT' && asked !== 'timeout' ? 'local' : asked

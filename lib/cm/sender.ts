@@ -36,7 +36,7 @@ export class Sender {
     if (datagram) rtu.write(datagram.view, 0, connection.transactionId, idsOf(connection))
   }
 
-  /** Of a REQ: the one message that an application takes long to answer. */
+  /** MRA for a REQ, the one message that an application may take long to answer. */
   mra(connection: Connection, serviceTimeout: number): void {
     const datagram = this.#add(connection.local, connection.remote)
     if (!datagram) return

@@ -72,7 +72,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   return framed(parametersCodec.encode(keyWords.length > 0 ? parameters : others))
 }
 
-/** What a weir says; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
+/** What a weir says; null for a peer that is no weir, 'malformed' for what cannot be read. Never throws. */
 export function decode(privateData: Uint8Array): ConnectParameters | null | 'malformed' {
   const parameters = unframed(privateData, parametersCodec)
   if (parameters === null || parameters === 'malformed') return parameters
@@ -97,7 +97,9 @@ export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   return framed(rejectionCodec.encode({ code, message }))
 }
 
-/** Why a weir refused, or gave up; null for a peer that is none, 'malformed' for one that says nonsense. Never throws. */
+/**
+ * Why a weir refused, or gave up; null for a peer that is no weir, 'malformed' for what cannot be read. Never throws.
+ */
 export function decodeRejection(privateData: Uint8Array): ConnectRejection | null | 'malformed' {
   return unframed(privateData, rejectionCodec)
 }

@@ -15,11 +15,11 @@ import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
 
-/** What is left of a transfer that nobody has gone on with for 7 days is removed when a host starts. */
+/** Partial files that no transfer has resumed for 7 days are removed when a host starts. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
 /** How long what runs gets to end when the host is closed: transfers first, then measurements and flows. */
 export const GRACE_MS = 2000
-/** For so long the NIC then goes on, to tell the peers of connections that were just closed. */
+/** How long the NIC runs on after that, to tell the peers of connections that were just closed. */
 const LAST_WORDS_MS = 50
 
 export interface HostOptions extends NicOptions {
@@ -123,7 +123,7 @@ export class LocalHost implements HostService {
     await closeNic(this.parts)
   }
 
-  /** Transfers have ended by now: what still runs measures, or sends flows from memory. */
+  /** Transfers have ended by now: what still runs are measurements, and flows from memory. */
   async #endRequests(): Promise<void> {
     if (this.#running.size === 0) return
     const ended = [...this.#running].map(running => running.cancel())
@@ -134,7 +134,7 @@ export class LocalHost implements HostService {
   }
 }
 
-/** A request that is being answered: who asked may cancel it, and so may the host. */
+/** A request that is being answered: the client may cancel it, and so may the host. */
 class RunningRequest {
   readonly #abort = new AbortController()
   readonly #asked: AbortSignal

@@ -20,11 +20,11 @@ import { systemRandom } from './random.js'
 
 /** Frames that may be on their way in and out at a time: 19 MB when all have been used. */
 const FRAMES = 4096
-/** Lateness of the event loop that pacing makes good. */
+/** Lateness of the event loop that pacing makes up for. */
 const SLACK_NS: Nanos = 1 * MILLISECOND
 /**
- * 4.096 us * 2^16. A process on a busy machine may not run for a second, and its peers must not take it for
- * dead: with 8 attempts they wait for two. Losses in the middle of a stream are found by NAKs, long before.
+ * 4.096 us * 2^16. On a busy machine a process may not run for a second, and its peers must not take it for dead:
+ * with 8 attempts they wait for two. NAKs find losses in the middle of a stream long before that.
  */
 const ACK_TIMEOUT_NS: Nanos = 268_435_456
 /**
@@ -34,11 +34,17 @@ const ACK_TIMEOUT_NS: Nanos = 268_435_456
 const CM_PATIENCE = { responseTimeoutExponent: 17, packetLifeTimeExponent: 14, maxCmRetries: 7 }
 /** An acknowledgement costs both ends about as much as a data packet. */
 const ACK_EVERY_PACKETS = 16
-/** For so long after a packet the loop stays awake for the next one; a lab's many processes have no core to spend. */
+/**
+ * How long the loop stays awake for the next packet after one came; a lab's many processes have no core to spend on
+ * that.
+ */
 const SPIN_NS: Nanos = 200_000
-/** Of a direct path: what two busy hosts were seen to take for a batch of packets and its acknowledgement. */
+/**
+ * Lower bound on the measured T of a direct path: what two busy hosts were seen to take for a batch of packets and
+ * its acknowledgement.
+ */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
-/** Processes are put to sleep for a millisecond now and then: so short a silence tells nothing. */
+/** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 
 export interface NicOptions {
@@ -52,7 +58,7 @@ export interface NicOptions {
   sourcePorts?: number
   /** Of io 'packet': the network interface. Default: that which has the address. */
   interface?: string
-  /** Of this host's link. Default: what its network card says, else 40 Gbit/s. */
+  /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number
   /** Default hpcc with the drafts' constants. */
   cc?: { name: string; options: OptionValues }
@@ -72,7 +78,7 @@ export interface NicOptions {
    * telemetry of switches on the path, 1 tells the sender of every packet's.
    */
   ackEveryPackets?: number
-  /** Tries without progress before a connection fails, 0 to 7. Default 7. */
+  /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
   /** What is sent again after a loss. Default selective, with peers that do so too. */
   recovery?: Recovery
@@ -151,7 +157,7 @@ export async function openNic(
   }
 }
 
-/** Stops the loop and closes the port: the connections' peers hear nothing of it. */
+/** Stops the loop and closes the port; the peers of its connections are not told. */
 export async function closeNic({ loop, port }: OpenedNic): Promise<void> {
   loop.close()
   await port.close()

@@ -25,7 +25,7 @@ const FLOWS_MAX = 256
 const SINK_BYTES = 1 << 20
 /** How often the client hears how its flow stands. */
 const PROGRESS_EVERY_MS = 100
-/** How often a flow that waits looks whether it may go on. */
+/** How often a waiting flow looks whether it may go on, ms. */
 const LOOK_EVERY_MS = 2
 /** The longest wait that setTimeout can be given. */
 const WAIT_MS_MAX = 2 ** 31 - 1

@@ -30,7 +30,7 @@ export class CompletionRing {
     this.#u32 = new Uint32Array(memory, this.ring.recordsAt)
   }
 
-  /** Producer: the ring is not full, for whoever takes work has made sure of a place for its completion. */
+  /** Producer: adds a completion. The ring is not full, as work is only taken when its completion has a place. */
   push(completion: Completion): void {
     const f64 = this.ring.producing * F64_WORDS
     const u32 = this.ring.producing * U32_WORDS

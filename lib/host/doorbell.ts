@@ -16,7 +16,10 @@ export class Doorbell {
     this.#words = new Int32Array(memory)
   }
 
-  /** Application: the connection of that number, 0 to BELLS_MAX - 1, has work. True: the loop sleeps, and must be woken by a message. */
+  /**
+   * Application: the connection of that number, 0 to BELLS_MAX - 1, has work. True if the loop sleeps, and a message
+   * has to wake it.
+   */
   ring(number: number): boolean {
     const words = this.#words
     Atomics.or(words, BITS + (number >>> 5), 1 << (number & 31))

@@ -91,7 +91,7 @@ export class HostConnection {
       if (this.#isClosed) return false
       const told = new Promise<void>(resolve => this.#wakers.push(resolve))
       this.#queues.want()
-      // One that came before it was wanted is not told.
+      // A completion that came before one was wanted has not been announced.
       if (this.#queues.completions.ring.pending > 0) this.onCompletions()
       await told
     }

@@ -9,7 +9,7 @@ import type { Established } from './messages.js'
 import type { Queues } from './queues.js'
 import type { RegionOfKey, WorkRing } from './work-ring.js'
 
-/** In the place of a region that has been deregistered: work on it fails with LOC_PROT_ERR. */
+/** Stands for a region that has been deregistered: work on it fails with LOC_PROT_ERR. */
 export const GONE = new MemoryRegion(0, 0, REGION_LENGTH_MAX, null, 0)
 GONE.valid = false
 
@@ -39,7 +39,7 @@ export class HostedConnection implements ConnectionHandler {
   readonly #privateData: Uint8Array
   readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
   readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
-  /** Of the sends in flight, by number modulo the length: 1 if only a failure is told. */
+  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be told. */
   readonly #unsignaled: Uint8Array
   #sendsTaken = 0
   #sendsCompleted = 0
@@ -93,7 +93,7 @@ export class HostedConnection implements ConnectionHandler {
       }
       while (connection.established && this.#hasWork(sends)) {
         sends.peekSend(this.#send, this.#regionOf)
-        // The queue pair completes in order whatever is signaled, so that places are counted here.
+        // The queue pair completes in order, signaled or not, so places can be counted here.
         const unsignaled = this.#send.signaled === false
         this.#send.signaled = true
         if (!connection.postSend(now, this.#send)) break

@@ -192,7 +192,7 @@ export class VerbsService implements Service, HostedEvents {
     if (listener === undefined) return
     this.#opened.nic.unlisten(port)
     this.#listeners.delete(port)
-    // Whom nobody has accepted nobody will.
+    // Connections that nobody has accepted never will be.
     for (const id of listener.waiting) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
   }
 

@@ -65,7 +65,7 @@ export class DataQp implements ConnectionHandler {
   onCompletion(now: Nanos, connection: Connection, completion: Completion): void {
     const { status } = completion
     if (status !== WorkStatus.SUCCESS) {
-      // What is flushed has no reason of its own.
+      // A flushed request does not know why.
       if (status !== WorkStatus.WR_FLUSH_ERR) this.#owner.onQpFailed?.(now, this, failure(connection, status))
       return
     }

@@ -3,8 +3,9 @@ import { Access, type MemoryRegion } from '../qp/memory.js'
 import type { RemoteMemory } from './messages.js'
 
 /**
- * Memory that the messages of one run lie in, one over the other, at either end. It has contents, so that its pages
- * are its own: the kernel keeps one page for all that were never written.
+ * Memory that the messages of one run lie in, one over the other, at either end. It is written to once, for the
+ * kernel keeps one page for all that were never written.
+ *
  * @param storage false: none behind it, as in virtual time
  */
 export function registerMemory(verbs: Verbs, bytes: number, storage: boolean): MemoryRegion {

@@ -329,8 +329,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   }
 
   /**
-   * Asks for the last figures at once: with many connections much is still in flight that is not counted any more, and would
-   * be taken for work on what was. Ends the run when nothing is, and no answer is awaited.
+   * Asks for the last figures at once: with many connections much is still in flight that is no longer counted, and
+   * its cost would be counted as that of the rest. Ends the run when nothing is in flight and no answer is awaited.
    */
   #stopWhenDrained(now: Nanos): void {
     if (this.#drainUntilNs === NEVER || this.#askedNs !== NEVER) return
@@ -371,7 +371,7 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
 
   #endWhenClosed(): void {
     if (this.state !== 'closing' || !this.#controlClosed) return
-    // One that never got a connection hears of no end.
+    // A queue pair without a connection never hears of an end.
     if (this.#qps.some(qp => qp.connection !== null && !qp.closed)) return
     this.state = 'closed'
     this.#options.verbs.memory.deregister(this.#region)

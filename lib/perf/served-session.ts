@@ -208,7 +208,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
 
   #endWhenClosed(): void {
     if (this.#ended || !this.#controlClosed) return
-    // One that never got a connection hears of no end.
+    // A queue pair without a connection never hears of an end.
     if (this.#qps.some(qp => qp.connection !== null && !qp.closed)) return
     this.#ended = true
     if (this.#region !== null) this.#options.verbs.memory.deregister(this.#region)

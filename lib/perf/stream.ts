@@ -58,7 +58,7 @@ export class Stream implements Sender {
     return this.#posted - this.#completed
   }
 
-  /** Nothing is in flight, and nothing will be. */
+  /** True when nothing is in flight, and nothing more will be. */
   get done(): boolean {
     return this.#left === 0 && this.inFlight === 0
   }

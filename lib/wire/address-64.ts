@@ -16,7 +16,7 @@ export function writeAddress(view: DataView, at: number, address: number): void 
   view.setUint32(at + 4, address >>> 0)
 }
 
-/** All 64 bits in hex, also of those that are no exact number. */
+/** All 64 bits in hex, also where no number is exact. */
 export function printAddress(view: DataView, at: number): string {
   const high = view.getUint32(at)
   const low = view.getUint32(at + 4)

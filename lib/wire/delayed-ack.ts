@@ -24,7 +24,7 @@ export function acknowledges(view: DataView, at: number): boolean {
   return (view.getUint8(at) & ACKNOWLEDGES) !== 0
 }
 
-/** KIND_PROBE, KIND_REQUEST or KIND_RESPONSE; 3 is none. */
+/** KIND_PROBE, KIND_REQUEST or KIND_RESPONSE; 3 is not used. */
 export function kind(view: DataView, at: number): number {
   return view.getUint8(at) & 3
 }

@@ -26,7 +26,7 @@ const LABEL = 'weir direct response 1'
 const ADDRESSES_BYTES = 32
 const IPV6_SOURCE = 8
 const IPV4_SOURCE = 12
-/** Addresses, 15 hops in an echo, headers: what is covered is copied here, for it does not lie together. */
+/** Room to copy what is covered (addresses, 15 hops in an echo, headers), as it does not lie in one piece. */
 const COVERED_MAX = 1024
 
 const covered = Buffer.alloc(COVERED_MAX)

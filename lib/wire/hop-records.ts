@@ -7,9 +7,9 @@
  */
 export const MAX_HOPS = 16
 
-/** Switch ids from here on are no switch's. */
+/** Switch ids from this one on are reserved: no switch has them. */
 export const RESERVED_ID_FIRST = 0xfff0
-/** Of the record that the receiving host appends for itself: the last hop of a path, port 0. */
+/** Id in the record that the receiving host appends for itself: the last hop of a path, port 0. */
 export const HOST_ID = 0xffff
 
 export class HopRecords {
@@ -24,8 +24,8 @@ export class HopRecords {
   /** True if only ratios are meaningful (anonymised telemetry). */
   ratioOnly = false
   /**
-   * True if the receiver has accumulated the queues over several packets: each is the mean of what two packets in a
-   * row have met at least, so the minimum of two has been taken already.
+   * True if the receiver has accumulated the queues over several packets: each is a mean of minima of two packets in
+   * a row, so the minimum of two has been taken already.
    */
   accumulated = false
   /** True if the receiver has sent back only the hop with the highest inflight bytes. */

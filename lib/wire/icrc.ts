@@ -87,9 +87,9 @@ export function verifyWithZeroId(frame: Frame): boolean {
 }
 
 /**
- * For receivers that see the identification, and have peers on ordinary sockets: these do not choose it (Linux counts them
- * on sockets that are connected, and numbers the segments of one send), and compute the ICRC with zero. Right as it is on
- * the wire, or with zero.
+ * For receivers that see the identification, and have peers on ordinary sockets. Those peers do not choose it (Linux
+ * counts it on connected sockets, and numbers the segments of one send), and compute the ICRC with zero. True if the
+ * ICRC is right for the identification on the wire, or for zero.
  */
 export function verifyOrWithZeroId(frame: Frame): boolean {
   if (verify(frame)) return true
@@ -164,7 +164,7 @@ function takeRest(state: number, frame: Frame, at: number, end: number): number 
   )
 }
 
-/** True if the packet carries something that is not there for the ICRC. */
+/** True if the packet carries telemetry that the ICRC leaves out, with its lengths, protocol and port. */
 function isForeign(frame: Frame): boolean {
   return frame.l4 !== ipEnd(frame) || (frame.shim >= 0 && frame.intFormat > intShim.FORMAT_COMPACT)
 }

@@ -110,7 +110,7 @@ export function isReverse(view: DataView, at: number): boolean {
   return (view.getUint8(at + FLAGS) & FLAG_REVERSE) !== 0
 }
 
-/** Hops passed, 0 to 255, where it stays. */
+/** Hops passed, 0 to 255; it stays at 255. */
 export function hopCount(view: DataView, at: number): number {
   return view.getUint8(at + HOP_COUNT)
 }
@@ -138,7 +138,7 @@ export function setFlags(view: DataView, at: number, value: number): void {
   view.setUint8(at + FLAGS, value)
 }
 
-/** Makes a shim one with so many hops and as many slots; what it has behind them is no part of it any more. */
+/** Sets hop count and slots to `count`: whatever lies behind those slots no longer belongs to the shim. */
 export function setHops(view: DataView, at: number, count: number): void {
   view.setUint8(at + HOP_COUNT, count)
   view.setUint8(at + SLOTS, count)
@@ -204,8 +204,8 @@ export function writeEchoOf(view: DataView, at: number, hops: HopRecords): numbe
 }
 
 /**
- * Puts the receiving host's own record, HOST_ID, behind the others of an echo, however many slots the sender gave. There must be fewer than
- * MAX_HOPS, and room. Returns the echo's bytes.
+ * Appends the receiving host's own record, HOST_ID, to an echo, however many slots the sender gave. There must be
+ * room, and fewer than MAX_HOPS records. Returns the echo's bytes.
  */
 export function appendHost(
   view: DataView,

@@ -55,7 +55,7 @@ export function rateCode(rateBps: number): number {
   return code
 }
 
-/** Links that are told as `rateBps`, one of RATE_BPS, are below this rate. */
+/** Links reported as `rateBps`, one of RATE_BPS, are slower than this rate. */
 export function rateBoundBps(rateBps: number): number {
   return RATE_BPS[rateCode(rateBps) + 1] ?? Number.POSITIVE_INFINITY
 }

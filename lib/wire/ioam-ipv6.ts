@@ -28,7 +28,7 @@ const OPTION_IOAM = 0x31
 const PADN_2 = 0x0100
 const TYPE_PREALLOCATED_TRACE = 0
 
-/** Bytes of a header with room for so many nodes; more than NODES_MAX find none. */
+/** Bytes of a header with room for so many nodes, NODES_MAX at most. */
 export function bytes(nodes: number): number {
   return BYTES + ioamTrace.bytes(Math.min(nodes, NODES_MAX))
 }

@@ -38,12 +38,12 @@ const NODE_WORDS = NODE_BYTES / 4
 const SECOND_NS = 1e9
 const TWO_48 = 0x1_0000_0000_0000
 
-/** Bytes with room for so many nodes, 1 to 15. */
+/** Bytes of an option with room for so many nodes, 1 to 15. */
 export function bytes(nodes: number): number {
   return BYTES + nodes * NODE_BYTES
 }
 
-/** Checks an option that ends at `end`, which what is around it says: name space, trace type, lengths. */
+/** Checks an option that ends at `end`, as its encapsulation says: name space, trace type, lengths. */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_IOAM
   const lengths = view.getUint16(at + LENGTHS)

@@ -53,12 +53,12 @@ export const Opcode = {
   /** Weir: asks the receiver to work out the window. */
   RATE_REQUEST: 0xc4,
   /**
-   * Weir: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). The PSN is that of the
-   * packet that met the congestion, and so is the QPN, its receiver's: BECN marks what goes back to that packet's
-   * sender, FECN what goes on to its receiver.
+   * Weir: telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). PSN and QPN (its
+   * receiver's) are those of the packet that met the congestion. BECN marks what goes back to that packet's sender,
+   * FECN what goes on to its receiver.
    */
   DIRECT_NOTIFY: 0xc5,
-  /** Weir: collects telemetry of the path that its source port leads along, for path selection; the PSN is its number. */
+  /** Weir: collects telemetry of the path that its source port selects, for path selection; the PSN is its number. */
   PATH_PROBE: 0xc6,
   /** Weir: returns that telemetry, with the probe's number. */
   PATH_ANSWER: 0xc7,

@@ -72,7 +72,7 @@ function parseNext(frame: Frame, protocol: number, at: number, wireEnd: number):
   return protocol === ifa.IP_PROTOCOL ? parseIfa(frame, at, wireEnd) : WireError.OK
 }
 
-/** Options that IOAM is none of are skipped. */
+/** Skips options other than IOAM's. */
 function parseHopByHop(frame: Frame, at: number, wireEnd: number): WireError {
   const view = frame.view
   const error = ioamIpv6.check(view, at, Math.min(frame.length, wireEnd))

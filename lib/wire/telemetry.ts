@@ -29,7 +29,7 @@ import { WireError } from './wire-error.js'
 export const FORMAT_NAMES = ['wide', 'compact', 'p4-int-md', 'ifa', 'ioam'] as const
 export type IntFormat = (typeof FORMAT_NAMES)[number]
 
-/** Of a received frame: both native formats, which the shim's first byte tells apart. */
+/** `frame.intFormat` of a received native shim, wide or compact: the shim's first byte tells which. */
 export const NATIVE = intShim.FORMAT_WIDE
 export const INT_MD = 2
 export const IFA = 3
@@ -40,10 +40,10 @@ export function formatOf(name: IntFormat): number {
   return FORMAT_NAMES.indexOf(name)
 }
 
-/** Bytes of the greatest echo. */
+/** Bytes of the longest echo. */
 export const ECHO_BYTES_MAX = intShim.bytes(intShim.FORMAT_WIDE, 16)
 
-/** Of a packet on its way back, decoded to be written again. */
+/** Records of a packet, decoded to be written again as an echo. */
 const scratch = new HopRecords()
 
 /** Bytes by which telemetry makes an IPv4 packet longer as it leaves its sender. @param hops 1 to 15 */
@@ -66,12 +66,12 @@ export function hopBytes(format: number): number {
 }
 
 /**
- * The sender's part: puts telemetry without records into a frame that has Ethernet, IP and UDP headers, and nothing behind
- * them. What belongs before UDP moves the UDP header.
+ * The sender's part: puts telemetry without records into a frame that has Ethernet, IP and UDP headers and nothing
+ * behind them. Telemetry that belongs before UDP moves the UDP header. Returns where the BTH goes.
  *
- * @param format number of the encapsulation; @param hops records that it may collect, 1 to 15; @param flagBits
- * FLAG_* of int-shim.ts; ifa and ioam have no place for them
- * @returns where the BTH goes
+ * @param format number of the encapsulation
+ * @param hops records that it may collect, 1 to 15
+ * @param flagBits FLAG_* of int-shim.ts; ifa and ioam have no place for them
  */
 export function begin(frame: Frame, format: number, hops: number, flagBits: number): number {
   frame.intFormat = format
@@ -114,7 +114,7 @@ function beginIoamIpv6(frame: Frame, hops: number): number {
   return frame.l4 + udp.BYTES
 }
 
-/** Moves the UDP header back. Nothing is behind it yet: `shim` goes to where that begins. */
+/** Moves the UDP header back, with nothing behind it yet; `shim` becomes the offset behind it. */
 function moveUdp(frame: Frame, bytes: number): void {
   const { view, l4 } = frame
   view.setUint32(l4 + bytes + 4, view.getUint32(l4 + 4))
@@ -160,8 +160,8 @@ export function ioamEnd(frame: Frame): number {
 }
 
 /**
- * The receiver's part: decodes the records of a frame that `parseFrame` has accepted, the first hop in row 0. Of malformed
- * telemetry none is left in `into`.
+ * The receiver's part: decodes the records of a frame that `parseFrame` has accepted, the first hop in row 0. `into`
+ * is empty after malformed telemetry.
  */
 export function read(frame: Frame, into: HopRecords): WireError {
   const { view, shim } = frame

@@ -12,7 +12,7 @@ export const DropReason = {
   HEADROOM_FULL: 8,
   /** A watchdog drops what is for the queue. */
   PFC_WATCHDOG: 9,
-  /** A PFC frame that is none: too short, or sent to another address. */
+  /** A malformed PFC frame: too short, or sent to another address. */
   BAD_PFC: 10,
 } as const
 export type DropReason = (typeof DropReason)[keyof typeof DropReason]

@@ -151,7 +151,7 @@ export class DirectResponses {
     into.payload = into.bth + bth.BYTES + delayedAck.BYTES
     into.length = into.payload
     if (this.#key !== null) {
-      // No two have the same number, and after a restart the clock is ahead of all that were.
+      // No two responses have the same number, and after a restart the clock is ahead of all earlier ones.
       this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
       directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
     }
@@ -175,7 +175,7 @@ export class DirectResponses {
     hop.arrivalNs = now
     hop.startNs = now
     this.#view.fill(hop, port, priority, 0)
-    // Nothing has left yet: how long the packet will stay is what waits before it.
+    // The packet has not left yet: its sojourn will be as long as what waits before it takes.
     hop.qlenBytes = this.#view.queueBytes(port, priority)
     this.#view.conceal(hop)
     if (this.#view.ratioOnly) records.ratioOnly = true

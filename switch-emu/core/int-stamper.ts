@@ -53,8 +53,9 @@ export class IntStamper {
 }
 
 /**
- * Telemetry behind UDP is under its checksum, where the sending host's kernel has written one. Over IPv4 the frame goes on
- * without (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 wants one (RFC 8200, section 8.1).
+ * Telemetry behind UDP is covered by UDP's checksum, if the sending host's kernel has written one. Over IPv4 the
+ * frame goes on without a checksum (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 demands one (RFC 8200,
+ * section 8.1), so it is computed anew.
  */
 function mendChecksum({ view, l3, l4, length }: Frame): void {
   if (ipv4.version(view, l3) === 4) udp.setChecksum(view, l4, 0)

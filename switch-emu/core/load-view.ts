@@ -64,10 +64,7 @@ export class LoadView {
     else hop.qlenBytes = this.queueBytes(port, priority)
   }
 
-  /**
-   * Makes of a snapshot, that has been filled in, what may be told. The ratios of lines 4 and 5 stay: txBytes / B and
-   * qlen / B.
-   */
+  /** Reduces a filled-in snapshot to what may be told: the ratios of lines 4 and 5 stay, txBytes / B and qlen / B. */
   conceal(hop: HopSnapshot): void {
     if (!this.ratioOnly) return
     const scale = RATIO_RATE_BPS / hop.rateBps

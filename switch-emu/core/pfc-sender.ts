@@ -6,7 +6,7 @@ import type { MacAddress } from '../../lib/wire/mac.js'
 import * as pfc from '../../lib/wire/pfc.js'
 
 const QUANTA_MAX = 0xffff
-/** When no frame was free, it is tried again so much later. */
+/** How long to wait before trying again when no frame was free, ns. */
 const NO_FRAME_RETRY_NS = 1000
 
 /**

@@ -65,7 +65,7 @@ export class Scheduler {
       this.#deficitBytes[priority]! -= bytes
       return
     }
-    // A queue does not save up for later while it has nothing to send.
+    // A queue without frames saves up no quantum.
     this.#deficitBytes[priority] = 0
     if (this.#turn === priority) this.#nextTurn()
   }

@@ -85,7 +85,7 @@ export class Wred {
 
   #hits(queueBytes: number): boolean {
     const p = this.probability(queueBytes)
-    // Certainty draws nothing: a run's random numbers go where there is a choice.
+    // A certain outcome draws no random number, so the run's random numbers go where there is a choice.
     return p >= 1 || (p > 0 && this.#random() < p)
   }
 }

@@ -8,16 +8,17 @@ import { allLabs, forgetLab, keeperSocket, LAB_MARK } from './lab-state.js'
 type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
 
 /**
- * The body of the keeper, `weir internal lab-keeper`, which is started in new namespaces: as long as it lives, they
- * do. It builds the network in them, starts the switch process and the daemons, and takes everything down again when it is told to
- * (SIGTERM), or when who started it goes away without having released it. Resolves after that.
+ * The body of the keeper, `weir internal lab-keeper`, which is started in new namespaces: they live as long as it
+ * does. It builds the network in them, starts the switch process and the daemons, and takes everything down when it
+ * is told to (SIGTERM), or when the process that started it goes away without having released it. Resolves after
+ * that.
  */
 export async function runKeeper(): Promise<void> {
   if (process.send === undefined) {
     throw new WeirError('WEIR_BAD_STATE', 'the keeper of a lab is started by "weir lab up", not by hand')
   }
   const keeper = new Keeper()
-  // Whoever read what this process says may be gone.
+  // The process that read this one's output may be gone.
   process.stderr.on('error', () => {})
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => keeper.end())
   process.once('disconnect', () => keeper.onDisconnect())
@@ -76,7 +77,7 @@ class Keeper {
 
   async #down(): Promise<void> {
     if (this.#lab !== null) return await this.#lab.down()
-    // Who started this process was gone before it could say for which lab: it is the one of the mark.
+    // The starting process was gone before it could name the lab: it is the one of the mark.
     const state = allLabs().find(({ id }) => id === process.env[LAB_MARK])
     if (state !== undefined) forgetLab(state)
   }

@@ -40,7 +40,7 @@ export interface PortStatus extends PortResult {
 
 /** The rate is taken over this time. */
 const SAMPLE_MS = 250
-/** A keeper that does not answer in this time hangs. */
+/** A keeper that has not answered after this time hangs. */
 const ANSWER_MS = 5000
 
 export async function labStatus(state: LabState): Promise<LabStatus> {

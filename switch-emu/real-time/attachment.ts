@@ -13,7 +13,7 @@ export interface AttachmentOptions {
   rateBps: number
   /** Its propagation delay, one way. The network's own link to this node has none. */
   delayNs: Nanos
-  /** Bytes that may wait for the host's own link; what comes on top is dropped. Default 4 MiB. */
+  /** Bytes that may wait for the host's own link; a frame beyond that is dropped. Default 4 MiB. */
   backlogBytesMax?: number
   /** Takes a frame that has arrived at the host, and owns it. */
   deliver: (frame: Frame) => void

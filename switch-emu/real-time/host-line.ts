@@ -156,7 +156,7 @@ export class HostLine {
     this.#startNs = this.#port.nextStartNs(now)
   }
 
-  /** The headers are only looked at: that they have been checked is for the switch to say. */
+  /** The headers are read as they are: checking them is up to the switch. */
   #priority(frame: Frame): number {
     const { view, length } = frame
     const type = length >= ethernet.TAGGED_BYTES ? ethernet.etherType(view, 0) : 0

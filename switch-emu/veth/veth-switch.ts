@@ -37,17 +37,17 @@ const POOL_BYTES_MOST = 1 << 30
 const HOST_BACKLOG_BYTES = 16 << 20
 /** Frames taken from one port before the others have their turn. */
 const BATCH_FRAMES = 64
-/** How long frames gather, and from how many on they need not. */
+/** How long frames gather, and the number from which on they need not wait. */
 const GATHER_NS: Nanos = 30_000
 const GATHERED_FRAMES = 32
-/** A frame that seems older came before the time of day was set. */
+/** Greatest age that is believed: a greater one means that the time of day was set in between. */
 const AGE_MOST_NS: Nanos = 100_000_000
-/** Two clocks whose readings lie further apart are read again, so often at most. */
+/** Readings of the two clocks that lie further apart than this are taken again, at most so often. */
 const CLOCKS_APART_NS: Nanos = 10_000
 const CLOCK_TRIES = 3
-/** To sleep for less than this would take longer. */
+/** Shorter sleeps would overrun. */
 const SLEEP_LEAST_NS: Nanos = 5_000
-/** A process that exits waits for its threads: bounds how long. */
+/** Longest sleep: a process that exits waits for its threads. */
 const SLEEP_MOST_NS: Nanos = 250_000_000
 
 /**
@@ -154,7 +154,7 @@ export class VethSwitch {
     this.#captures?.close()
   }
 
-  /** Reads both clocks at the same time, as far as this thread is let run; returns the monotonic one. */
+  /** Reads both clocks as close together as the scheduler lets this thread; returns the monotonic one. */
   #readClocks(): Nanos {
     for (let left = CLOCK_TRIES; ; left--) {
       const before = monotonicNs()
