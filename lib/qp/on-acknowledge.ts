@@ -75,6 +75,12 @@ function onNak(requester: Requester, now: Nanos, seq: number, syndrome: number):
   }
 }
 
+/** True for a NAK that takes both queue pairs into error. */
+export function refuses(frame: Frame): boolean {
+  const syndrome = aeth.syndrome(frame.view, frame.bth + bth.BYTES)
+  return aeth.kind(syndrome) === aeth.KIND_NAK && fatalStatus(syndrome) !== WorkStatus.SUCCESS
+}
+
 /** SUCCESS for a NAK that only asks for packets again (IBA 9.7.5.2, 9.9.2). */
 function fatalStatus(syndrome: number): WorkStatus {
   if (aeth.isRnrNak(syndrome)) return WorkStatus.SUCCESS

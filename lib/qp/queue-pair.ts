@@ -8,6 +8,7 @@ import { QpContext } from './context.js'
 import type { QpCounters } from './counters.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import type { QpObserver } from './observer.js'
+import { refuses } from './on-acknowledge.js'
 import { onResponse } from './on-response.js'
 import { checkReceiveWork } from './receive-queue.js'
 import { Requester } from './requester.js'
@@ -62,6 +63,8 @@ export class QueuePair {
   readonly #requester: Requester
   readonly #responder: Responder
   #requestsTurn = false
+  /** A NAK that took the peer into error has come since this end was in error. */
+  #peerRefused = false
   /** Work request whose packet `peekTransmit` last found to be next, if that was a request. */
   #nextSlot: SendSlot | null = null
 
@@ -102,9 +105,12 @@ export class QueuePair {
     return this.#requester.sendSeq === this.#requester.sndUna
   }
 
-  /** True if a request of the peer has been refused by a NAK that took the queue pair into error. */
+  /**
+   * True if a request of the peer has been refused by a NAK that took the queue pair into error, and the peer may still have to
+   * hear it: it has not refused a request of ours, which took it into error as well.
+   */
   get hasRefused(): boolean {
-    return this.#responder.refused
+    return this.#responder.refused && !this.#peerRefused
   }
 
   /** The next new PSN to be sent. Never goes back. */
@@ -188,6 +194,7 @@ export class QueuePair {
     this.#context.receiveQueue.clear()
     this.#requester.start(0)
     this.#responder.start(0)
+    this.#peerRefused = false
   }
 
   /**
@@ -254,7 +261,10 @@ export class QueuePair {
         if (this.#responder.refused) this.#responder.refuseAgain(frame)
       }
     } else if (this.#context.requests) onResponse(this.#requester, now, frame, opcode)
-    else counters.droppedState++
+    else {
+      counters.droppedState++
+      if (opcode === Opcode.RC_ACKNOWLEDGE && refuses(frame)) this.#peerRefused = true
+    }
   }
 
   /** A time that `nextTimeout` named has come; harmless when called early. */

@@ -130,6 +130,25 @@ t.test('so does one whose peer still waits for answers', async t => {
   clean(t, pair)
 })
 
+t.test('both ends refuse at once: neither waits for the other', async t => {
+  const pair = makePair()
+  const { left, right } = connected(pair)
+  let naks = 0
+  pair.tap.watch = frame => {
+    if (isNak(frame)) naks++
+    return true
+  }
+  post(pair, left, 1, WorkOpcode.RDMA_WRITE)
+  post(pair, right, 2, WorkOpcode.RDMA_WRITE)
+  const from = pair.network.now
+  t.ok(pair.until(() => left.closed === 1 && right.closed === 1))
+  t.ok(pair.network.now - from < 100 * MILLISECOND, `${pair.network.now - from} ns`)
+  t.ok(naks >= 2, 'each has refused')
+  t.match(left.error, { code: 'WEIR_CONNECTION_LOST', message: /LOC_ACCESS_ERR/ })
+  t.match(right.error, { code: 'WEIR_CONNECTION_LOST', message: /LOC_ACCESS_ERR/ })
+  clean(t, pair)
+})
+
 for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
   t.test(`${recovery}: the refusing application leaves at once`, async t => {
     const pair = makePair({ b: { recovery } })
