@@ -161,9 +161,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends a connection in whatever state it is in; nothing happens when it has ended already. `privateData`, at most 220
-   * bytes, goes with the DREQ; a REJ, which ends
-   * what was not established, takes none of it.
+   * Ends a connection in whatever state it is in; nothing happens when it has ended already.
+   * @param privateData at most 220 bytes, for the DREQ; the REJ that ends what is not established carries none of it
    */
   disconnect(now: Nanos, id: number, privateData: Uint8Array = NOTHING): void {
     within('privateData.length', privateData.length, 0, dreq.PRIVATE_DATA_BYTES)
