@@ -25,6 +25,9 @@ const REQUESTS_MAX = 256
 /** Bytes that may wait for a client that does not read; then it is dropped. */
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024
 
+/** How long answers under way may take to arrive when the server closes. */
+const LAST_WORDS_MS = 100
+
 /** What a handler is given besides the request. */
 export interface RequestContext {
   /** Aborts when the client cancels the request or goes away. */
@@ -154,8 +157,7 @@ class Client {
 
   close(): void {
     this.#socket.end()
-    // Answers that are on their way get a moment to arrive.
-    setTimeout(() => this.#socket.destroy(), 100).unref()
+    setTimeout(() => this.#socket.destroy(), LAST_WORDS_MS).unref()
   }
 
   #onData(piece: Buffer): void {

@@ -19,14 +19,13 @@ export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
  * quanta times 512 bit times of the port's rate (802.1Q, clause 36), rounded up to a whole nanosecond, from the
  * arrival of its last bit; the frame that is being sent is finished.
  *
- * A watchdog sees here what the peer has said (`sinceNs`, `lastPauseNs`), whether or not it is obeyed, and decides by
+ * A watchdog sees here what the peer has said (`sinceNs`), whether or not it is obeyed, and decides by
  * `Switch.setPauseAction` whether it is.
  */
 export class PauseState {
   readonly #rateBps: number
   /** What the peer said, obeyed or not. */
   readonly #told = new PauseClock()
-  readonly #lastNs = new Float64Array(PRIORITIES).fill(-1)
   readonly #received = new Float64Array(PRIORITIES)
   readonly #actions = new Uint8Array(PRIORITIES)
   #dropMask = 0
@@ -49,7 +48,6 @@ export class PauseState {
     this.#told.pause(now, priority, pfc.pauseNs(quanta, this.#rateBps))
     if (quanta === 0) return
     this.#received[priority]! += 1
-    this.#lastNs[priority] = now
   }
 
   /** Bit p: the queue of priority p must not begin a frame at `now`. */
@@ -75,11 +73,6 @@ export class PauseState {
   /** Since when the peer has paused `priority` without a gap, obeyed or not; NEVER if it is not paused. */
   sinceNs(now: Nanos, priority: number): Nanos {
     return this.#told.sinceNs(now, priority)
-  }
-
-  /** When the peer last sent a pause, not a resume, for `priority`; -1 if it never did. */
-  lastPauseNs(priority: number): Nanos {
-    return this.#lastNs[priority]!
   }
 
   /** Pauses, without resumes, that have been received for `priority`. */

@@ -14,6 +14,7 @@ export class SharedBuffer {
   readonly #egress: Float64Array
   #used = 0
 
+  /** Throws WEIR_BAD_ARGUMENT for `bytesMax` below 1. @param bytesMax memory of the whole switch, bytes */
   constructor(bytesMax: number, ports: number) {
     if (!Number.isInteger(bytesMax) || bytesMax < 1) {
       throw new WeirError(
@@ -40,8 +41,8 @@ export class SharedBuffer {
     return this.#egress[port]!
   }
 
-  /** True if a frame of `bytes` from `ingress` to `egress` may be admitted. */
-  check(_ingress: number, _priority: number, _egress: number, bytes: number): boolean {
+  /** True if a frame of `bytes` may be admitted. */
+  check(bytes: number): boolean {
     return this.#used + bytes <= this.bytesMax
   }
 

@@ -270,7 +270,7 @@ export class Switch implements Node {
       queued = this.prevention.priority(frame, ingress, egress, given)
       if (!this.#isLossless(queued)) priority = queued
     }
-    if (!this.buffer.check(ingress, priority, egress, bytes)) return DropReason.BUFFER_FULL
+    if (!this.buffer.check(bytes)) return DropReason.BUFFER_FULL
     if (this.accounting !== null) {
       const refused = this.#account(now, this.accounting, ingress, priority, bytes)
       if (refused !== DropReason.NONE) return refused

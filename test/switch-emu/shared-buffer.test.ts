@@ -5,10 +5,10 @@ import { seeded } from './helpers.js'
 t.test('what fits is decided by the whole switch', async t => {
   const buffer = new SharedBuffer(10_000, 4)
   buffer.update(0, 3, 1, 6_000)
-  t.ok(buffer.check(2, 0, 3, 4_000))
-  t.notOk(buffer.check(2, 0, 3, 4_001))
+  t.ok(buffer.check(4_000))
+  t.notOk(buffer.check(4_001))
   buffer.remove(0, 3, 1, 6_000)
-  t.ok(buffer.check(2, 0, 3, 10_000))
+  t.ok(buffer.check(10_000))
 })
 
 t.test('sums by ingress port and priority, and by egress port, are those of the frames inside', async t => {
@@ -23,7 +23,7 @@ t.test('sums by ingress port and priority, and by egress port, are those of the 
         random.below(4),
         60 + random.below(4000),
       ]
-      if (!buffer.check(...frame)) continue
+      if (!buffer.check(frame[3])) continue
       buffer.update(...frame)
       inside.push(frame)
     } else if (inside.length > 0) {

@@ -12,6 +12,8 @@ import {
   AF_INET6,
   IP_TOS,
   IPV6_TCLASS,
+  SOCKADDR_IN_BYTES,
+  SOCKADDR_IN6_BYTES,
   SOL_IP,
   SOL_IPV6,
   SOL_UDP,
@@ -250,7 +252,8 @@ export class BatchSender {
           : writeControl(view, end, SOL_IPV6, IPV6_TCLASS, this.#runTos, 4)
     }
     if (this.#runSegments > 1) end = writeControl(view, end, SOL_UDP, UDP_SEGMENT, this.#runSegmentBytes, 2)
-    this.#batch.setLengths(message, this.#family === 4 ? 16 : 28, end - control)
+    const name = this.#family === 4 ? SOCKADDR_IN_BYTES : SOCKADDR_IN6_BYTES
+    this.#batch.setLengths(message, name, end - control)
     const piece = this.#pieceOf[first]!
     this.#batch.setPieces(message, piece, this.#pieceCount - piece)
     this.#runHead = null

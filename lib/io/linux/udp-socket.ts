@@ -31,8 +31,9 @@ export const UDP_SEGMENT = 103
 export const UDP_GRO = 104
 
 const MEMINFO_BYTES = 36
-const SOCKADDR_IN_BYTES = 16
-const SOCKADDR_IN6_BYTES = 28
+/** `struct sockaddr_in` and `sockaddr_in6`. */
+export const SOCKADDR_IN_BYTES = 16
+export const SOCKADDR_IN6_BYTES = 28
 
 const ERRNO_NAMES: Record<number, string> = {
   1: 'EPERM: not permitted',
