@@ -160,7 +160,8 @@ export function howItGoes(progress: Progress): string {
   return `${rate} | ${left} left | queue ${queue} | repeated ${formatBytes(retransmittedBytes)}`
 }
 
-function parseRetries(text: string): number {
+/** Throws WEIR_BAD_ARGUMENT. */
+export function parseRetries(text: string): number {
   const retries = Number(text)
   if (/^\d+$/.test(text) && retries <= RETRIES_MAX) return retries
   throw new WeirError(

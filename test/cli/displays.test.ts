@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
-import { type FileReport, howItGoes, summary } from '../../bin/commands/transfer.js'
+import { type FileReport, howItGoes, parseRetries, summary } from '../../bin/commands/transfer.js'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
@@ -106,4 +106,10 @@ t.test('a transfer: what it took', async t => {
   t.match(summary(item, done), /xxh64 00$/)
   t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, begun anew: /)
+})
+
+t.test('a number of retries', async t => {
+  t.same(['0', '3', '1000'].map(parseRetries), [0, 3, 1000])
+  for (const wrong of ['-1', '1001', 'x', '1.5', '', ' 3', '1e2'])
+    t.throws(() => parseRetries(wrong), { code: 'WEIR_BAD_ARGUMENT', message: /0 to 1000/ }, wrong)
 })

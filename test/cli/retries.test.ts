@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
-import { DaemonProcess, get, type Run, scratch, send, untilMoved } from '../support/daemon-process.js'
+import { DaemonProcess, get, Run, scratch, send, untilMoved } from '../support/daemon-process.js'
 
 const SLOW = ['--line-rate', '40Mbps', '--chunk', '64KiB', '--mtu', '1024']
 const SIZE = 3_000_000
@@ -93,10 +93,7 @@ t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: t
 })
 
 t.test('how often is a number', { buffered: true }, async t => {
-  const from = await DaemonProcess.start(t)
-  for (const wrong of ['-1', '1001', 'x', '1.5', '']) {
-    const { code, stderr } = await send(t, from, ['a', from.address, `--retries=${wrong}`]).ended
-    t.equal(code, 1)
-    t.match(stderr, /--retries.*0 to 1000.*WEIR_BAD_ARGUMENT/)
-  }
+  const { code, stderr } = await new Run(t, ['send', 'a', '127.0.0.1', '--retries', '1001']).ended
+  t.equal(code, 1)
+  t.match(stderr, /--retries.*0 to 1000.*WEIR_BAD_ARGUMENT/)
 })
