@@ -4,6 +4,7 @@
 const READER_GONE = 'weir:readerGone'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** Signals that tell a command to end. */
 export type EndSignal = (typeof SIGNALS)[number]
 
 /**

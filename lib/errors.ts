@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   WEIR_INTERNAL: 'a defect in Weir itself',
 } as const
 
+/** A stable code of the catalogue. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** Every error that Weir throws on purpose. */

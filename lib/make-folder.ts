@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { type ErrorCode, WeirError } from './errors.js'
 import { whyNotWritten } from './file-reason.js'
 
+/** What a folder is for, and what to say if it cannot be made. */
 export interface FolderWish {
   /** What it is for, as a message says it: "the inbox". */
   use: string

@@ -32,6 +32,7 @@ export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' 
   return error.code === 'WEIR_NOT_ADMITTED' ? { refused: error.message } : { failed: error.message }
 }
 
+/** What a run leaves behind, wherever it ran. */
 export interface RunOutcome {
   on: RunResult['on']
   seed: number

@@ -22,6 +22,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
   },
 ]
 
+/** The controller of one flow. */
 export class FixedWindow implements CongestionControl {
   readonly name = 'fixed-window'
   readonly observed = ['windowBytes', 'rateBps'] as const

@@ -10,6 +10,7 @@ import type { CongestionContext } from './congestion-control.js'
 import type { HpccConstants } from './hpcc-options.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
+/** U, W, Wc and L of one flow, and the functions that change them. */
 export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
   readonly wInit: number

@@ -7,6 +7,7 @@ import type { OptionSpec, OptionValues } from './options.js'
 
 export const HPCC_OPTIONS: readonly OptionSpec[] = hpccOptions(false)
 
+/** The controller of one flow. */
 export class Hpcc implements CongestionControl {
   readonly name = 'hpcc'
   readonly observed = ['windowBytes', 'referenceWindowBytes', 'utilization', 'rateBps', 'incStage'] as const

@@ -12,6 +12,7 @@ export interface OptionSpec {
   doc: string
 }
 
+/** Options by name. true and false are 1 and 0 where options travel between hosts. */
 export type OptionValues = Readonly<Record<string, number | boolean | string>>
 
 /**

@@ -5,6 +5,7 @@
  */
 import type { Nanos } from '../time/nanos.js'
 
+/** Settings of path selection and admission; PATH_OPTIONS has their ranges and defaults. */
 export interface PathSettings {
   count: number
   start: 'choose' | 'hash'
@@ -22,6 +23,7 @@ export const PATHS_SOURCE = 'draft-02, path selection and traffic admission'
 /** Paths of one connection, at most: the low bits of a probe's number say which. */
 export const PATHS_MAX = 16
 
+/** One of these settings. */
 export type PathOption = {
   /** As users write it: without a unit, also for times. */
   name: string

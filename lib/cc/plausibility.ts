@@ -50,6 +50,7 @@ const HOST_BURST_BYTES = 1e6
 /** Stamps of wide records wrap here; those of compact ones sooner. */
 const TWO_48 = 0x1_0000_0000_0000
 
+/** The check of one path's telemetry. */
 export class PlausibilityCheck {
   /** Telemetry that was not believed, by `Doubt`. */
   readonly counts = new Float64Array(DOUBT_NAMES.length)

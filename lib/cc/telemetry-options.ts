@@ -26,6 +26,7 @@ interface Described {
   source: string
 }
 
+/** One setting of telemetry. */
 export type TelemetryOption = Described &
   (
     | { kind: 'choice'; choices: readonly string[]; default: string }

@@ -24,6 +24,7 @@ export type {
   TransferReply,
 }
 
+/** Options of `send` and `get`. */
 export interface TransferOptions {
   /** Name of the file where it goes. Default: its own. */
   name?: string
@@ -42,16 +43,19 @@ export interface TransferOptions {
   signal?: AbortSignal
 }
 
+/** Options of `send`. */
 export interface SendFileOptions extends TransferOptions {
   /** Folder in the receiver's inbox. Default: the inbox itself. */
   directory?: string
 }
 
+/** Options of `get`. */
 export interface GetFileOptions extends TransferOptions {
   /** Folder that the file goes to; the daemon writes there. Default: this process's. */
   directory?: string
 }
 
+/** A connection to the daemon on this machine; made by `connectDaemon`. */
 export class DaemonClient {
   readonly #control: ControlClient
 

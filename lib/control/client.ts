@@ -12,6 +12,7 @@ import {
   responses,
 } from './messages.js'
 
+/** Options of a request. */
 export interface RequestOptions {
   onProgress?: (progress: Progress) => void
   /** Asks the daemon to cancel; the request then ends as the daemon says, as a rule with WEIR_CANCELLED. */
@@ -24,6 +25,7 @@ interface Pending {
   onProgress: (progress: Progress) => void
 }
 
+/** A connection to a daemon's control socket. */
 export class ControlClient {
   readonly #socket: Socket
   readonly #path: string

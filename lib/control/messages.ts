@@ -1,8 +1,12 @@
-/** The messages of proto/control.proto as plain objects; the units are there. */
+/**
+ * The messages of proto/control.proto as plain objects; what each field means is told there. Names end in units; Bps is
+ * bit/s.
+ */
 
 import { MessageCodec, messageType } from '../proto/proto.js'
 import { CONTROL_MESSAGE_BYTES_MAX } from './framing.js'
 
+/** Has the daemon send a file. */
 export interface SendRequest {
   path: string
   host: string
@@ -14,6 +18,7 @@ export interface SendRequest {
   retries: number
 }
 
+/** Has the daemon get a file of another host. */
 export interface GetRequest {
   host: string
   path: string
@@ -25,6 +30,7 @@ export interface GetRequest {
   retries: number
 }
 
+/** Laboratory use: has the daemon send bytes from memory. */
 export interface TrafficRequest {
   name: string
   host: string
@@ -38,6 +44,7 @@ export interface TrafficRequest {
   sourcePort: number
 }
 
+/** Has the daemon measure the way to another host. */
 export interface PerfRequest {
   host: string
   test: string
@@ -57,6 +64,7 @@ export interface PerfRequest {
   paths: string[]
 }
 
+/** Cancels a transfer of the daemon, or a request of this connection; the other field is left out. */
 export interface CancelRequest {
   transferId: string
   requestId: number
@@ -74,6 +82,7 @@ export interface RequestBodies {
   perf: PerfRequest
 }
 
+/** What path selection and admission did for a flow, at its sender. */
 export interface PathFigures {
   sourcePort: number
   moves: number
@@ -82,6 +91,7 @@ export interface PathFigures {
   delayedNs: number
 }
 
+/** How a transfer or a flow stands; sent a few times a second. */
 export interface Progress {
   transferId: string
   bytes: number
@@ -104,6 +114,7 @@ export interface Progress {
   retryInMs: number
 }
 
+/** What the daemon says of itself. */
 export interface StatusReply {
   version: string
   pid: number
@@ -124,6 +135,7 @@ export interface StatusReply {
   implausibleTelemetry: number
 }
 
+/** The outcome of a send or a get. */
 export interface TransferReply {
   transferId: string
   /** Where the file is now: in the receiver's inbox, or on this machine. */
@@ -142,6 +154,7 @@ export interface TransferReply {
   restarts: number
 }
 
+/** The outcome of a flow from memory. */
 export interface TrafficReply {
   name: string
   bytes: number
@@ -154,6 +167,7 @@ export interface TrafficReply {
   paths: PathFigures | null
 }
 
+/** What was measured; figures named `remote` are of what the other end sent, when bidirectional. */
 export interface PerfReply {
   messages: number
   bytes: number
@@ -174,6 +188,7 @@ export interface PerfReply {
   io: string
 }
 
+/** Times in ns. */
 export interface Latency {
   count: number
   min: number
@@ -188,6 +203,7 @@ export interface Latency {
   histogram: { fromNs: number; count: number }[]
 }
 
+/** A transfer that is under way. */
 export interface TransferInfo {
   transferId: string
   direction: 'send' | 'receive' | 'get' | 'serve'

@@ -48,6 +48,7 @@ export interface ControlEvents {
   onDefect?(error: unknown): void
 }
 
+/** The control socket, and the clients that are connected to it. */
 export class ControlServer {
   readonly path: string
   readonly #events: ControlEvents

@@ -6,6 +6,7 @@ const BACKLOG_MAX = 1024
 /** What the connection manager carries for an application: 20 bytes at most, 16 with a secret. */
 const PRIVATE_BYTES_MAX = 20
 
+/** Options of a listener. */
 export interface ListenOptions {
   /** Connections that may wait until they are taken by `accept`, 1 to 1024; others are rejected. Default 16. */
   backlog?: number

@@ -25,6 +25,7 @@ export interface HostOptions extends NicOptions {
   onDefect?: (error: unknown) => void
 }
 
+/** Options of a connection. What is not given is as the host has it. */
 export interface HostConnectOptions extends ConnectOptions {
   /** Receives to be posted before the peer can send. At most as many as a queue has places. */
   receives?: readonly ReceiveWork[]

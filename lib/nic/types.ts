@@ -29,6 +29,7 @@ export interface Verbs {
   ): Connection
 }
 
+/** Options of a connection. */
 export interface ConnectOptions {
   /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
   privateData?: Uint8Array
@@ -56,6 +57,7 @@ export interface Listener {
   accept(now: Nanos, request: ConnectionRequest): ConnectionHandler
 }
 
+/** A peer asks a listener for a connection. */
 export interface ConnectionRequest {
   remote: HostAddress
   port: number
@@ -79,6 +81,7 @@ export interface ConnectionHandler {
   onClosed(now: Nanos, connection: Connection, error: WeirError | null): void
 }
 
+/** An application's end of a connection. */
 export interface Connection {
   readonly id: number
   readonly remote: HostAddress

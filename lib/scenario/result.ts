@@ -31,6 +31,7 @@ export interface FeedbackResult {
   implausible: number
 }
 
+/** What became of one flow. */
 export interface FlowResult {
   name: string
   from: string
@@ -74,6 +75,7 @@ export interface FlowPathsResult {
   delayedNs: number
 }
 
+/** What one port of a switch did. */
 export interface PortResult {
   switch: string
   port: number
@@ -145,6 +147,7 @@ export interface Series {
   values: number[]
 }
 
+/** How fairly flows shared the network over a window of time, and how well they used it. */
 export interface Summary {
   /** Start of the window that the figures below are taken over. */
   fromNs: number

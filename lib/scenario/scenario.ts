@@ -40,12 +40,14 @@ export interface Scenario {
   seed: number
 }
 
+/** A host of the network. */
 export interface Host {
   name: string
   /** IPv4 address as text, within 10.0.0.0/8. Default: 10.0.0.1, 10.0.0.2… in the file's order. */
   address: string
 }
 
+/** A switch, with SONiC's names in brackets. */
 export interface Switch {
   name: string
   /** What the switch writes into telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
@@ -80,6 +82,7 @@ export interface SwitchTelemetry {
   direct?: DirectSettings
 }
 
+/** Telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). */
 export interface DirectSettings {
   /** A packet that finds so much in its egress queue is answered. */
   thresholdBytes: number
@@ -91,6 +94,7 @@ export interface DirectSettings {
   of: 'all' | 'subscribed'
 }
 
+/** WRED with ECN marking of egress queues [WRED_PROFILE]. */
 export interface EcnSettings {
   /** Up to this queue nothing is marked [green_min_threshold]. */
   kminBytes: number
@@ -190,6 +194,7 @@ export interface CcChoice {
   options: Record<string, number | string | boolean>
 }
 
+/** Settings of the reliable transport, of all hosts. */
 export interface TransportSettings {
   /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
   pathMtu: number
@@ -207,6 +212,7 @@ export interface TransportSettings {
   key?: string
 }
 
+/** How telemetry lies in data packets. */
 export interface IntSettings {
   /**
    * Encapsulation of telemetry: slots of 24 bytes with full counters (wide, the default) or of 8 bytes as in the HPCC paper

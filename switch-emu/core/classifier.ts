@@ -7,6 +7,7 @@ import { PRIORITIES } from './shared-buffer.js'
 const DSCPS = 64
 const PCPS = 8
 
+/** Maps to priorities; a frame that none of them names has priority 0. */
 export interface ClassifierOptions {
   /** Priority 0 to 7 by DSCP 0 to 63; those not named have 0. */
   dscp?: Readonly<Record<number, number>>

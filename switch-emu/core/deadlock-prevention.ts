@@ -23,6 +23,7 @@ import { PRIORITIES } from './shared-buffer.js'
 /** Groups that one switch can have: a port's memberships are bits of a number. */
 const PORT_GROUPS_MAX = 31
 
+/** Port groups of one switch, and where high-risk packets move to. */
 export interface DeadlockPreventionOptions {
   /** Port groups, each of one or more port numbers; a port may be in several. */
   groups: readonly (readonly number[])[]
@@ -34,6 +35,7 @@ export interface DeadlockPreventionOptions {
   dscp: number
 }
 
+/** The port groups of one switch. */
 export class DeadlockPrevention {
   readonly #from: number
   readonly #to: number

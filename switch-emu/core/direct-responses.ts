@@ -21,6 +21,7 @@ import type { EgressPort } from './egress-port.js'
 import { dscp } from './ip-header.js'
 import type { LoadView } from './load-view.js'
 
+/** When a congested switch answers, and whom. */
 export interface DirectResponseOptions {
   /** A packet that finds so many bytes in its egress queue, itself included, is answered. */
   thresholdBytes: number

@@ -13,6 +13,7 @@ import { Serializer } from './serializer.js'
 import { PRIORITIES } from './shared-buffer.js'
 import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 
+/** Options of an egress port. */
 export interface PortOptions {
   /** Rate of the link, bit/s. */
   rateBps: number

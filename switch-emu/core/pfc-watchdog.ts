@@ -34,6 +34,7 @@ export type WatchdogAction = 'drop' | 'forward' | 'alert'
 /** Deadlocks of one queue that a limit can count. */
 const LIMIT_MAX = 500
 
+/** How many deadlocks of one queue, in how long, turn PFC off for it. */
 export interface WatchdogLimit {
   /** Deadlocks of one queue, 1 to 500, within… */
   deadlocks: number
@@ -41,6 +42,7 @@ export interface WatchdogLimit {
   windowNs: Nanos
 }
 
+/** Options of a watchdog. */
 export interface WatchdogOptions {
   /** A pause that lasts so long is a deadlock; above 0. */
   detectionTimeNs: Nanos
@@ -95,6 +97,7 @@ export interface WatchdogReport {
   events: { atNs: Nanos; priority: number; event: WatchdogEventKind }[]
 }
 
+/** The watchdog of one switch. */
 export class PfcWatchdog {
   readonly log: WatchdogLog
   readonly #options: WatchdogOptions

@@ -29,6 +29,7 @@ import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
 /** Source of PFC frames: locally administered; then the switch's id, and the port. */
 const MAC_BASE = 0x02_57_53_00_00_00
 
+/** Options of a switch. */
 export interface SwitchOptions {
   /** 0 to 65,519, different for every switch of a network: INT names the switch by it. */
   id: number

@@ -3,6 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import { ECN_CE, ECN_NOT_ECT } from '../../lib/wire/ipv4.js'
 import { ecn, markCe } from './ip-header.js'
 
+/** Options of marking. */
 export interface EcnOptions {
   /** Queue length up to which no frame is marked, bytes. */
   kminBytes: number

@@ -17,6 +17,7 @@ import { prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
 import { udpFault } from './udp-fault.js'
 import { trial } from './veth-support.js'
 
+/** One thing that was tried. */
 export interface Check {
   name: string
   /** `warn`: it goes without, but less well. `fail`: what it affects does not work. */
@@ -44,6 +45,7 @@ export interface Diagnosis {
   auto: { takes: string; why?: string }
 }
 
+/** What the checks need to know of the command. */
 export interface DoctorOptions {
   /** Version that Node.js must have, "20.15". */
   nodeLeast: string

@@ -16,6 +16,7 @@ import type { HostPlan } from './network-plan.js'
 import { isAlive, type ProcessId, processesMarked } from './processes.js'
 import { labsFolder, prepareLabsFolder, removeLabsFolder } from './runtime-folder.js'
 
+/** A lab as its `state.json` has it. */
 export interface LabState {
   version: 1
   name: string

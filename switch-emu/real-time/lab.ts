@@ -12,6 +12,7 @@ import type { Ports, SwitchReport } from './real-time-fabric.js'
 const DAEMON_UP_MS = 30_000
 const RETRY_MS = 50
 
+/** A host of a lab, with a connection to its daemon. */
 export interface LabHost {
   name: string
   /** Its address within the lab. */
@@ -21,6 +22,7 @@ export interface LabHost {
   client: DaemonClient
 }
 
+/** Options of a lab. */
 export interface LabOptions {
   /** Captures every switch port. */
   captures?: CapturePlace

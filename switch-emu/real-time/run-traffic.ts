@@ -12,6 +12,7 @@ import { type FlowOutcome, failureOf, makeResult } from '../report.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
 
+/** Options of a run in real time. */
 export interface RealTimeOptions {
   /** Of the workloads and of marking; default: the scenario's. */
   seed?: number

@@ -34,6 +34,7 @@ const FLOW_SERIES_MAX = 64
 const SETUP_MAX_NS = 60 * SECOND
 const STEPS_A_REPORT = 20_000
 
+/** Options of a run in virtual time. */
 export interface VirtualRunOptions {
   /** Of every random choice; default: the scenario's. */
   seed?: number
