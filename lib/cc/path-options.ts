@@ -43,7 +43,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 1,
     max: PATHS_MAX,
     default: 1,
-    doc: 'UDP source ports that a connection probes the paths of, while it has something to send; 1: it keeps its own',
+    doc: 'UDP source ports whose paths a connection probes while it has something to send; 1: it keeps its own',
   },
   {
     name: 'start',
@@ -51,7 +51,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     kind: 'choice',
     choices: ['choose', 'hash'],
     default: 'choose',
-    doc: 'what a new flow takes: the least used path, after two to four T in which it sends nothing, or at once that of its own port',
+    doc: 'path of a new flow: the least used, after two to four T in which it sends nothing, or at once that of its own port',
   },
   {
     name: 'move',
@@ -59,7 +59,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     kind: 'choice',
     choices: ['never', 'idle', 'drain'],
     default: 'never',
-    doc: 'when a flow that runs takes another path: when it has nothing in flight; drain: it also stops sending until that is so',
+    doc: 'when a running flow takes another path: never; when it has nothing in flight; or (drain) it also stops sending until that is so',
   },
   {
     name: 'margin',
@@ -68,7 +68,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 0,
     max: 1,
     default: 0.1,
-    doc: "by so much must others use the other path less than the flow's own",
+    doc: "how much less others must use another path than the flow's own for it to move",
   },
   {
     name: 'interval',
@@ -77,7 +77,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 0,
     max: 60e9,
     default: 0,
-    doc: 'between two probes of one path, at least; 0: 8 T. A flow that has still to choose probes once per T',
+    doc: 'shortest time between two probes of one path; 0: 8 T. A flow that has not chosen yet probes once per T',
   },
   {
     name: 'admission',

@@ -22,7 +22,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 1,
     default: 0,
-    doc: 'line 30 to the letter: Wc is the W sent last, of which no packet has arrived yet; windows swing then (lines 28-34)',
+    doc: 'line 30 to the letter: Wc is the W sent last, with which no packet has arrived yet; windows swing then (lines 28-34)',
   },
   {
     name: 'rateChange',
@@ -38,7 +38,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 64,
     default: 8,
-    doc: 'packets in flight beyond W, W_init at most, that arrive before they are acknowledged; 0: W alone (section on Rx-HPCC, delayed ACKs)',
+    doc: 'packets that may be in flight beyond W, up to W_init, because they arrive before they are acknowledged; 0: none (section on Rx-HPCC, delayed ACKs)',
   },
 ]
 

@@ -43,7 +43,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['data', 'probe'],
     default: 'data',
-    doc: 'what this end collects telemetry with: data packets, or probes, one in a round trip at most while data is in flight',
+    doc: 'what this end collects telemetry with: data packets, or probes, at most one in a round trip, while data is in flight',
     source: 'draft-02, congestion notification, forward direction',
   },
   {
@@ -52,7 +52,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'of collect=data: every so-manieth packet',
+    doc: 'of collect=data: one in so many packets collects',
     source: 'draft-02, forward direction, 1',
   },
   {
@@ -61,7 +61,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0,
     max: 2 ** 31,
     default: 0,
-    doc: 'of collect=data: instead, a packet each time so many payload bytes have been sent; 0: by packets',
+    doc: 'of collect=data: instead, one packet collects each time so many payload bytes have been sent; 0: by packets',
     source: 'draft-02, forward direction, 1',
   },
   {
@@ -70,7 +70,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0.0001,
     max: 1,
     default: 0.01,
-    doc: 'of collect=probe: bytes of probes and their answers, as a share of the bytes of data, at most; 1: one in every round trip',
+    doc: 'of collect=probe: probes and their answers take at most this share of the bytes of data; 1: a probe in every round trip',
     source: 'draft-02, forward direction, 2: "less frequently"',
   },
   {
@@ -93,7 +93,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['all', 'busiest'],
     default: 'all',
-    doc: 'what this end brings back: all hops, or that with the highest inflight bytes (not of compact records)',
+    doc: 'what this end brings back: all hops, or only the one with the highest inflight bytes (not with compact records)',
     source: 'draft-02, RoCEv2 reference',
   },
   {
@@ -110,7 +110,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'of subscribe: every so-manieth packet asks',
+    doc: 'of subscribe: one in so many packets asks',
     source: 'draft-01, section 6.3',
   },
   {
@@ -119,7 +119,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0,
     max: 63,
     default: 25,
-    doc: "of subscribe=dscp: that DSCP; switches must give it the flows' priority",
+    doc: "of subscribe=dscp: the DSCP that asks; switches must give it the flows' priority",
     source: 'draft-01, section 6.3',
   },
   {
@@ -135,7 +135,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     name: 'hostHop',
     kind: 'flag',
     default: true,
-    doc: 'this end tells of itself as the last hop of the paths to it, where its port knows what waits; default false in scenarios: their hosts are no part of the network',
+    doc: 'this end reports itself as the last hop of the paths to it, where its port knows what waits; default false in scenarios, whose hosts are no part of the network',
     source: 'draft-02, section 4, lines 1-9: a hop like any other',
   },
 ]
