@@ -50,7 +50,8 @@ function onAnyResponse(
   requester.acknowledgeThrough(now, seq - 1)
   const isNext = requester.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
-  else if (!selective.keep(seq, frame)) counters.droppedResponseOrder++
+  else if (selective.keep(seq, frame)) requester.onSign(now)
+  else counters.droppedResponseOrder++
   if (!requester.context.requests) return
   if (isNext && selective.kept.count === 0 && !selective.active) return
   selective.acknowledged(seq)

@@ -284,7 +284,7 @@ export class Requester {
     tail?.onNews(now, sndUna > tail.timedSeq, sndUna <= tail.askedSeq, this.timers.timeoutNs)
   }
 
-  /** A bitmap named packets that were not known to have arrived: a sign of life. */
+  /** A bitmap named packets that were not known to have arrived, or a response came out of order: a sign of life. */
   onSign(now: Nanos): void {
     this.timers.onSign(now)
     const { tail, sndUna } = this

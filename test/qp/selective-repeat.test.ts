@@ -7,6 +7,7 @@ import { Frame } from '../../lib/frame/frame.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
 import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { MILLISECOND, NEVER } from '../../lib/time/nanos.js'
 import * as aeth from '../../lib/wire/aeth.js'
 import * as bth from '../../lib/wire/bth.js'
 import { Opcode } from '../../lib/wire/opcode.js'
@@ -208,6 +209,32 @@ t.test('responses of a READ: those that came are kept, the others are asked for 
   t.equal(pair.a.qp.sendPending, 0)
   t.ok(landing.buffer!.equals(expected))
   t.equal(pair.a.reorderPool.inUse, 0)
+})
+
+t.test('the transport timer does not run out while responses come, though the first is missing', async t => {
+  // 33.6 ms.
+  const pair = two({ ackTimeoutExponent: 13, probeTimeoutLeastNs: NEVER })
+  const landing = pair.a.memory.register(Buffer.alloc(20 * MTU), 20 * MTU, Access.LOCAL_WRITE)
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_READ, 20), region: landing })
+  for (const { frame } of requests(pair)) pair.b.qp.onPacket(0, frame)
+  const [, ...responses] = drain(pair.b, FIRST_PSN)
+  let now = 0
+  for (const { frame } of responses) {
+    now += 10 * MILLISECOND
+    pair.a.qp.onTimeout(now)
+    pair.a.qp.onPacket(now, frame)
+    // What asks for the first one again is lost.
+    requests(pair)
+  }
+  t.equal(pair.a.qp.counters.timeouts, 0)
+  pair.a.qp.onTimeout(now + 34 * MILLISECOND)
+  t.equal(pair.a.qp.counters.timeouts, 1, 'it does when nothing comes any more')
+  for (const { frame } of requests(pair)) pair.b.qp.onPacket(0, frame)
+  for (const { frame } of drain(pair.b, FIRST_PSN)) pair.a.qp.onPacket(0, frame)
+  for (const { frame } of requests(pair)) pair.b.qp.onPacket(0, frame)
+  for (const { frame } of drain(pair.b, FIRST_PSN)) pair.a.qp.onPacket(0, frame)
+  t.equal(pair.a.qp.sendPending, 0)
+  t.equal(pair.a.error, null)
 })
 
 t.test(
