@@ -337,6 +337,8 @@ export class Requester {
       }
       this.#rnrRetriesLeft--
     }
+    // It has answered: the other count is of silence and gaps.
+    this.#retriesLeft = this.context.settings.retryCount
     this.#goBack(false)
     this.timers.startRnr(now, aeth.RNR_TIMER_NS[timerCode]!)
   }

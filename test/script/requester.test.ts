@@ -263,6 +263,26 @@ t.test('receiver not ready (9.7.5.2.8)', async t => {
     1802241 = send 1 SUCCESS
   `,
   )
+  script(
+    t,
+    'a peer that says so is there: silence is counted anew from then on',
+    { retryCount: 1, ackTimeoutExponent: 1 },
+    `
+    0 send 1 4
+    0 > SEND_ONLY 100 len 4 areq
+    8.192 > SEND_ONLY 100 len 4 areq
+    10 < RNR 100 timer 1
+    20 > SEND_ONLY 100 len 4 areq
+    28.192 > SEND_ONLY 100 len 4 areq
+    30 < RNR 100 timer 1
+    40 > SEND_ONLY 100 len 4 areq
+    48.192 > SEND_ONLY 100 len 4 areq
+    56.384 = send 1 RETRY_EXC_ERR
+    56.384 ! RETRY_EXC_ERR
+    60 counter timeouts
+    60 = timeouts 4
+  `,
+  )
 })
 
 t.test('READ and atomics', async t => {
