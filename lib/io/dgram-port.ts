@@ -68,6 +68,7 @@ export class DgramPort implements Port {
   #roce!: DatagramSocket
   #int!: DatagramSocket
   #sending: Sending[] = []
+  #sourcePorts: readonly number[] = []
   #sendingOf!: SourcePortIndex
   #closed = false
   #readable = () => {}
@@ -113,6 +114,7 @@ export class DgramPort implements Port {
       const peersMax = Math.ceil(PEER_SOCKETS_MAX / senders.length)
       const each = { ...common, localAddress: port.address, port: port.#intPort, peersMax }
       port.#sending = senders.map(any => ({ any, peers: new PeerSockets({ ...each, localPort: any.port }) }))
+      port.#sourcePorts = senders.map(any => any.port)
       port.#sendingOf = new SourcePortIndex(port.sourcePorts)
     } catch (error) {
       await Promise.all(opened.map(socket => socket.close()))
@@ -135,7 +137,7 @@ export class DgramPort implements Port {
   }
 
   get sourcePorts(): readonly number[] {
-    return this.#sending.map(({ any }) => any.port)
+    return this.#sourcePorts
   }
 
   get receiveBudgetBytes(): number {
@@ -197,7 +199,7 @@ export class DgramPort implements Port {
     this.#closed = true
     const sending = this.#sending.flatMap(({ any, peers }) => [any.close(), peers.close()])
     await Promise.all([this.#roce.close(), this.#int.close(), ...sending])
-    for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
+    this.#ring.giveAll(this.#pool)
   }
 
   #onDatagram(bytes: Buffer, address: string, from: number, localPort: number): void {

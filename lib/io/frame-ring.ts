@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import type { FramePool } from '../frame/frame-pool.js'
 
 /** A bounded first-in-first-out queue of frames. */
 export class FrameRing {
@@ -48,5 +49,10 @@ export class FrameRing {
     this.#head = (this.#head + 1) & this.#mask
     this.#count--
     return frame
+  }
+
+  /** Gives every frame back to its pool. */
+  giveAll(pool: FramePool): void {
+    for (let frame = this.shift(); frame !== null; frame = this.shift()) pool.give(frame)
   }
 }

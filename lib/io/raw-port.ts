@@ -171,7 +171,7 @@ export class RawPort implements Port {
       this.#socket.close()
     })
     await Promise.all(this.#guards.map(guard => guard.close()))
-    for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
+    this.#ring.giveAll(this.#pool)
   }
 
   #hold({ address, pool }: RawPortOptions, port: number): Promise<DatagramSocket> {

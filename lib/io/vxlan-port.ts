@@ -96,7 +96,7 @@ export class VxlanPort implements Port {
 
   async close(): Promise<void> {
     await this.#vxlan.close()
-    for (let frame = this.#ring.shift(); frame !== null; frame = this.#ring.shift()) this.#pool.give(frame)
+    this.#ring.giveAll(this.#pool)
   }
 
   #onFrame(frame: Frame): void {

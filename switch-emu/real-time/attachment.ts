@@ -119,8 +119,7 @@ export class Attachment implements Node {
   /** Gives back what the network has not taken, and what has not been delivered. */
   close(): void {
     this.#hostLine?.close()
-    for (const ring of [this.#ready, this.#leaving]) {
-      for (let frame = ring.shift(); frame !== null; frame = ring.shift()) this.#pool.give(frame)
-    }
+    this.#ready.giveAll(this.#pool)
+    this.#leaving.giveAll(this.#pool)
   }
 }

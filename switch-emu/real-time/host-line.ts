@@ -112,8 +112,7 @@ export class HostLine {
         this.#pool.give(frame)
       }
     }
-    for (let frame = this.#arriving.shift(); frame !== null; frame = this.#arriving.shift())
-      this.#pool.give(frame)
+    this.#arriving.giveAll(this.#pool)
     this.#startNs = NEVER
   }
 
