@@ -18,6 +18,7 @@ import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 import { addCongestionFlags } from './congestion-flags.js'
 import { commandOf } from './names.js'
+import { pathMtu, quantity, whole } from './option-values.js'
 
 interface DaemonFlags {
   address: string
@@ -55,9 +56,6 @@ interface DaemonFlags {
 
 /** How long a daemon that is down may take to end by itself. */
 const LINGER_MS = 1000
-
-/** Payloads of a packet that InfiniBand knows. */
-const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
 
 /** `weir daemon` */
 export function daemonCommand(): Command {
@@ -158,11 +156,12 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     interface: flags.interface,
     sourcePorts:
       flags.sourcePorts === undefined ? undefined : whole('--source-ports', flags.sourcePorts, 1, 64),
-    lineRateBps: flags.lineRate === undefined ? undefined : parseRate(flags.lineRate),
+    lineRateBps:
+      flags.lineRate === undefined ? undefined : quantity('--line-rate', flags.lineRate, parseRate),
     cc: { name: flags.cc, options: parseCcOptions(flags.cc, flags.ccOption ?? []) },
     pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
-    baseRttNs: flags.baseRtt === undefined ? undefined : parseDuration(flags.baseRtt),
-    ackTimeoutNs: parseDuration(flags.ackTimeout),
+    baseRttNs: flags.baseRtt === undefined ? undefined : quantity('--base-rtt', flags.baseRtt, parseDuration),
+    ackTimeoutNs: quantity('--ack-timeout', flags.ackTimeout, parseDuration),
     ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
     retryCount: whole('--retry-count', flags.retryCount, 0, 7),
     recovery: flags.recovery,
@@ -172,7 +171,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     telemetry: telemetryOf(flags),
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
-    chunkBytes: parseBytes(flags.chunk),
+    chunkBytes: quantity('--chunk', flags.chunk, parseBytes),
     perf: flags.perf,
     busyPoll: flags.busyPoll,
     worker: flags.worker,
@@ -205,17 +204,6 @@ export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
 function telemetryOf({ telemetry = [], hostHop }: DaemonFlags): Partial<TelemetrySettings> {
   const given = parseTelemetrySettings(telemetry)
   return hostHop ? given : { ...given, hostHop: false }
-}
-
-function pathMtu(text: string): number {
-  if (PATH_MTUS.includes(text)) return Number(text)
-  throw new WeirError('WEIR_BAD_ARGUMENT', `--mtu is one of ${PATH_MTUS.join(', ')}, not "${text}"`)
-}
-
-function whole(name: string, text: string, min: number, max: number): number {
-  const value = Number(text)
-  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
-  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not "${text}"`)
 }
 
 /** Throws WEIR_BAD_ARGUMENT. */

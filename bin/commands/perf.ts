@@ -16,6 +16,7 @@ import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
 import { commandOf } from './names.js'
+import { pathMtu, quantity, whole } from './option-values.js'
 import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 
@@ -146,10 +147,11 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
   }
   const iterations = flags.iters === undefined ? 0 : whole('--iters', flags.iters, 1, 1e12)
   const usual = flags.all ? DURATION_OF_ALL_NS : DURATION_NS
-  const durationNs = flags.duration === undefined ? usual : parseDuration(flags.duration)
+  const durationNs =
+    flags.duration === undefined ? usual : quantity('--duration', flags.duration, parseDuration)
   if (durationNs < 1 || durationNs > DURATION_MAX_NS)
     throw bad(`--duration is at most 24h, and not 0: ${flags.duration}`)
-  const warmupNs = flags.warmup === undefined ? WARMUP_NS : parseDuration(flags.warmup)
+  const warmupNs = flags.warmup === undefined ? WARMUP_NS : quantity('--warmup', flags.warmup, parseDuration)
   const isBw = test === 'bw'
   const shared = {
     host,
@@ -165,7 +167,7 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
     pathMtu: flags.mtu === undefined ? 0 : pathMtu(flags.mtu),
     ...congestionOf(flags),
   }
-  const sizes = flags.all ? ALL_SIZES : [parseBytes(flags.size ?? defaultSize)]
+  const sizes = flags.all ? ALL_SIZES : [quantity('--size', flags.size ?? defaultSize, parseBytes)]
   if (sizes.some(size => size < 1 || size > SIZE_MAX))
     throw bad(`--size is 1 byte to 64MiB, not ${flags.size}`)
   return sizes.map(size => ({ ...shared, size }))
@@ -184,17 +186,6 @@ function congestionOf({
   parsePathSettings(paths)
   const numbers = Object.fromEntries(options.map(([name, value]) => [name, Number(value)]))
   return { congestionControl: cc, options: numbers, telemetry, paths }
-}
-
-function pathMtu(text: string): number {
-  if (['256', '512', '1024', '2048', '4096'].includes(text)) return Number(text)
-  throw bad(`--mtu is one of 256, 512, 1024, 2048, 4096, not "${text}"`)
-}
-
-function whole(name: string, text: string, min: number, max: number): number {
-  const value = Number(text)
-  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
-  throw bad(`${name} is a whole number from ${min} to ${max}, not "${text}"`)
 }
 
 function bad(text: string): WeirError {

@@ -12,6 +12,15 @@ export interface OptionSpec {
   doc: string
 }
 
+const KINDS = {
+  number: 'a number',
+  count: 'a whole number',
+  bytes: 'a number of bytes',
+  bps: 'a number of bit/s',
+  ns: 'a number of ns',
+  boolean: 'true or false',
+} as const satisfies Record<OptionSpec['unit'], string>
+
 /** Options by name. true and false are 1 and 0 where options travel between hosts. */
 export type OptionValues = Readonly<Record<string, number | boolean | string>>
 
@@ -36,7 +45,7 @@ export function optionNumber(
   if (!(number >= spec.min && number <= spec.max && whole)) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      `${controller}: ${name} is ${spec.unit === 'count' ? 'a whole number' : `a value in ${spec.unit}`} from ${spec.min} to ${spec.max}, not ${value}`,
+      `${controller}: ${name} is ${KINDS[spec.unit]} from ${spec.min} to ${spec.max}, not ${value}`,
     )
   }
   return number

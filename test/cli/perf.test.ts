@@ -157,8 +157,8 @@ t.test('options that cannot be', t => {
     [{ qps: '0x' }, /--qps/],
     [{ depth: '' }, /--depth/],
     [{ mtu: '1500' }, /--mtu is one of/],
-    [{ duration: '5' }, /unit is missing/],
-    [{ size: '-1' }, /negative/],
+    [{ duration: '5' }, /--duration: .*unit is missing/],
+    [{ size: '-1' }, /--size: .*negative/],
   ] as const) {
     t.throws(() => requestsOf('bw', 'h', { ...USUAL, ...flags }, '64KiB'), {
       code: 'WEIR_BAD_ARGUMENT',

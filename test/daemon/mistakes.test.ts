@@ -59,13 +59,16 @@ t.test('commands that cannot work say why', async t => {
   const serve = (...args: string[]) => daemonCommand().parseAsync(args, { from: 'user' })
   const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', `${socketPath}2`]
   const daemons: [string[], string, RegExp][] = [
-    [['--line-rate', 'fast'], 'WEIR_BAD_ARGUMENT', /100Mbps/],
+    [['--line-rate', 'fast'], 'WEIR_BAD_ARGUMENT', /--line-rate: 'fast' is not understood: .*100Mbps/],
+    [['--base-rtt', '5'], 'WEIR_BAD_ARGUMENT', /--base-rtt: '5' is not understood: its unit is missing/],
+    [['--ack-timeout', 'x'], 'WEIR_BAD_ARGUMENT', /--ack-timeout: /],
+    [['--chunk', '1XB'], 'WEIR_BAD_ARGUMENT', /--chunk: /],
     [['--port', '0'], 'WEIR_BAD_ARGUMENT', /--port is a whole number from 1 to 65534/],
     [['--share', join(folder, 'missing')], 'WEIR_NO_FILE', /cannot share .*missing/],
     [['--share', file], 'WEIR_NO_FILE', /no folder/],
     [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
-    [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta/],
+    [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
     [['--cc-option', 'zeta=1'], 'WEIR_BAD_ARGUMENT', /zeta/],
     [['--chunk', '1B'], 'WEIR_BAD_ARGUMENT', /a chunk has/],
     [['--overlay', 'vni=1'], 'WEIR_BAD_ARGUMENT', /ADDRESS:PORT/],

@@ -1,0 +1,26 @@
+/** Values of options as they are typed. All throw WEIR_BAD_ARGUMENT, which names the option. */
+import { WeirError } from '../../lib/errors.js'
+
+/** Payloads of a packet that InfiniBand knows. */
+const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
+
+export function whole(option: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${option} is a whole number from ${min} to ${max}, not "${text}"`)
+}
+
+/** What `parse` of `lib/units` makes of the text. */
+export function quantity(option: string, text: string, parse: (text: string) => number): number {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error
+    throw new WeirError(error.code, `${option}: ${error.message}`)
+  }
+}
+
+export function pathMtu(text: string): number {
+  if (PATH_MTUS.includes(text)) return Number(text)
+  throw new WeirError('WEIR_BAD_ARGUMENT', `--mtu is one of ${PATH_MTUS.join(', ')}, not "${text}"`)
+}
