@@ -13,7 +13,7 @@ import type { RegionOfKey, WorkRing } from './work-ring.js'
 export const GONE = new MemoryRegion(0, 0, REGION_LENGTH_MAX, null, 0)
 GONE.valid = false
 
-/** Who is told about a connection. */
+/** Hears what happens to a connection. */
 export interface HostedEvents {
   /** Gives it its number at the doorbell. */
   created(connection: HostedConnection): void

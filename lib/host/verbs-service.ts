@@ -20,7 +20,7 @@ const LOOK_EVERY_MS = 5
 
 type Answers = { [K in keyof VerbsCalls]: (body: VerbsCalls[K], context: CallContext) => unknown }
 
-/** Who waits for an outgoing connection. */
+/** A call that waits for an outgoing connection. */
 interface Waiting {
   resolve(result: unknown): void
   reject(error: Error): void

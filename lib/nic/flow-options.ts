@@ -26,7 +26,7 @@ export interface FlowOptions {
   intFormat: number
   intSlots: number
   telemetry: TelemetrySettings
-  /** This host as the last hop of the path. Default: it is none. */
+  /** This host as the last hop of the path. Default: it is not told. */
   hostHop?: HostHop | null
   pathSettings: PathSettings
   /** Bound on unacknowledged packets, a power of two. */

@@ -17,7 +17,7 @@ const VERSION = 1
 const SELECTIVE_REPEAT = 1
 /** Answers path probes. */
 const PATH_ANSWERS = 2
-/** Takes no runs of packets: each is to be sent by itself. Who says nothing takes them. */
+/** Takes no runs of packets: each must be sent by itself. A peer that says nothing takes runs. */
 const NO_RUNS = 4
 const NO_WORDS = new Uint8Array(0)
 

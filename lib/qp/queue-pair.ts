@@ -149,8 +149,8 @@ export class QueuePair {
   }
 
   /**
-   * Takes the queue pair to a state, by the table in states.ts, with what that state needs: remoteQpn and
-   * receivePsn for RTR, sendPsn for RTS. Throws WEIR_BAD_STATE for a transition that is none, WEIR_BAD_ARGUMENT
+   * Takes the queue pair to a state, by the table in states.ts, with what that state needs: remoteQpn and receivePsn
+   * for RTR, sendPsn for RTS. Throws WEIR_BAD_STATE for a transition that the table does not have, WEIR_BAD_ARGUMENT
    * for an attribute that is missing or out of range. ERR flushes all work, RESET forgets it.
    */
   modify(now: Nanos, state: QpState, attributes: QpAttributes = {}): void {

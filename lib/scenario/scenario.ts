@@ -84,9 +84,9 @@ export interface SwitchTelemetry {
 
 /** Telemetry that a congested switch sends by itself (draft-01 of HPCC++, section 6.3). */
 export interface DirectSettings {
-  /** A packet that finds so much in its egress queue is answered. */
+  /** A packet that finds at least this many bytes in its egress queue is answered. */
   thresholdBytes: number
-  /** A flow is answered once in such a time at most. Default 10 us. */
+  /** A flow is answered at most once in this time. Default 10 us. */
   intervalNs: Nanos
   /** Absent: the receiver if the scenario's controller works there, else the sender. */
   to?: 'sender' | 'receiver'

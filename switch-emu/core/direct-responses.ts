@@ -25,7 +25,7 @@ import type { LoadView } from './load-view.js'
 export interface DirectResponseOptions {
   /** A packet that finds so many bytes in its egress queue, itself included, is answered. */
   thresholdBytes: number
-  /** A flow is answered once in such a time at most. Default 10 us. */
+  /** A flow is answered at most once in this time. Default 10 us. */
   intervalNs?: Nanos
   /** Sender-based or receiver-based control. Default sender. */
   to?: 'sender' | 'receiver'
@@ -35,7 +35,7 @@ export interface DirectResponseOptions {
   subscribedDscp?: number
   /** Authenticates responses, where hosts have a secret: `directKey` of it. Default: they bear no tag. */
   key?: Uint32Array
-  /** Of the filter that remembers who has been answered, a power of two. Default 4096. */
+  /** Bits of the filter that remembers which flows have been answered, a power of two. Default 4096. */
   filterBits?: number
 }
 

@@ -25,7 +25,7 @@ export interface LabState {
   /** The scenario file, absolute, links resolved. */
   file: string
   startedUnixMs: number
-  /** Who brings it up, or brought it up. */
+  /** The process that brings it up, or brought it up. */
   owner: ProcessId
   privilege: Privilege
   /** How the daemons send: `--io`. */

@@ -106,8 +106,9 @@ export class RealTimeFabric {
   }
 
   /**
-   * A frame has come from the host of that link at `now`. One that is told of late comes when the network has got to:
-   * a burst of the past would be in the switch before a pause could hold it. Call `runUntil` after the last one.
+   * A frame has come from the host of that link at `now`. A frame reported late counts from the time that the network
+   * has reached: a burst placed in the past would be in the switch before a pause could hold it. Call `runUntil`
+   * after the last one.
    */
   inject(now: Nanos, link: number, frame: Frame): void {
     this.#attachments[link]!.inject(Math.max(now, this.#fabric.network.now), frame)

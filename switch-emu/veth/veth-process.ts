@@ -21,7 +21,7 @@ export function runVethSwitchProcess(folder: string): Promise<void> {
 class VethWorker implements RunningSwitch {
   readonly #thread: Thread
   readonly #flag: WakeFlag
-  /** Who waits for the next replies, in order. */
+  /** Callers that wait for the next replies, in order. */
   readonly #waiting: ((reply: WorkerReply) => void)[] = []
 
   /** Forwards when it resolves. `fail` is called for a defect that stops it later. */

@@ -27,7 +27,7 @@ export interface Path {
   localAckTimeout: number
 }
 
-/** The path that is none: all zeros. */
+/** A path that is not there: all zeros. */
 export function none(): Path {
   return {
     localLid: 0,
