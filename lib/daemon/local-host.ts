@@ -51,7 +51,7 @@ export class LocalHost implements HostService {
     log: Logger,
     onDefect: (error: unknown) => void,
   ): Promise<LocalHost> {
-    const arrivals = new Arrivals()
+    const arrivals = new Arrivals(options.chunkBytes)
     const inbox = await Inbox.at(options.inbox, arrivals)
     const share = options.share === undefined ? null : await Share.at(options.share)
     const removed = await sweepPartials(inbox.folder, Date.now() - PARTIALS_KEPT_MS)

@@ -2,10 +2,11 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CHUNKS_UNDER_WAY_MAX } from './chunks-under-way.js'
 import { Delivered, DeliveredSink, type Identity } from './delivered.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
-import { LocalSink } from './file-sink.js'
+import { isKept, LocalSink, type LocalSinkConfig, markOpen, OPEN_MODE } from './file-sink.js'
 import type { Offer } from './messages.js'
 import { partialName } from './names.js'
 
@@ -13,6 +14,12 @@ export class Arrivals {
   /** Targets of transfers under way: two never share one. */
   readonly #busy = new Set<string>()
   readonly #delivered = new Delivered()
+  readonly #unsureBytes: number
+
+  /** @param chunkBytes of the transfers that write here. Default 1 MiB */
+  constructor(chunkBytes = 1 << 20) {
+    this.#unsureBytes = CHUNKS_UNDER_WAY_MAX * chunkBytes
+  }
 
   /**
    * Opens the temporary file of `offer` in `folder`, a real path; its name has been checked. `shownPath` is
@@ -30,7 +37,8 @@ export class Arrivals {
       const there = await this.#delivered.find(target, offer)
       if (there) return new DeliveredSink(there, offer.size, shownPath, release)
       const onDelivered = (file: Identity) => this.#delivered.note(target, offer, file)
-      return await openSink(folder, target, offer, shownPath, onDelivered, release)
+      const how = { folder, target, shownPath, offer, onDelivered, release }
+      return await openSink(how, this.#unsureBytes)
     } catch (error) {
       release()
       throw error
@@ -38,25 +46,28 @@ export class Arrivals {
   }
 }
 
+/**
+ * Chunks are written a few at a time, in any order. So of a file that nobody has closed, for its daemon was killed, the
+ * last `unsureBytes` may have holes: they are not gone on from.
+ */
 async function openSink(
-  folder: string,
-  target: string,
-  offer: Offer,
-  shownPath: string,
-  onDelivered: (file: Identity) => void,
-  release: () => void,
+  how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,
+  unsureBytes: number,
 ): Promise<FileSink> {
+  const { folder, target, offer } = how
   await checkTarget(target, offer)
   const partial = join(folder, partialName(offer))
   const handle = await openPartial(partial)
   let size = 0
   try {
-    size = (await handle.stat()).size
-    const resumeBytes = Math.min(size, offer.size)
-    if (size > offer.size) await handle.truncate(offer.size)
+    const stat = await handle.stat()
+    size = stat.size
+    const sureBytes = isKept(stat.mode) ? size : Math.max(0, size - unsureBytes)
+    const resumeBytes = Math.min(sureBytes, offer.size)
+    if (size > resumeBytes) await handle.truncate(resumeBytes)
     await checkSpace(folder, offer.size - resumeBytes)
-    const paths = { folder, target, partial, shownPath }
-    return new LocalSink({ ...paths, handle, offer, resumeBytes, onDelivered, release })
+    await markOpen(handle)
+    return new LocalSink({ ...how, partial, handle, resumeBytes })
   } catch (error) {
     if (size === 0) await unlink(partial)
     await handle.close()
@@ -85,7 +96,7 @@ async function checkTarget(target: string, offer: Offer): Promise<void> {
 async function openPartial(path: string): Promise<FileHandle> {
   const there = await openExisting(path)
   if (there) return there
-  return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600)
+  return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, OPEN_MODE)
 }
 
 async function openExisting(path: string): Promise<FileHandle | null> {

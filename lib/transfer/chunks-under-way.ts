@@ -2,13 +2,13 @@
 import { assert } from '../errors.js'
 
 /** With one, the file would rest while its end is noticed; more only fill the cache. */
-const MOST = 3
+export const CHUNKS_UNDER_WAY_MAX = 3
 
 export class ChunksUnderWay {
   readonly #chunks: { bytes: Uint8Array; done: Promise<void> }[] = []
 
   get full(): boolean {
-    return this.#chunks.length === MOST
+    return this.#chunks.length === CHUNKS_UNDER_WAY_MAX
   }
 
   get empty(): boolean {

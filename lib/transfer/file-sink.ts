@@ -7,6 +7,21 @@ import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
 import type { Offer } from './messages.js'
 
+/** Mode of an unfinished file while it is written. */
+export const OPEN_MODE = 0o600
+/** Mode of one that was closed with every byte before its end written: nothing else of a file outlives a killed daemon so simply. */
+const KEPT_MODE = 0o700
+
+/** True if no byte is missing before the end of an unfinished file. */
+export function isKept(mode: number): boolean {
+  return (mode & 0o777) === KEPT_MODE
+}
+
+/** From now on bytes may be missing. Where modes mean nothing, the digest of the part has to tell. */
+export async function markOpen(handle: FileHandle): Promise<void> {
+  await handle.chmod(OPEN_MODE).catch(() => {})
+}
+
 export interface LocalSinkConfig {
   /** Real path of the folder of the file. */
   folder: string
@@ -66,6 +81,7 @@ export class LocalSink implements FileSink {
   }
 
   async keep(): Promise<void> {
+    await this.#handle?.chmod(KEPT_MODE).catch(() => {})
     await this.#close()
   }
 

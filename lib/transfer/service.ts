@@ -83,7 +83,7 @@ export class TransferService implements Listener {
       retryAfterMs: 1000,
       share: NOTHING_SHARED,
     }
-    this.#config = { ...defaults, arrivals: new Arrivals(), ...config }
+    this.#config = { ...defaults, arrivals: new Arrivals(config.chunkBytes), ...config }
     const { chunkBytes, slots, transfersMax } = this.#config
     try {
       checkRing(chunkBytes, slots)

@@ -36,7 +36,7 @@ t.test('send: the receiver is killed and started again', { buffered: true }, asy
   const content = randomBytes(SIZE)
   writeFileSync(join(folder, 'big'), content)
   const run = send(t, from, ['big', to.address, '--json'], folder)
-  await untilMoved(run, from, 'send', 300_000)
+  await untilMoved(run, from, 'send', 800_000)
   to.child.kill('SIGKILL')
   await to.ended
   await DaemonProcess.start(t, SLOW, to)

@@ -76,7 +76,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   writeFileSync(join(folder, 'big'), content)
   const partials = () => readdirSync(to.inbox).filter(name => name.includes('.weir-partial-'))
   const begin = async (run: Run) => {
-    await untilMoved(run, from, 'send', 300_000)
+    await untilMoved(run, from, 'send', 800_000)
     t.equal(partials().length, 1, 'a temporary file grows in the inbox')
   }
 

@@ -1,5 +1,13 @@
 /** Transfers that go on when their connection is lost, by way of two services over fake Verbs, with real files. */
-import { readdirSync, readFileSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -52,7 +60,7 @@ async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
   writeFileSync(join(out, 'a'), content)
   const pair = fakePair()
   const log = createLog('silent', 'test')
-  const arrivals = new Arrivals()
+  const arrivals = new Arrivals(CHUNK)
   const [store, share] = [await Inbox.at(into, arrivals), await Share.at(out)]
   const services = pair.map(verbs => {
     const files = { store, share, arrivals, chunkBytes: CHUNK, slots: 4 }
@@ -246,6 +254,24 @@ bothWays(
     t.same(readFileSync(join(bench.into, 'a')), bench.content)
     t.match(result, { attempts: 2, restarts: 1, resumedBytes: 0 })
     t.equal(bench.moved() - before, CHUNKS, 'each chunk once')
+  },
+)
+
+bothWays(
+  'what a killed daemon was writing may have holes: the last chunks are moved again',
+  async (t, way) => {
+    const bench = await start(t, way)
+    bench.onData(n => (n === 8 ? 'break' : undefined))
+    await t.rejects(bench.run(0))
+    await checkReleased(t, bench)
+    const part = partOf(bench)
+    const holed = Buffer.from(bench.content.subarray(0, 9 * CHUNK)).fill(0, 7 * CHUNK, 8 * CHUNK)
+    writeFileSync(part, holed)
+    chmodSync(part, 0o600)
+    const before = bench.moved()
+    t.match(await bench.run(0), { attempts: 1, restarts: 0, resumedBytes: 6 * CHUNK })
+    t.equal(bench.moved() - before, CHUNKS - 6)
+    t.same(readFileSync(join(bench.into, 'a')), bench.content)
   },
 )
 
