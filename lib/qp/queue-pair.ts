@@ -172,19 +172,16 @@ export class QueuePair {
   }
 
   #settle(state: QpState, attributes: QpAttributes): void {
-    const { remoteQpn, receivePsn, sendPsn, pathMtu, responderResources, selectiveRepeat, ...settings } =
-      attributes
-    const fixed = { pathMtu, responderResources, selectiveRepeat }
-    for (const [name, value] of Object.entries({ ...settings, ...fixed })) {
-      if (value === undefined) continue
-      if (name in fixed && state > QpState.RTR) {
-        throw new WeirError(
-          'WEIR_BAD_ARGUMENT',
-          `queue pair ${this.qpn}: ${name} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
-        )
-      }
-      Object.assign(this.#context.settings, { [name]: value })
+    const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
+    const { pathMtu, responderResources, selectiveRepeat } = attributes
+    for (const [name, value] of Object.entries({ pathMtu, responderResources, selectiveRepeat })) {
+      if (value === undefined || state <= QpState.RTR) continue
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `queue pair ${this.qpn}: ${name} cannot change on the way to ${qpStateName(state)}; give it with RTR`,
+      )
     }
+    this.#context.settings.take(settings)
     if (remoteQpn !== undefined) this.#context.remoteQpn = remoteQpn
     this.#requester.settle()
   }

@@ -53,6 +53,16 @@ t.test('modify says what is wrong', async t => {
   t.equal(qp.pathMtu, 2048)
 })
 
+t.test('what modify refuses changes nothing', async t => {
+  const host = new Host(5)
+  host.connect(6, 0, 0)
+  const { qp } = host
+  t.throws(() => qp.modify(0, QpState.RTS, { initiatorDepth: 0, pathMtu: 256 }), { message: /pathMtu/ })
+  const region = host.memory.register(null, 64, 15)
+  const remote = { remoteAddress: 0, rkey: 1 }
+  t.ok(qp.postSend(0, { id: 1, opcode: WorkOpcode.RDMA_READ, region, offset: 0, length: 1, ...remote }))
+})
+
 t.test('posting is allowed where the table says', async t => {
   const host = new Host(5)
   const region = host.memory.register(null, 64, 15)
