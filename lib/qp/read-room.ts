@@ -1,6 +1,6 @@
 /**
  * Bounds the bytes that all queue pairs of a host ask for at once by READs. Nothing acknowledges READ responses, so
- * what is asked for has to fit into the host's receive buffer. A READ longer than a quarter of the bound is asked for
+ * what is asked for has to fit into the host's receive buffer. A READ longer than half of the bound is asked for
  * in parts: were it one request, it would be more than the buffer takes, or leave the link idle between its last
  * response and the next request. A queue pair for which there is no room waits for its turn.
  */
@@ -22,7 +22,7 @@ export class ReadRoom {
 
   /** Bytes that one READ request may ask for: whole packets of `pathMtu`, one at least. */
   requestBytesMax(pathMtu: number): number {
-    return Math.max(1, Math.floor(this.#limitBytes / 4 / pathMtu)) * pathMtu
+    return Math.max(1, Math.floor(this.#limitBytes / 2 / pathMtu)) * pathMtu
   }
 
   /** True if that queue pair may ask for so many bytes; if not, it waits from now on. */

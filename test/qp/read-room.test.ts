@@ -40,8 +40,8 @@ t.test('one that is longer than all of it goes alone', async t => {
   t.ok(any.admits(2, 2 ** 40), 'without a bound there is room for everything')
 })
 
-t.test('one request is for a quarter, in whole packets', async t => {
-  t.equal(new ReadRoom(100_000).requestBytesMax(4096), 24_576)
+t.test('one request is for half, in whole packets', async t => {
+  t.equal(new ReadRoom(100_000).requestBytesMax(4096), 49_152)
   t.equal(new ReadRoom(1000).requestBytesMax(4096), 4096)
   t.equal(new ReadRoom().requestBytesMax(4096), Number.POSITIVE_INFINITY)
 })

@@ -72,7 +72,7 @@ function run(seed: number, selective: boolean): Outcome {
   const random = randomSource(seed)
   const config = { ...drawConfig(random), ...(selective && drawSelective(randomSource(seed + 1))) }
   const readBytesMax = config.pathMtu! * pick(randomSource(seed + 2), [1, 3, Number.POSITIVE_INFINITY])
-  const room = () => ({ readRoom: new Parts(4 * readBytesMax) })
+  const room = () => ({ readRoom: new Parts(2 * readBytesMax) })
   const [name, faults] = pick(random, FAULTS)
   const a = new Host(17, { ...config, ...room() }, seed)
   const b = new Host(18, { ...config, ...room() }, seed)

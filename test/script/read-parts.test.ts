@@ -6,7 +6,7 @@ import { script } from './runner.js'
 /** Parts of 1024 bytes, none of which has to wait. */
 class Parts extends ReadRoom {
   constructor() {
-    super(4096)
+    super(2048)
   }
   override admits(): boolean {
     return true
