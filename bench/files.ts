@@ -16,6 +16,7 @@ import { stealSince, stealTicks } from './steal.js'
 import { Ballast } from './support/ballast.js'
 import { makeTwoHosts, onLoopback, type TwoHosts } from './support/two-hosts.js'
 import { WeirDaemon } from './support/weir-daemon.js'
+import { wholeNumber } from './support/whole-number.js'
 
 const PAYLOAD_BYTES = 4096
 const BLAST_SECONDS = 3
@@ -66,6 +67,8 @@ export async function run(args: string[]): Promise<FilesResult> {
       json: { type: 'boolean', default: false },
     },
   })
+  const bytes = parseBytes(values.size)
+  const pairs = wholeNumber('--pairs', values.pairs)
   const hosts = values.veth ? makeTwoHosts() : onLoopback('on loopback')
   // Memory, where there is some: the disk is not what is measured.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'weir-bench-'))
@@ -75,13 +78,7 @@ export async function run(args: string[]): Promise<FilesResult> {
       await WeirDaemon.start(folder, 'sender', hosts.a),
       await WeirDaemon.start(folder, 'receiver', hosts.b),
     )
-    const result = await measure(
-      folder,
-      hosts,
-      daemons as [WeirDaemon, WeirDaemon],
-      parseBytes(values.size),
-      Number(values.pairs),
-    )
+    const result = await measure(folder, hosts, daemons as [WeirDaemon, WeirDaemon], bytes, pairs)
     if (!values.json) process.stdout.write(printed(result))
     return result
   } finally {

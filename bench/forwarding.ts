@@ -8,18 +8,22 @@
  * everything. What a frame costs the switch process is the figure that does not depend on how the cores are
  * shared: frames per second on one core follow from it.
  */
+
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { WeirError } from '../lib/errors.js'
 import { macOf } from '../lib/nic/config.js'
+import { median } from '../lib/scenario/fairness.js'
 import { HostAddress } from '../lib/wire/address.js'
 import { formatMac } from '../lib/wire/mac.js'
 import { Namespaces, noNamespaces } from '../test/support/netns.js'
 import { VethLab } from '../test/support/veth-lab.js'
 import type { BlastResult } from './blaster.js'
 import { stealSince, stealTicks } from './steal.js'
+import { wholeNumber } from './support/whole-number.js'
 
 const BLASTER = fileURLToPath(new URL('./blaster.js', import.meta.url))
 const MTU = 9000
@@ -61,8 +65,16 @@ interface Round {
 
 /** @param args `--seconds N` of each round (default 2), `--pairs N` (default 5) */
 export async function run(args: string[]): Promise<object> {
-  const seconds = optionOf(args, '--seconds', 2)
-  const pairs = optionOf(args, '--pairs', 5)
+  const { values } = parseArgs({
+    args,
+    options: {
+      seconds: { type: 'string', default: '2' },
+      pairs: { type: 'string', default: '5' },
+      json: { type: 'boolean' },
+    },
+  })
+  const seconds = wholeNumber('--seconds', values.seconds)
+  const pairs = wholeNumber('--pairs', values.pairs)
   const missing = noNamespaces()
   if (missing !== false) throw new WeirError('WEIR_UNSUPPORTED', `forwarding: ${missing}`)
   const teardowns: (() => unknown)[] = []
@@ -211,19 +223,5 @@ function print(figure: ReturnType<typeof summarise>): void {
   console.log(
     `${String(figure.bytes).padStart(5)} B  switch / bridge = ${figure.ratioToBridge.toFixed(2)}; ` +
       `one core's worth of the switch process: ${(figure.framesPerSecondOfOneCore / 1e3).toFixed(0)} k frames/s`,
-  )
-}
-
-function median(values: number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1]!
-}
-
-function optionOf(args: string[], name: string, byDefault: number): number {
-  const at = args.indexOf(name)
-  const value = at >= 0 ? Number(args[at + 1]) : byDefault
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `forwarding: ${name} is a whole number from 1, not ${args[at + 1]}`,
   )
 }

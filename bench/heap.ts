@@ -10,6 +10,7 @@ import { WeirError } from '../lib/errors.js'
 import { libcFault } from '../lib/io/linux/libc.js'
 import type { PerfSettings } from '../lib/perf/settings.js'
 import type { HeapReading, HeapReply, HeapRequest } from './support/heap-host.js'
+import { wholeNumber } from './support/whole-number.js'
 
 /** Addresses of 127.0.0.0/8 that nothing else is likely to use. */
 const ACTIVE = '127.77.3.1'
@@ -71,13 +72,7 @@ export async function run(args: string[]): Promise<HeapResult> {
       json: { type: 'boolean', default: false },
     },
   })
-  const packets = Number(values.packets)
-  if (!Number.isInteger(packets) || packets < FIRST_SHARE) {
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `heap: --packets is a whole number from 10 on, not "${values.packets}"`,
-    )
-  }
+  const packets = wholeNumber('--packets', values.packets, FIRST_SHARE)
   const fault = libcFault()
   if (fault !== null) throw new WeirError('WEIR_UNSUPPORTED', `heap: ${fault}`)
   const cases: HeapCase[] = []

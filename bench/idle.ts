@@ -14,6 +14,7 @@ import { rawFault } from '../lib/io/raw-port.js'
 import { TRAFFIC_PORT } from '../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../lib/wire/address.js'
 import { WeirDaemon } from './support/weir-daemon.js'
+import { wholeNumber } from './support/whole-number.js'
 
 /** Of 127.0.0.0/8, where nothing else is likely to be; the last byte is the daemon's, or that of who connects. */
 const NET = '127.77.1'
@@ -54,8 +55,8 @@ export async function run(args: string[]): Promise<IdleResult> {
       json: { type: 'boolean', default: false },
     },
   })
-  const seconds = whole('--seconds', values.seconds, 1, 86_400)
-  const connections = whole('--connections', values.connections, 1, 1000)
+  const seconds = wholeNumber('--seconds', values.seconds, 1, 86_400)
+  const connections = wholeNumber('--connections', values.connections, 1, 1000)
   const faults: [string, string | null][] = [
     ['batch', libcFault()],
     ['dgram', null],
@@ -129,13 +130,4 @@ function printed({ seconds, figures, skipped }: IdleResult): string {
   })
   const left = skipped.map(({ name, why }) => `left out: ${name}: ${why}`)
   return `${[`CPU time of idle daemons in ${seconds} s`, ...lines, ...left].join('\n')}\n`
-}
-
-function whole(name: string, text: string, least: number, most: number): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `idle: ${name} is a whole number from ${least} to ${most}, not "${text}"`,
-  )
 }

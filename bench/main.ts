@@ -87,10 +87,16 @@ if (benchmark === undefined) {
       if (args.includes('--json')) process.stdout.write(`${JSON.stringify(outcome)}\n`)
     }
   } catch (error) {
-    const message = error instanceof WeirError ? error.message : error instanceof Error ? error.stack : error
+    const message = isForUser(error) ? error.message : error instanceof Error ? error.stack : error
     process.stderr.write(`bench ${name}: ${message}\n`)
     process.exitCode = 1
   }
+}
+
+/** What a user can mend, a wrong option among it; anything else is a defect, and its stack is of interest. */
+function isForUser(error: unknown): error is Error {
+  if (error instanceof WeirError) return true
+  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')
 }
 
 /** Figures go to `bench/results` too, named by the time. */

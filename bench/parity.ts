@@ -3,7 +3,6 @@
  * an emulated link gives to a flow which always has something to send. Rounds alternate, for machines have moods.
  */
 import { parseArgs } from 'node:util'
-import { WeirError } from '../lib/errors.js'
 import { median } from '../lib/scenario/fairness.js'
 import { loadScenario, parseScenario } from '../lib/scenario/load-scenario.js'
 import { packageFile } from '../lib/scenario/package-file.js'
@@ -16,6 +15,7 @@ import { checkVeth } from '../switch-emu/lab/veth-support.js'
 import { runOverlay } from '../switch-emu/overlay/run-overlay.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 import { stealSince, stealTicks } from './steal.js'
+import { wholeNumber } from './support/whole-number.js'
 
 type Where = RunResult['on']
 
@@ -71,8 +71,8 @@ export async function run(args: string[]): Promise<ParityResult> {
     },
   })
   const scenario = loadScenario(positionals[0] ?? packageFile('bench', 'scenarios', 'dumbbell.yaml'))
-  const rounds = atLeastOne('--rounds', values.rounds)
-  const seconds = atLeastOne('--seconds', values.seconds)
+  const rounds = wholeNumber('--rounds', values.rounds)
+  const seconds = wholeNumber('--seconds', values.seconds)
   const rateBps = parseRate(values.rate)
   const say = (text: string) => process.stderr.write(`${text}\n`)
   const places = await compare(scenario, rounds, say)
@@ -84,12 +84,6 @@ export async function run(args: string[]): Promise<ParityResult> {
   const result: ParityResult = { benchmark: 'parity', scenario: scenario.name, rounds, places, linkRates }
   if (values.json !== true) process.stdout.write(print(result))
   return result
-}
-
-function atLeastOne(name: string, text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new WeirError('WEIR_BAD_ARGUMENT', `parity: ${name} is a whole number from 1, not ${text}`)
 }
 
 async function compare(scenario: Scenario, rounds: number, say: (text: string) => void) {

@@ -4,6 +4,7 @@
  *
  * Probes and their answers are told as a share of all bytes that the hosts have sent.
  */
+import { parseArgs } from 'node:util'
 import { DEFAULT_PATHS, type PathSettings } from '../lib/cc/path-settings.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
 import { packageFile } from '../lib/scenario/package-file.js'
@@ -11,6 +12,7 @@ import { type RunResult, seriesName } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { valueAt } from '../lib/scenario/series.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+import { wholeNumber } from './support/whole-number.js'
 
 const RATE_BPS = 100e9
 const DELAY_NS = 1000
@@ -47,10 +49,13 @@ export interface PathFiguresOfMode {
   probeByteShare: number
 }
 
-/** @param args `--seeds N`, default 5 */
+/** @param args `--seeds N`, 1 to SEEDS_MAX, default 5 */
 export function run(args: string[]): PathFiguresOfMode[] {
-  const at = args.indexOf('--seeds')
-  const seeds = Math.min(SEEDS_MAX, Math.max(1, at < 0 ? 5 : Number(args[at + 1]) || 1))
+  const { values } = parseArgs({
+    args,
+    options: { seeds: { type: 'string', default: '5' }, json: { type: 'boolean' } },
+  })
+  const seeds = wholeNumber('--seeds', values.seeds, 1, SEEDS_MAX)
   const scenario = loadScenario(packageFile('bench', 'scenarios', 'four-paths.yaml'))
   const figures: PathFiguresOfMode[] = []
   for (const [mode, settings] of Object.entries(MODES)) {

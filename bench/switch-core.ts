@@ -3,7 +3,7 @@
  * sender, lookup, TTL, admission, marking, queue, INT stamp, serialisation, and the driver's loop around
  * it.
  */
-import { WeirError } from '../lib/errors.js'
+import { parseArgs } from 'node:util'
 import type { Frame } from '../lib/frame/frame.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../lib/frame/frame-pool.js'
 import { HostAddress } from '../lib/wire/address.js'
@@ -11,6 +11,7 @@ import * as intShim from '../lib/wire/int-shim.js'
 import * as ipv4 from '../lib/wire/ipv4.js'
 import { Switch } from '../switch-emu/core/switch.js'
 import { buildFrame } from '../test/switch-emu/build-frame.js'
+import { wholeNumber } from './support/whole-number.js'
 
 const RATE_BPS = 100e9
 const FLOWS = 256
@@ -28,14 +29,11 @@ interface Figure {
 
 /** @param args `--frames N`: frames per round, 1,000,000 unless given */
 export async function run(args: string[]): Promise<object> {
-  const at = args.indexOf('--frames')
-  const frames = at >= 0 ? Number(args[at + 1]) : 1_000_000
-  if (!Number.isInteger(frames) || frames < 1) {
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `switch-core: --frames is a whole number from 1, not ${args[at + 1]}`,
-    )
-  }
+  const { values } = parseArgs({
+    args,
+    options: { frames: { type: 'string', default: '1000000' }, json: { type: 'boolean' } },
+  })
+  const frames = wholeNumber('--frames', values.frames)
   const cases = [
     { wireBytes: 64, ports: 4, congested: false },
     { wireBytes: 4096, ports: 4, congested: false },

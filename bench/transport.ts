@@ -15,6 +15,7 @@ import { type Figure, inRounds, type Measured, type Rounds } from './support/rou
 import { isInstalled } from './support/run-program.js'
 import { makeTwoHosts, type TwoHosts } from './support/two-hosts.js'
 import { type Place, WeirDaemon } from './support/weir-daemon.js'
+import { wholeNumber } from './support/whole-number.js'
 
 const BANDWIDTH_BYTES = 1_000_000
 const LATENCY_BYTES = 64
@@ -50,8 +51,8 @@ export async function run(args: string[]): Promise<TransportResult> {
       json: { type: 'boolean', default: false },
     },
   })
-  const rounds = whole('--rounds', values.rounds)
-  const seconds = whole('--seconds', values.seconds)
+  const rounds = wholeNumber('--rounds', values.rounds)
+  const seconds = wholeNumber('--seconds', values.seconds)
   const hosts = values.pin ? pinned(makeTwoHosts()) : makeTwoHosts()
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const daemons: WeirDaemon[] = []
@@ -186,10 +187,4 @@ function row({ name, median, min, max, ratio, cpu }: Figure, format: (value: num
   const cost = cpu === null ? '' : `  CPU ${cpu.client.toFixed(2)} + ${cpu.server.toFixed(2)} s/GB`
   const share = Number.isFinite(ratio) ? ratio.toFixed(2) : '-'
   return `  ${name.padEnd(30)} ${format(median).padStart(10)}  ${spread.padEnd(28)} ${share.padStart(6)}${cost}`
-}
-
-function whole(name: string, text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new WeirError('WEIR_BAD_ARGUMENT', `transport: ${name} is a whole number from 1 on, not "${text}"`)
 }

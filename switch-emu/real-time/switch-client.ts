@@ -22,10 +22,10 @@ export class SwitchClient<Start extends { type: 'start' }> {
         else this.#onReply(reply)
       })
     })
-    void child.exited.then(() => this.#reject('WEIR_CONNECTION_LOST', 'the switch process has ended'))
+    void child.exited.then(() => this.#onEnded())
   }
 
-  /** Resolves when the process answers questions. */
+  /** Resolves when the process answers questions, or has ended. */
   async up(): Promise<void> {
     await Promise.race([this.#up, this.#child.exited])
   }
@@ -44,7 +44,7 @@ export class SwitchClient<Start extends { type: 'start' }> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
       if (this.#child.running && this.#child.process.connected) this.#child.process.send(request)
-      else this.#reject('WEIR_CONNECTION_LOST', 'the switch process has ended')
+      else this.#onEnded()
     })
   }
 
@@ -54,9 +54,9 @@ export class SwitchClient<Start extends { type: 'start' }> {
     waiting?.resolve(reply)
   }
 
-  #reject(code: ErrorCode, message: string): void {
+  #onEnded(): void {
     const waiting = this.#waiting
     this.#waiting = null
-    waiting?.reject(new WeirError(code, message))
+    waiting?.reject(new WeirError('WEIR_CONNECTION_LOST', 'the switch process has ended'))
   }
 }
