@@ -37,6 +37,8 @@ export class LatencyRecorder {
   #runCount = 0
   #minNs = Number.POSITIVE_INFINITY
   #maxNs = 0
+  /** The histogram's mean is one of middles of buckets: of equal times it would not be their time. */
+  #sumNs = 0
 
   record(ns: Nanos): void {
     const time = Math.min(Math.max(0, Math.round(ns)), NS_MAX)
@@ -54,6 +56,7 @@ export class LatencyRecorder {
     this.#runCount = 0
     this.#histogram.recordValueWithCount(time, count)
     this.#octaves[octaveOf(time)]! += count
+    this.#sumNs += time * count
     if (time < this.#minNs) this.#minNs = time
     if (time > this.#maxNs) this.#maxNs = time
   }
@@ -62,6 +65,7 @@ export class LatencyRecorder {
     this.#runCount = 0
     this.#histogram.reset()
     this.#octaves.fill(0)
+    this.#sumNs = 0
     this.#minNs = Number.POSITIVE_INFINITY
     this.#maxNs = 0
   }
@@ -77,7 +81,7 @@ export class LatencyRecorder {
       count,
       min: count === 0 ? 0 : share * this.#minNs,
       max: share * this.#maxNs,
-      mean: count === 0 ? 0 : share * histogram.mean,
+      mean: count === 0 ? 0 : (share * this.#sumNs) / count,
       stdev: count === 0 ? 0 : share * histogram.stdDeviation,
       p50: at(50),
       p90: at(90),
