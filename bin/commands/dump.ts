@@ -11,7 +11,7 @@ import { Frame } from '../../lib/frame/frame.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as icrc from '../../lib/wire/icrc.js'
 import { opcodeName } from '../../lib/wire/opcode.js'
-import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import { isShort, parseFrame, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
 import { commandOf } from './names.js'
 
@@ -25,6 +25,8 @@ export interface DumpSummary {
   icrcBad: number
   /** Packets that break a rule of their format. */
   malformed: number
+  /** Packets of which the capture has kept too little to tell what they are; absent: none. */
+  cutShort?: number
   /** RoCE packets by the name of their opcode, most frequent first. */
   byOpcode: Record<string, number>
 }
@@ -101,7 +103,8 @@ function load(path: string, packet: CapturedPacket, frame: Frame, number: number
 /** Takes one frame into the counts, and returns its ICRC's verdict in words. */
 function count(frame: Frame, summary: DumpSummary, counts: Map<string, number>): string {
   const error = parseFrame(frame)
-  if (error !== WireError.OK) summary.malformed++
+  if (isShort(error) && frame.length < frame.wireLength) summary.cutShort = (summary.cutShort ?? 0) + 1
+  else if (error !== WireError.OK) summary.malformed++
   if (frame.bth < 0) return ''
   summary.roce++
   const name = opcodeName(bth.opcode(frame.view, frame.bth))
@@ -124,8 +127,9 @@ function formatTime(packet: CapturedPacket): string {
 }
 
 function printSummary(summary: DumpSummary): string {
-  const { packets, roce, icrcOk, icrcBad, malformed } = summary
+  const { packets, roce, icrcOk, icrcBad, malformed, cutShort } = summary
   const missing = roce - icrcOk - icrcBad
   const notCaptured = missing > 0 ? `, ${missing} not captured` : ''
-  return `${packets} packets, ${roce} RoCEv2, ${icrcOk} ICRCs right, ${icrcBad} wrong${notCaptured}, ${malformed} malformed`
+  const cut = cutShort === undefined ? '' : `, ${cutShort} captured too short to tell`
+  return `${packets} packets, ${roce} RoCEv2, ${icrcOk} ICRCs right, ${icrcBad} wrong${notCaptured}, ${malformed} malformed${cut}`
 }

@@ -15,7 +15,7 @@ import * as telemetry from './telemetry.js'
 import * as udp from './udp.js'
 import { WireError } from './wire-error.js'
 
-export { WIRE_ERROR_NAMES, WireError } from './wire-error.js'
+export { isShort, WIRE_ERROR_NAMES, WireError } from './wire-error.js'
 
 /**
  * Finds the headers of a received frame and fills in its offsets: l3, l4, shim (and intFormat), bth, payload, payloadLength.

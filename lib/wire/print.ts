@@ -14,7 +14,7 @@ import * as immdt from './immdt.js'
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 import * as opcodes from './opcode.js'
-import { parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
+import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as pfc from './pfc.js'
 import * as rate from './rate.js'
 import * as rateRequest from './rate-request.js'
@@ -44,9 +44,15 @@ export function printFrame(frame: Frame): string {
   return printNested(frame, 0)
 }
 
+/** What a capture has kept too little of may be sound. */
+function faultOf(frame: Frame, error: WireError): string {
+  const isCut = isShort(error) && frame.length < frame.wireLength
+  return `${isCut ? 'captured too short' : 'malformed'}: ${WIRE_ERROR_NAMES[error]}`
+}
+
 function printNested(frame: Frame, depth: number): string {
   const error = parseFrame(frame)
-  const fault = error === WireError.OK ? '' : ` [malformed: ${WIRE_ERROR_NAMES[error]}]`
+  const fault = error === WireError.OK ? '' : ` [${faultOf(frame, error)}]`
   if (frame.l3 < 0) return printLink(frame) + fault
   if (frame.l4 < 0)
     return `${printHosts(frame, false)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`

@@ -36,3 +36,8 @@ export type WireError = (typeof WireError)[keyof typeof WireError]
 export const WIRE_ERROR_NAMES: readonly string[] = Object.keys(WireError).map(name =>
   name.toLowerCase().replaceAll('_', '-'),
 )
+
+/** True of what a frame that was cut short looks like, if nothing else is wrong with it. */
+export function isShort(error: WireError): boolean {
+  return WIRE_ERROR_NAMES[error]!.startsWith('short-')
+}

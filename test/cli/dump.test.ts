@@ -68,6 +68,18 @@ t.test('a wrong ICRC, a malformed packet and a cut one are counted apart', async
   t.match(stdout, /\n43 packets, 40 RoCEv2, 38 ICRCs right, 1 wrong, 1 not captured, 1 malformed\n$/)
 })
 
+t.test('packets of which a capture has kept too little are not malformed', async t => {
+  const file = readFileSync(rping)
+  const first = 24 + 2 * 58
+  file.writeUInt32LE(46, first + 8) // of the first CM packet, Ethernet, IP, UDP and 4 bytes of the BTH
+  const path = join(folder, 'snapped.pcap')
+  writeFileSync(path, Buffer.concat([file.subarray(0, first + 16 + 46), file.subarray(first + 338)]))
+  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 40, malformed: 0, cutShort: 1 })
+  const { stdout } = dump(path)
+  t.match(stdout, / > 10\.99\.0\.1\.4791: UDP.* \[captured too short: short-bth\]\n/)
+  t.match(stdout, /, 0 malformed, 1 captured too short to tell\n$/)
+})
+
 t.test('errors: a clear word, a failing exit code', async t => {
   const missing = dump(join(folder, 'none.pcap'))
   t.equal(missing.status, 1)
