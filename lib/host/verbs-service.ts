@@ -36,7 +36,7 @@ export class VerbsService implements Service, HostedEvents {
   readonly #byBell: (HostedConnection | null)[] = new Array(BELLS_MAX).fill(null)
   readonly #byId = new Map<number, HostedConnection>()
   readonly #connecting = new Map<number, Waiting>()
-  readonly #listeners = new Map<number, HostListener>()
+  readonly #listeners = new Map<number, HostedListener>()
   #lastIncoming = 0
 
   static async open({ options, doorbell: memory }: VerbsStart, events: ServiceEvents): Promise<VerbsService> {
@@ -144,7 +144,7 @@ export class VerbsService implements Service, HostedEvents {
       if (region !== null) this.#opened.nic.memory.deregister(region)
     },
     listen: ({ port, backlog, privateData }) => {
-      const listener = new HostListener(backlog, () => this.#makeIncoming(privateData))
+      const listener = new HostedListener(backlog, () => this.#makeIncoming(privateData))
       this.#opened.nic.listen(port, listener)
       this.#listeners.set(port, listener)
     },
@@ -221,7 +221,7 @@ export class VerbsService implements Service, HostedEvents {
 }
 
 /** Accepts connections for an application that takes them later. */
-class HostListener implements Listener {
+class HostedListener implements Listener {
   /** Connections that the application has not taken. */
   readonly waiting = new Set<number>()
   readonly #backlog: number
