@@ -34,6 +34,9 @@ export class VerbsService implements Service, HostedEvents {
   readonly #doorbell: Doorbell
   /** By number at the doorbell. */
   readonly #byBell: (HostedConnection | null)[] = new Array(BELLS_MAX).fill(null)
+  /** Time of the current round, and what each bell that rang has done in it: one closure for all rounds. */
+  #now: Nanos = 0
+  readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
   readonly #byId = new Map<number, HostedConnection>()
   readonly #connecting = new Map<number, Waiting>()
   readonly #listeners = new Map<number, HostedListener>()
@@ -65,9 +68,6 @@ export class VerbsService implements Service, HostedEvents {
     this.#now = now
     this.#doorbell.take(this.#takeOf)
   }
-
-  #now: Nanos = 0
-  readonly #takeOf = (bell: number): void => this.#byBell[bell]?.take(this.#now)
 
   async answer(kind: string, body: never, context: CallContext): Promise<unknown> {
     const answer = this.#answers[kind as keyof VerbsCalls] as (body: unknown, context: CallContext) => unknown
