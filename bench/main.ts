@@ -69,15 +69,19 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
 }
 
+const HELP = ['--help', '-h', undefined]
+
 const [name, ...args] = process.argv.slice(2)
-const benchmark = name === undefined ? undefined : BENCHMARKS[name]
+const benchmark = name !== undefined && Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined
 if (benchmark === undefined) {
+  const isAsked = HELP.includes(name)
   const names = Object.entries(BENCHMARKS).map(([key, { what }]) => `  ${key.padEnd(12)} ${what}`)
-  const wrong = name === undefined ? '' : `no benchmark is called ${name}\n`
-  process.stderr.write(
-    `${wrong}npm run bench -- NAME [ARGUMENTS], where NAME is one of\n${names.join('\n')}\n`,
-  )
-  process.exitCode = name === undefined ? 0 : 1
+  const list = `npm run bench -- NAME [ARGUMENTS], where NAME is one of\n${names.join('\n')}\n`
+  if (isAsked) process.stdout.write(list)
+  else process.stderr.write(`no benchmark is called ${name}\n${list}`)
+  process.exitCode = isAsked ? 0 : 1
+} else if (args.some(word => HELP.includes(word))) {
+  process.stdout.write(`npm run bench -- ${name} ${benchmark.what}\n`)
 } else {
   try {
     const outcome = await (await benchmark.load()).run(args)

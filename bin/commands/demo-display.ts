@@ -89,6 +89,8 @@ function describe(view: FilesView, index: number): { bytes: number; text: string
   if (progress === null || progress === undefined) return { bytes: 0, text: 'waits' }
   const { bytes, totalBytes, goodputBps, state } = progress
   const at = `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`
+  // Of one that has ended no rate is told any more: its last was of a moment that has long been over.
+  if (bytes === totalBytes) return { bytes, text: `${at}, sent` }
   return {
     bytes,
     text: goodputBps > 0 ? `${at} at ${formatRate(Math.round(goodputBps))}` : `${at}, ${state}`,

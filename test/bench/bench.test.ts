@@ -1,6 +1,7 @@
 /** The benchmarks' own machinery: what is compared, repeated and left behind. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
@@ -10,6 +11,8 @@ import { makeTwoHosts } from '../../bench/support/two-hosts.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { noNamespaces } from '../support/netns.js'
+
+const MAIN = fileURLToPath(new URL('../../bench/main.js', import.meta.url))
 
 t.test('rounds: candidates alternate; medians, and ratios round by round', async t => {
   const order: string[] = []
@@ -30,6 +33,17 @@ t.test('rounds: candidates alternate; medians, and ratios round by round', async
     // 2, 4 and 1.5: the median of the ratios is not the ratio of the medians.
     { name: 'fast', median: 80, min: 20, max: 90, ratio: 2 },
   ])
+})
+
+t.test('help runs nothing', async t => {
+  const bench = (...words: string[]) => spawnSync(process.execPath, [MAIN, ...words], { encoding: 'utf8' })
+  for (const words of [[], ['--help']]) {
+    const { status, stdout, stderr } = bench(...words)
+    t.match({ status, stderr }, { status: 0, stderr: '' })
+    t.match(stdout, /^ {2}sim +\[SCENARIO\]: /m)
+  }
+  t.match(bench('sim', '--help'), { status: 0, stdout: /^npm run bench -- sim \[SCENARIO\]: [^\n]+\n$/ })
+  t.match(bench('constructor'), { status: 1, stdout: '', stderr: /^no benchmark is called constructor\n/ })
 })
 
 t.test(

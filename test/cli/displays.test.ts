@@ -64,6 +64,20 @@ t.test('the demo: no line is cut', async t => {
   t.match(text(), 'queue 412.6KB, peak 475.8KB, 1234 marks, 100 drops')
 })
 
+t.test('the demo in a pipe: no rate of what has ended', async t => {
+  const stream = new PassThrough()
+  const settings = {
+    transfers: [{ from: 'h1', to: 'h3', path: 'x', name: 'h1', startMs: 0 }],
+    sizes: [1_000_000],
+    bottleneck: 's1:s2',
+    queueBytesFull: 100_000,
+  }
+  const ended = { bytes: 1_000_000, totalBytes: 1_000_000, goodputBps: 4_112_000, state: 'streaming' }
+  const view = { seconds: 2.1, transfers: [ended as Progress], ports: [], queueBytes: [] }
+  demoDisplay(settings, stream as unknown as NodeJS.WriteStream).show(view)
+  t.equal(String(stream.read()), '  2.1 s  h1-h3 1MB of 1MB, sent  |  s1:s2 queue 0B\n')
+})
+
 const MOVING = {
   bytes: 1_000_000,
   totalBytes: 11_000_000,
