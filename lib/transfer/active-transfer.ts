@@ -51,7 +51,9 @@ export class ActiveTransfer implements Transfer {
   #repeatedBytes = 0
   #timeouts = 0
   #maxPathQueueBytes = 0
-  /** Most bytes of the file that were known to have arrived in an attempt, and most that one could begin behind. */
+  /**
+   * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
+   */
   #bestBytes = 0
   #bestResumedBytes = 0
   /** Bytes that earlier transfers had delivered; -1 = not known yet. */
@@ -137,7 +139,7 @@ export class ActiveTransfer implements Transfer {
         }
       }
     } catch (error) {
-      // With what a lost connection has left another transfer may still go on, but not with what an attempt after it has refused.
+      // Another transfer may resume what a lost connection has left, but not what an attempt after that has refused.
       if (this.#lost && (error as WeirError).code !== 'WEIR_CONNECTION_LOST') await task.abandon(this.session)
       throw error
     } finally {

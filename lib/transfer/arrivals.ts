@@ -47,8 +47,8 @@ export class Arrivals {
 }
 
 /**
- * Chunks are written a few at a time, in any order. So of a file that nobody has closed, for its daemon was killed, the
- * last `unsureBytes` may have holes: they are not gone on from.
+ * Chunks are written a few at a time, in any order. So the last `unsureBytes` of a file that nobody closed, because
+ * its daemon was killed, may have holes: a transfer resumes before them.
  */
 async function openSink(
   how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,

@@ -1,15 +1,16 @@
-/** Of transfers that come here by one connection after the other: which session is the latest of which transfer. */
+/** The latest session of each transfer that comes here over one connection after another. */
 import type { PassiveSession } from './passive-session.js'
 
-/** A transfer's name is 16 bytes long; what is longer than this is none. */
+/** Longest name of a transfer that is accepted, bytes; Weir's own have 16. A longer one counts as none. */
 const NAME_BYTES_MAX = 64
 
 export class Attempts {
   readonly #latest = new Map<string, PassiveSession>()
 
   /**
-   * `session` is the latest attempt of the transfer that `peer` calls so. Ends the one before, whose connection the peer
-   * has lost and this end need not know of yet, and resolves when that has given back what it held: its file above all.
+   * Makes `session` the latest attempt of the transfer that `peer` calls by that name. Ends the attempt before, whose
+   * connection the peer has lost, perhaps unnoticed here, and resolves when that one has given back what it held:
+   * above all its file.
    */
   async begin(peer: string, name: Uint8Array, session: PassiveSession): Promise<void> {
     if (name.length === 0 || name.length > NAME_BYTES_MAX) return

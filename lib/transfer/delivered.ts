@@ -1,6 +1,6 @@
 /**
- * Files that have come to their places of late, by the transfers that brought them. A sender may lose its connection
- * before it hears that its file is there; when it comes back, it is told so, and not that a file of that name exists.
+ * Files that were delivered recently, by the transfers that brought them. A sender may lose its connection before it
+ * hears that its file is there; when it comes back it is told so, instead of that a file of that name exists.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
 import type { Offer } from './messages.js'
 
-/** More are forgotten, oldest first. */
+/** Files that are remembered; older ones are forgotten. */
 const MOST = 64
 
 /** What tells whether it is still the same file. */
@@ -35,7 +35,7 @@ export class Delivered {
     }
   }
 
-  /** The file that an earlier attempt of the same transfer has put to `target`, if it is untouched; else null. */
+  /** The file that an earlier attempt of the same transfer has delivered to `target`, if it is untouched; else null. */
   async find(target: string, offer: Offer): Promise<FileHandle | null> {
     const noted = this.#files.get(keyOf(target, offer))
     if (!noted || offer.transfer.length === 0) return null

@@ -15,7 +15,7 @@ import type { DigestKind } from './messages.js'
 export interface Digest {
   readonly kind: DigestKind
   update(bytes: Uint8Array): void
-  /** Of what there has been; more may follow. */
+  /** Digest of the bytes so far; more may follow. */
   soFar(): Uint8Array
   /** Call once, at the end. */
   finish(): Uint8Array

@@ -9,15 +9,17 @@ import type { Offer } from './messages.js'
 
 /** Mode of an unfinished file while it is written. */
 export const OPEN_MODE = 0o600
-/** Mode of one that was closed with every byte before its end written: nothing else of a file outlives a killed daemon so simply. */
+/**
+ * Mode of an unfinished file that was closed without holes: the simplest mark that survives a daemon that is killed.
+ */
 const KEPT_MODE = 0o700
 
-/** True if no byte is missing before the end of an unfinished file. */
+/** True if an unfinished file has no holes. */
 export function isKept(mode: number): boolean {
   return (mode & 0o777) === KEPT_MODE
 }
 
-/** From now on bytes may be missing. Where modes mean nothing, the digest of the part has to tell. */
+/** From now on the file may have holes. Where modes mean nothing, the digest of its beginning has to tell. */
 export async function markOpen(handle: FileHandle): Promise<void> {
   await handle.chmod(OPEN_MODE).catch(() => {})
 }

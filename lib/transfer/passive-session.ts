@@ -18,7 +18,7 @@ const STALLED_AFTER_NS = 600 * SECOND
 const LINGER_NS = 2 * SECOND
 
 export interface PassiveSessionConfig extends SessionConfig {
-  /** Those of all sessions of this end. Default: none is an attempt of another's transfer. */
+  /** Attempts of all sessions of this end. Default: no session is a further attempt of a transfer. */
   attempts?: Attempts
 }
 

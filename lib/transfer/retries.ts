@@ -38,8 +38,8 @@ export class Retries {
 }
 
 /**
- * True for a failure that the next attempt may not meet. Only a lost connection is one; but once there has been
- * one, a host that is being started again may not answer, or refuse connections, and its places may be taken.
+ * True for a failure that the next attempt may not meet again. At first that is only a lost connection; once one was
+ * lost, a host that is being restarted may not answer, may refuse connections, or may have no place free.
  */
 export function mayPass(failure: WeirError, hasLostConnection: boolean): boolean {
   if (failure.code === 'WEIR_CONNECTION_LOST') return true

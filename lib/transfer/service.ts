@@ -27,7 +27,7 @@ import { NOTHING_SHARED } from './share.js'
 import type { Common, TaskOptions } from './task-options.js'
 import { type Direction, PassiveTransfer, type Transfer, type TransferResult } from './transfer.js'
 
-/** Of a transfer's name in Offer and Request: nobody else finds it by chance. */
+/** Bytes of a transfer's name in Offer and Request: too many to hit one by chance. */
 const TRANSFER_NAME_BYTES = 16
 const SHUTTING_DOWN = 'the daemon is shutting down'
 /** How often sessions look after their deadlines. */
