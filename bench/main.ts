@@ -20,11 +20,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./compare-ns3.js'),
   },
   'dgram-blast': {
-    what: 'what a bare one-way node:dgram blast carries on loopback',
+    what: '[--seconds N] [--payload BYTES]: what a bare one-way node:dgram blast carries on loopback',
     load: () => import('./dgram-blast.js'),
   },
   files: {
-    what: '[--size 2GB]: weir send between two daemons on loopback, beside perf bw and the bare blast: goodput and memory',
+    what: '[--size 2GB] [--pairs 3] [--veth]: weir send between two daemons on loopback, beside perf bw and the bare blast: goodput and memory',
     load: () => import('./files.js'),
   },
   forwarding: {
@@ -60,11 +60,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./sim.js'),
   },
   transport: {
-    what: '[--rounds N] [--seconds N]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for a veth pair',
+    what: '[--rounds N] [--seconds N] [--only bandwidth|latency] [--daemon "OPTIONS"] [--pin]: bandwidth and latency beside iperf3, node:net, sockperf; needs root for a veth pair',
     load: () => import('./transport.js'),
   },
   'switch-core': {
-    what: 'frames per second through one switch, without I/O',
+    what: '[--frames N]: frames per second through one switch, without I/O',
     load: () => import('./switch-core.js'),
   },
 }

@@ -99,7 +99,7 @@ export class HpccCore {
     return true
   }
 
-  /** Rows of L older than half a wrap of their stamps: a difference to them would no longer be unambiguous. */
+  /** True if a row of L is older than half a wrap of its stamp: a difference to it would be ambiguous. */
   #isOld(now: Nanos, row: number): boolean {
     const last = this.#last
     let wrapNs = last.tsModulusNs[row]!

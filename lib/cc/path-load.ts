@@ -53,10 +53,7 @@ export class PathLoad {
     return most
   }
 
-  /**
-   * True if the last telemetry is older than half a wrap of its stamps: a difference to it would no longer be
-   * unambiguous.
-   */
+  /** True if the last telemetry is older than half a wrap of its stamps: a difference to it would be ambiguous. */
   #isOld(now: Nanos): boolean {
     let wrapNs = Number.POSITIVE_INFINITY
     for (let i = 0; i < this.#last.count; i++) wrapNs = Math.min(wrapNs, this.#last.tsModulusNs[i]!)
