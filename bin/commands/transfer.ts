@@ -1,11 +1,9 @@
 /** What `weir send` and `weir get` share: options, the bar, the report, Ctrl-C. */
 import { basename } from 'node:path'
-import { Presets, SingleBar } from 'cli-progress'
 import { type Command, Option } from 'commander'
 import {
   connectDaemon,
   type DaemonClient,
-  type Progress,
   type TransferOptions,
   type TransferReply,
 } from '../../lib/client/daemon-client.js'
@@ -15,6 +13,7 @@ import { printable } from '../../lib/printable.js'
 import { RETRIES_MAX } from '../../lib/transfer/retries.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { transferDisplay } from './transfer-display.js'
 
 export interface TransferFlags {
   socket: string
@@ -105,59 +104,21 @@ async function runOne(
   flags: TransferFlags,
   signal: AbortSignal,
 ): Promise<FileReport> {
-  const bar = flags.json ? null : progressBar()
+  const display = flags.json ? null : transferDisplay(basename(item.file))
   try {
     const outcome = await item.start(client, {
       overwrite: flags.overwrite ?? false,
       digest: flags.digest,
       retries: flags.retries,
       signal,
-      onProgress: progress => showProgress(bar, item.file, progress),
+      onProgress: progress => display?.show(progress),
     })
     const { transferId: _id, digestKind, digest, ...figures } = outcome
     const hex = Buffer.from(digest).toString('hex')
     return { file: item.file, host: item.host, ...figures, digest: { kind: digestKind, hex } }
   } finally {
-    bar?.stop()
+    display?.stop()
   }
-}
-
-/** On a terminal a bar, elsewhere nothing. */
-function progressBar(): SingleBar | null {
-  if (!process.stderr.isTTY) return null
-  const options = {
-    format: '{file} {bar} {percentage}% | {how}',
-    stream: process.stderr,
-    hideCursor: true,
-    clearOnComplete: true,
-    barsize: 24,
-  }
-  return new SingleBar(options, Presets.shades_classic)
-}
-
-function showProgress(bar: SingleBar | null, file: string, progress: Progress): void {
-  if (!bar) return
-  const { bytes, totalBytes } = progress
-  const payload = { file: printable(basename(file)), how: howItGoes(progress) }
-  if (!bar.isActive) bar.start(Math.max(1, totalBytes), bytes, payload)
-  else {
-    // Of a get, the size comes with the server's answer.
-    bar.setTotal(Math.max(1, totalBytes))
-    bar.update(bytes, payload)
-  }
-}
-
-/** What stands behind the bar. */
-export function howItGoes(progress: Progress): string {
-  const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes, state } = progress
-  const { retry, retries, retryInMs } = progress
-  const which = `(${retry} of ${retries})`
-  if (state === 'waiting') return `connection lost; trying again in ${Math.ceil(retryInMs / 1000)} s ${which}`
-  if (state === 'connecting' && retry > 0) return `connection lost; trying again now ${which}`
-  const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
-  const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
-  const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
-  return `${rate} | ${left} left | queue ${queue} | repeated ${formatBytes(retransmittedBytes)}`
 }
 
 /** Throws WEIR_BAD_ARGUMENT. */

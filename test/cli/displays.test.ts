@@ -1,9 +1,11 @@
 /** What commands show on a terminal while they work, on one of 80 columns. */
 import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
-import { type FileReport, howItGoes, parseRetries, summary } from '../../bin/commands/transfer.js'
+import { type FileReport, parseRetries, summary } from '../../bin/commands/transfer.js'
+import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
@@ -92,7 +94,7 @@ const MOVING = {
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
-  t.equal(howItGoes(MOVING), '40Mbps | 2s left | queue 5KB | repeated 1.234KB')
+  t.equal(howItGoes(MOVING), '40Mbps  2s left  queue 5KB  repeated 1.234KB')
   t.equal(
     howItGoes({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }),
     'connection lost; trying again in 2 s (1 of 3)',
@@ -101,7 +103,27 @@ t.test('a transfer: how it goes, and what it waits for when its connection is lo
     howItGoes({ ...MOVING, state: 'connecting', retry: 2 }),
     'connection lost; trying again now (2 of 3)',
   )
-  t.match(howItGoes({ ...MOVING, state: 'connecting', goodputBps: 0 }), /^connecting \| - left/)
+  t.match(howItGoes({ ...MOVING, state: 'connecting', goodputBps: 0 }), /^connecting {2}- left/)
+})
+
+t.test('a transfer: all of it in a line of the terminal, whatever the name', async t => {
+  for (const name of ['n'.repeat(255), 'a\nb', 'ünï—✓'.repeat(9)]) {
+    const { stream, text } = terminal()
+    const display = transferDisplay(name, stream)!
+    display.show({
+      ...MOVING,
+      bytes: 98_765_000,
+      totalBytes: 98_930_000_000,
+      goodputBps: 123_456_000,
+      pathQueueBytes: 412_630,
+      retransmittedBytes: 155_640_000,
+    })
+    display.stop()
+    const shown = stripVTControlCharacters(text()).split('\n')[0]!
+    t.match(shown, /^\S+ [█░]{10} 0% {2}123\.5Mbps {2}\d+s left {2}queue 412\.6KB {2}repeated 155\.6MB$/)
+    t.ok([...shown].length <= COLUMNS, shown)
+  }
+  t.equal(transferDisplay('a', new PassThrough() as unknown as NodeJS.WriteStream), null, 'in a pipe silent')
 })
 
 t.test('a transfer: what it took', async t => {
