@@ -1,5 +1,6 @@
 /** What an acknowledgement costs every congestion controller of the catalogue: ns, without telemetry and with that of some hops;
  * to fill in the sample is part of it. */
+import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
 import type { AckSample } from '../lib/cc/congestion-control.js'
 import { HopRecords } from '../lib/wire/hop-records.js'
@@ -21,12 +22,16 @@ export interface CcResult {
 
 /** Arguments: names of controllers; default: all. */
 export function run(args: string[]): CcResult {
-  const wanted = args.filter(arg => !arg.startsWith('--'))
+  const { values, positionals: wanted } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
   const names = wanted.length > 0 ? wanted : ccNames()
   const steal = stealTicks()
   const operations = timeOperations(names.flatMap(name => HOPS.map(hops => acknowledgement(name, hops))))
   const result: CcResult = { benchmark: 'cc', stealShare: stealSince(steal), operations }
-  if (!args.includes('--json')) process.stdout.write(printTimes(operations))
+  if (!values.json) process.stdout.write(printTimes(operations))
   return result
 }
 

@@ -40,10 +40,14 @@ interface ReceiverReport {
 export async function run(args: string[] = []): Promise<BlastResult> {
   const { values } = parseArgs({
     args,
-    options: { seconds: { type: 'string', default: '3' }, payload: { type: 'string', default: '4096' } },
+    options: {
+      seconds: { type: 'string', default: '3' },
+      payload: { type: 'string', default: '4096' },
+      json: { type: 'boolean' },
+    },
   })
   const result = await blast(Number(values.seconds), Number(values.payload))
-  process.stdout.write(`${JSON.stringify(result)}\n`)
+  if (!values.json) process.stdout.write(`${JSON.stringify(result)}\n`)
   return result
 }
 

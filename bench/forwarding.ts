@@ -80,13 +80,18 @@ export async function run(args: string[]): Promise<object> {
   const teardowns: (() => unknown)[] = []
   const scope = { teardown: (undo: () => unknown) => void teardowns.unshift(undo) }
   try {
-    return await measure(scope as never, seconds, pairs)
+    return await measure(scope as never, seconds, pairs, values.json ? () => {} : print)
   } finally {
     for (const undo of teardowns) await undo()
   }
 }
 
-async function measure(t: ConstructorParameters<typeof Namespaces>[0], seconds: number, pairs: number) {
+async function measure(
+  t: ConstructorParameters<typeof Namespaces>[0],
+  seconds: number,
+  pairs: number,
+  show: typeof print,
+) {
   const lab = await VethLab.up(t, SCENARIO, {
     mtu: MTU,
     ...(cpus().length > 1 && { prefix: ['taskset', '-c', '1'] }),
@@ -110,7 +115,7 @@ async function measure(t: ConstructorParameters<typeof Namespaces>[0], seconds: 
       }
     }
     const figure = summarise(bytes, rounds)
-    print(figure)
+    show(figure)
     figures.push(figure)
   }
   const { report } = await lab.ask({ type: 'report' }, 'report')

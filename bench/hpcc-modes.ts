@@ -6,6 +6,7 @@
  * windows, as a share of the data's bytes on the wire. Telemetry packets: probes, notifications and windows, for 100 data
  * packets. Feedback: acknowledgements, notifications and windows.
  */
+import { parseArgs } from 'node:util'
 import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
 import type { TxCounters } from '../lib/nic/tx-pipeline.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
@@ -85,7 +86,12 @@ export interface ModeFigures {
 
 /** Runs the mode of that name, or those whose names contain the first argument, on all networks or that of the second. */
 export function run(args: string[]): ModeFigures[] {
-  const [wanted = '', network = ''] = args.filter(arg => !arg.startsWith('--'))
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
+  const [wanted = '', network = ''] = positionals
   const figures: ModeFigures[] = []
   for (const name of SCENARIOS.filter(scenario => scenario.includes(network))) {
     const scenario = loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`))
@@ -94,7 +100,7 @@ export function run(args: string[]): ModeFigures[] {
         figures.push(measure(mode, applied(scenario, settings)))
     }
   }
-  if (!args.includes('--json')) process.stdout.write(printed(figures))
+  if (!values.json) process.stdout.write(printed(figures))
   return figures
 }
 

@@ -1,4 +1,5 @@
 /** Nanoseconds of what every packet takes: codecs, checksums, containers, queue pairs and the whole NIC without a port. */
+import { parseArgs } from 'node:util'
 import { containerOperations } from './micro/container-operations.js'
 import { Joined } from './micro/joined-nics.js'
 import { type Operation, type OperationTime, printTimes, timeOperations } from './micro/time-operations.js'
@@ -13,13 +14,17 @@ export interface MicroResult {
 
 /** Arguments: a part of the names of those to be measured. */
 export function run(args: string[]): MicroResult {
-  const wanted = args.filter(arg => !arg.startsWith('--'))
+  const { values, positionals: wanted } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
   const all = [...wireOperations(), ...containerOperations(), ...protocolOperations()]
   const chosen = all.filter(({ name }) => wanted.every(part => name.includes(part)))
   const steal = stealTicks()
   const operations = timeOperations(chosen)
   const result: MicroResult = { benchmark: 'micro', stealShare: stealSince(steal), operations }
-  if (!args.includes('--json')) process.stdout.write(printTimes(operations))
+  if (!values.json) process.stdout.write(printTimes(operations))
   return result
 }
 

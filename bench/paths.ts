@@ -63,7 +63,7 @@ export function run(args: string[]): PathFiguresOfMode[] {
       figures.push(measure(mode, seed, applied(scenario, settings), figures[0]))
     }
   }
-  if (!args.includes('--json')) process.stdout.write(printed(figures))
+  if (!values.json) process.stdout.write(printed(figures))
   return figures
 }
 

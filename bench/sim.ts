@@ -3,6 +3,7 @@
  * sent by one switch port: what an event-driven simulator calls a switch enqueue. CPU time is this process's, so
  * that other work on the machine counts less than it does in wall time.
  */
+import { parseArgs } from 'node:util'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
 import { packageFile } from '../lib/scenario/package-file.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
@@ -20,8 +21,14 @@ export interface SimSpeed {
   eventsPerCpuSecond: number
 }
 
+/** Arguments: a scenario, by its file or the name of one of bench/scenarios. */
 export async function run(args: string[]): Promise<SimSpeed> {
-  const name = args.find(arg => !arg.startsWith('--')) ?? DEFAULT_SCENARIO
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' } },
+  })
+  const [name = DEFAULT_SCENARIO] = positionals
   const file = name.endsWith('.yaml') ? name : packageFile('bench', 'scenarios', `${name}.yaml`)
   const scenario = loadScenario(file)
   const speeds: number[] = []
@@ -47,7 +54,7 @@ export async function run(args: string[]): Promise<SimSpeed> {
     packetHopsPerCpuSecond: { median, min: speeds[0]!, max: speeds[ROUNDS - 1]! },
     eventsPerCpuSecond: (median * events) / packetHops,
   }
-  if (!args.includes('--json')) process.stdout.write(printed(speed))
+  if (!values.json) process.stdout.write(printed(speed))
   return speed
 }
 

@@ -56,7 +56,7 @@ export async function run(args: string[]): Promise<object> {
       nsPerFrame: Math.round((median / frames) * 1e9),
     }
   })
-  for (const f of figures) {
+  for (const f of values.json ? [] : figures) {
     const load = f.congested ? 'congested' : 'uncongested'
     console.log(
       `${String(f.wireBytes).padStart(5)} B  ${String(f.ports).padStart(2)} ports  ${load.padEnd(11)}  ` +
