@@ -71,7 +71,7 @@ export interface QpConfig {
 
 /** What `modify` may settle: everything that the connection manager negotiates. */
 export interface QpAttributes {
-  /** Needed for RTR. */
+  /** Needed for RTR, and settled with it. */
   remoteQpn?: number
   /** First PSN of the peer, needed for RTR. */
   receivePsn?: number

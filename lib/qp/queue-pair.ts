@@ -174,7 +174,8 @@ export class QueuePair {
   #settle(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
     const { pathMtu, responderResources, selectiveRepeat } = attributes
-    for (const [name, value] of Object.entries({ pathMtu, responderResources, selectiveRepeat })) {
+    const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat }
+    for (const [name, value] of Object.entries(fixed)) {
       if (value === undefined || state <= QpState.RTR) continue
       throw new WeirError(
         'WEIR_BAD_ARGUMENT',
