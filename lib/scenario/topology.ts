@@ -2,11 +2,11 @@
  * Paths through a scenario's network, and what the emptiness of the network makes possible on them: the base
  * RTT and the ideal completion time of a flow.
  */
-import { ccWantsTelemetry } from '../cc/catalogue.js'
+import { ccIsReceiverBased, ccWantsTelemetry } from '../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../time/nanos.js'
 import * as reth from '../wire/reth.js'
 import type { Flow, Link, Scenario } from './scenario.js'
-import { ackBytes, dataOverheadBytes } from './wire-sizes.js'
+import { ackBytes, dataOverheadBytes, leanOverheadBytes } from './wire-sizes.js'
 
 export type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
 
@@ -171,16 +171,22 @@ export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
  * middle packets over links a..c, the last packet over links c..K"; with equal links it is
  * `all bytes at the rate + (K - 1) x the last packet`. The first packet carries a RETH (one RDMA WRITE); each carries
  * telemetry if the controller asks for it, which some encapsulations make longer at every switch, and the acknowledgement
- * echoes it. Of several shortest paths the fastest counts, so that no flow beats its ideal.
+ * echoes it; where not all packets collect, all are taken for such that do not, and where less is echoed, none. Of several
+ * shortest paths the fastest counts. So no flow beats its ideal.
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: Flow): Nanos {
-  const telemetry = ccWantsTelemetry((flow.cc ?? scenario.cc).name)
-  const int = telemetry ? scenario.int : null
+  const { name } = flow.cc ?? scenario.cc
+  const int = ccWantsTelemetry(name) ? scenario.int : null
+  const { collect, everyPackets, everyBytes, answer, hops, plain } = scenario.telemetry
+  const all = collect === 'data' && everyPackets === 1 && everyBytes === 0
+  const echoed = all && answer === 'ack' && hops === 'all' && !ccIsReceiverBased(name) ? int : null
   let best = Number.POSITIVE_INFINITY
   for (const path of topology.pathKinds(flow.from, flow.to)) {
-    const overheads = path.map((_, switches) => dataOverheadBytes(int, switches))
+    const overheads = path.map((_, switches) =>
+      all || int === null ? dataOverheadBytes(int, switches) : leanOverheadBytes(int, plain),
+    )
     let total = forwardNs(path, flow.bytes, scenario.transport.pathMtu, overheads)
-    const back = ackBytes(int, path.length - 1)
+    const back = ackBytes(echoed, path.length - 1)
     for (const hop of path) total += 2 * hop.delayNs + (back * 8e9) / hop.rateBps
     best = Math.min(best, total)
   }

@@ -26,6 +26,12 @@ export function dataOverheadBytes(int: IntSettings | null, switches: number): nu
   return PLAIN_BYTES + telemetry.senderBytes(format, int.hops) + inserted
 }
 
+/** The same of a packet that collects nothing, between others that do. @param plain a setting of telemetry */
+export function leanOverheadBytes(int: IntSettings, plain: boolean): number {
+  const isNative = int.format === 'wide' || int.format === 'compact'
+  return PLAIN_BYTES + (isNative && !plain ? telemetry.senderBytes(telemetry.formatOf(int.format), 0) : 0)
+}
+
 /**
  * Room for the headers of a packet whose payload is not materialised, with all the telemetry that it may collect. Path
  * probes have wide records where data packets have compact ones.
