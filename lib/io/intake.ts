@@ -8,6 +8,8 @@ import { StandingQueue } from './standing-queue.js'
 const SAMPLE_BYTES = 64 * 1024
 /** Hosts take packets in batches by nature: only what exceeds a batch of this length counts as a queue. */
 const BATCH_NS: Nanos = 250_000
+/** A packet of 4 KiB with all its headers: one that has come is no queue, however short a batch is on a slow line. */
+const PACKET_BYTES = 4096 + 512
 /** The greatest rate counts that was measured within the last one to two windows. */
 const WINDOW_NS: Nanos = 100 * MILLISECOND
 
@@ -30,7 +32,7 @@ export class Intake {
   /**
    * The queue, integrated over time: the difference of two such values, divided by the time between, is the mean
    * queue. The queue is what still waits when a round has taken its frames, plus what the round took beyond BATCH_NS
-   * worth of work; and of that only what stays (StandingQueue).
+   * worth of work and beyond one packet; and of that only what stays (StandingQueue).
    */
   queueByteNs = 0
   /** Bit/s, at most the line rate; the line rate until it has been measured. */
@@ -69,7 +71,7 @@ export class Intake {
   /** The round has taken frames of so many bytes, and so many still wait. */
   took(bytes: number, waitingBytes: number): void {
     this.#roundBytes = bytes
-    const batch = (this.rateBps * BATCH_NS) / 8e9
+    const batch = Math.max((this.rateBps * BATCH_NS) / 8e9, PACKET_BYTES)
     const queue = waitingBytes + Math.max(0, bytes - batch)
     this.queueByteNs += this.#standing.sample(this.stampNs, queue) * (this.stampNs - this.#lastStampNs)
     this.#waitingBytes = waitingBytes
