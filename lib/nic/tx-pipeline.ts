@@ -18,8 +18,6 @@ import type { PathAnswers } from './path-answers.js'
 import type { RateRequest } from './rate-request.js'
 import { NO_SHIM } from './telemetry-source.js'
 
-const ICRC_BYTES = 4
-
 export interface TxCounters {
   frames: number
   bytes: number
@@ -297,7 +295,7 @@ export class TxPipeline {
     frame.payload = at + bth.BYTES
     frame.payloadLength = payloadBytes
     // Slots for headers alone (virtual time) have no room for a payload: it is only counted then.
-    const materialised = frame.payload + payloadBytes + ICRC_BYTES <= frame.bytes.length
+    const materialised = frame.payload + payloadBytes + icrc.BYTES <= frame.bytes.length
     if (materialised) frame.bytes.fill(0, frame.payload, frame.payload + payloadBytes)
     frame.length = materialised ? frame.payload + payloadBytes : frame.payload
     frame.wireLength = frame.payload + payloadBytes
@@ -325,12 +323,12 @@ export class TxPipeline {
 
   #finish(frame: Frame): Frame {
     const whole = frame.length === frame.wireLength
-    frame.wireLength += ICRC_BYTES
+    frame.wireLength += icrc.BYTES
     completeHeaders(frame, telemetry.destinationPort(frame))
     if (whole) {
       frame.length = frame.wireLength
       if (this.#icrc) icrc.write(frame)
-      else frame.view.setUint32(frame.length - ICRC_BYTES, 0)
+      else frame.view.setUint32(frame.length - icrc.BYTES, 0)
     }
     this.counters.frames++
     this.counters.bytes += frame.wireLength

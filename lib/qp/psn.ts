@@ -4,7 +4,6 @@
  * An unwrapped PSN is a plain number that counts packets from the connection's first PSN on and never
  * wraps: two of them compare with `<`, and the wire carries the low 24 bits.
  */
-export const PSN_BITS = 24
 export const PSN_MODULUS = 0x1000000
 export const PSN_MASK = 0xffffff
 /** Half of the number space: at most so many PSNs may be outstanding, else old and new look alike (IBA 9.7.1). */

@@ -11,12 +11,11 @@
  */
 import { ChunkPlan } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
-import { advanceCount, type EndState } from './machine.js'
+import { advanceCount } from './machine.js'
 import type { DigestKind, Filled, Offer, PathFigures, TransferMessage } from './messages.js'
 import { SinkMachine, type SinkState } from './sink-machine.js'
 
 type OwnState = 'connecting' | 'asked'
-export type GetterState = OwnState | SinkState | EndState
 
 /** Which messages of the server are in turn in which state. */
 const IN_TURN: Record<OwnState | SinkState, readonly string[]> = {

@@ -5,10 +5,7 @@
  * The sender WRITEs into the ring, so that a slot is free once its chunk is in the file.
  */
 import { ChunkPlan } from './chunk-plan.js'
-import type { EndState } from './machine.js'
 import { SinkMachine, type SinkState } from './sink-machine.js'
-
-export type ReceiverState = 'waiting' | SinkState | EndState
 
 /** Which messages of the sender are in turn in which state. */
 const IN_TURN: Record<'waiting' | SinkState, readonly string[]> = {

@@ -6,12 +6,10 @@
  */
 import { ChunkPlan, checkRing } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
-import type { EndState } from './machine.js'
 import type { Ready, TransferMessage } from './messages.js'
 import { SourceMachine, type SourceState } from './source-machine.js'
 
 type OwnState = 'connecting' | 'offered'
-export type SenderState = OwnState | SourceState | EndState
 
 /** Which messages of the receiver are in turn in which state. */
 const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
