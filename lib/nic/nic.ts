@@ -204,7 +204,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const frame = this.#control.next(now)
     if (frame === null) return null
     const flow = this.#control.sentFlow!
-    // The packet may have carried the acknowledgement: what was posted meanwhile had to wait behind that.
+    // The packet may have carried the acknowledgement: what was posted meanwhile had to wait behind that, as had the measuring of T for it.
+    if (flow.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
     if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
