@@ -1,12 +1,24 @@
 /** A host that is paused: the priority stops between two packets, acknowledgements too, and goes on to the nanosecond. */
 import t from 'tap'
+import { telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import * as ipv6 from '../../lib/wire/ipv6.js'
 import * as pfc from '../../lib/wire/pfc.js'
-import { App, DELAY_NS, frameName, makePair, memoryOf, type Pair, PORT, pattern, RATE_BPS } from './pair.js'
+import {
+  App,
+  connected,
+  DELAY_NS,
+  frameName,
+  makePair,
+  memoryOf,
+  type Pair,
+  PORT,
+  pattern,
+  RATE_BPS,
+} from './pair.js'
 
 const CC = { name: 'fixed-window', options: { window: 1_000_000 } }
 const QUANTUM_NS = (512 * 1e9) / RATE_BPS // 51.2 ns
@@ -199,4 +211,45 @@ t.test('what is no PFC is counted, and pauses nothing', async t => {
   const app = writer(pair, 3)
   t.ok(pair.until(() => app.log.includes('completion 1 SUCCESS')))
   t.equal(pair.a.pfc.clock.anyTotalNs(pair.network.now), 0)
+})
+
+t.test('T is measured although the answer to a probe took the place of the acknowledgement', async t => {
+  const nic = { telemetry: telemetrySettings({ collect: 'probe' }) }
+  const pair = makePair({ a: nic, b: nic })
+  const { left, right } = connected(pair)
+  const say = (app: App, nic: Nic, text: string) =>
+    app.connection!.postSend(pair.network.now, {
+      id: 1,
+      opcode: WorkOpcode.SEND,
+      region: memoryOf(nic, Buffer.from(text)),
+      offset: 0,
+      length: text.length,
+    })
+  right.onDone = (_now, _connection, completion) => {
+    if (completion.isReceive) say(right, pair.b, 'pong')
+  }
+  say(left, pair.a, 'ping')
+  // The message and a's probe wait together for an answer, and when b may send again, the answer to the probe goes first.
+  t.ok(
+    pair.until(() => pair.passed.at(-1)?.endsWith('SEND_ONLY') === true),
+    'ping is under way',
+  )
+  pause(pair, pair.b, 0xff, 200)
+  t.ok(
+    pair.until(() => right.log.includes('received ping')),
+    'ping is there',
+  )
+  t.notOk(
+    pair.passed.some(name => name.endsWith('ACKNOWLEDGE')),
+    'and not acknowledged yet',
+  )
+  t.ok(
+    pair.until(() => left.log.includes('received pong')),
+    `${left.log} | ${pair.passed}`,
+  )
+  t.equal(
+    pair.passed.some(name => name.endsWith('ACKNOWLEDGE')),
+    false,
+    'the answer to the probe acknowledged it',
+  )
 })
