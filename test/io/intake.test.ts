@@ -89,16 +89,19 @@ t.test('a queue counts that stays, or that is about to overflow', async t => {
   t.equal(sample(400_000), 0)
 })
 
-t.test('on a slow line a packet that comes alone is no queue, and packets that come together are', async t => {
-  // At 40 Mbit/s 250 us are 1,250 bytes.
-  const intake = new Intake(40e6, BUDGET)
-  let now = 1000
-  for (let n = 0; n < 100; n++) now = round(intake, now, 50_000, 4308) + 861_600
-  t.equal(intake.rateBps, 40e6)
-  t.equal(intake.queueByteNs, 0)
-  for (let n = 0; n < 100; n++) now = round(intake, now, 50_000, 3 * 4308) + 3 * 861_600
-  t.ok(intake.queueByteNs > 0)
-})
+t.test(
+  'on a slow line a packet that comes alone is no queue, and packets that come together are',
+  async t => {
+    // At 40 Mbit/s 250 us are 1,250 bytes.
+    const intake = new Intake(40e6, BUDGET)
+    let now = 1000
+    for (let n = 0; n < 100; n++) now = round(intake, now, 50_000, 4308) + 861_600
+    t.equal(intake.rateBps, 40e6)
+    t.equal(intake.queueByteNs, 0)
+    for (let n = 0; n < 100; n++) now = round(intake, now, 50_000, 3 * 4308) + 3 * 861_600
+    t.ok(intake.queueByteNs > 0)
+  },
+)
 
 t.test("the kernel's charge is told as payload, less what has been read of it", async t => {
   // As seen on Linux 6.18: 40 runs of 63,000 bytes are charged with 2,553,280, until the last one has been read.
