@@ -58,6 +58,9 @@ const L3 = ethernet.BYTES
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 
+/** All that are open: the package's sockets are closed when nothing but themselves refers to them, also while they are polled. */
+const OPEN = new Set<RawPort>()
+
 /**
  * Whole IPv4 packets by a raw socket: sees and sets TOS, so ECN and DSCP work, sees the IP identification, and sends
  * from the source port that the frame says. Works where the package raw-socket compiles; needs CAP_NET_RAW. Two plain
@@ -120,6 +123,7 @@ export class RawPort implements Port {
     this.#socket = socket
     socket.on('message', packet => this.#onPacket(packet))
     socket.on('error', () => this.counters.rxErrors++)
+    OPEN.add(this)
   }
 
   waitingBytes(): number {
@@ -166,6 +170,7 @@ export class RawPort implements Port {
     if (this.#closed) return
     while (this.#inFlight > 0) await new Promise(resolve => setImmediate(resolve))
     this.#closed = true
+    OPEN.delete(this)
     await new Promise<void>(resolve => {
       this.#socket.on('close', resolve)
       this.#socket.close()

@@ -1,5 +1,7 @@
 /** What every port on ordinary UDP sockets does alike. */
 import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { BatchPort } from '../../lib/io/batch-port.js'
@@ -241,6 +243,33 @@ everyPort('the kernel holds what the budget says, in datagrams of 4 KiB', async 
   t.equal(b.counters.rxFrames + b.counters.dropped, count)
   plain.close()
   await Promise.all([a.close(), b.close()])
+})
+
+everyPort('a port that only its own callback refers to goes on', async (t, open) => {
+  const rocePort = freePort()
+  const waits = async () => {
+    const pool = poolOf(8)
+    const port = await open({ pool, address: B, rocePort, intPort: rocePort + 1 })
+    const frame = await nextFrame(port)
+    t.equal(frame.length, 43)
+    pool.give(frame)
+    await port.close()
+  }
+  let ended = false
+  const end = waits().then(() => {
+    ended = true
+  })
+  const plain = await plainSocket()
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (let tries = 0; !ended && tries < 200; tries++) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+    collect()
+    plain.send(Uint8Array.of(5), rocePort, B)
+  }
+  t.ok(ended, 'what is sent arrives')
+  if (ended) await end
+  plain.close()
 })
 
 t.test('raw sockets do not show IPv6 headers: refused with a way out', async t => {
