@@ -1,5 +1,6 @@
 /** What is known on disk of each lab: enough to find it again, to enter it, and to take it down whatever died. */
 import {
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -97,7 +98,7 @@ export function claimLab(state: LabState): void {
 function newFolder(): string {
   for (;;) {
     try {
-      return mkdtempSync(join(prepareLabsFolder(), '.new-'))
+      return mkdtempSync(join(prepareLabsFolder(), `.new-${process.pid}-`))
     } catch (error) {
       // The last lab went in between, and the folder with it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -134,11 +135,22 @@ export function allLabs(): LabState[] {
   } catch {
     return []
   }
-  return names
+  const labs = names
+    .filter(name => !isUnnamed(name))
     .sort()
     .map(readState)
     .filter(state => state !== null)
     .filter(state => !forgetStillborn(state))
+  if (labs.length === 0) removeLabsFolder()
+  return labs
+}
+
+/** Whether a folder is one of `newFolder`. Removes it if the process that made it has ended. */
+function isUnnamed(name: string): boolean {
+  const owner = /^\.new-(\d+)-/.exec(name)?.[1]
+  if (owner === undefined) return false
+  if (!existsSync(`/proc/${owner}`)) rmSync(labFolder(name), { recursive: true, force: true })
+  return true
 }
 
 /** Removes what is left of a lab whose coming up was killed. Returns whether it was one. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -137,16 +137,18 @@ export class VethLab implements Lab {
 function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   const hosts = planHosts(scenario)
   const privilege = checkVeth()
+  const id = randomUUID()
   const state: LabState = {
     version: 1,
     name: options.name ?? `run-${process.pid}-${randomUUID().slice(0, 8)}`,
-    id: randomUUID(),
+    id,
     file: resolveFile(scenario.file) ?? scenario.file,
     startedUnixMs: Date.now(),
     owner: identify(process.pid)!,
     privilege,
     io: options.io ?? DEFAULT_IO,
-    dataFolder: mkdtempSync(join(tmpdir(), 'weir-lab-')),
+    // Nobody can guess it, and it is made when the state tells of it: whatever is killed, `weir lab down` finds it.
+    dataFolder: join(tmpdir(), `weir-lab-${id}`),
     namespaces: [],
     hosts,
     processes: [],
@@ -154,6 +156,7 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   }
   try {
     claimLab(state)
+    mkdirSync(state.dataFolder, { mode: 0o700 })
   } catch (error) {
     forgetLab(state)
     throw error

@@ -1,6 +1,7 @@
 /** `weir lab up` that is interrupted or killed: nothing is left. */
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../lib/sim/random.js'
@@ -26,6 +27,24 @@ t.test('kill -9 of up itself, at any time: nothing is left after down', { skip }
     t.same(place.leftFiles(), [], `round ${round}`)
   }
 })
+
+t.test(
+  'what a lab left that was killed before it had its name goes with the next command',
+  { skip },
+  async t => {
+    const place = new Place(t)
+    const labs = join(place.folder, 'run/weir/labs')
+    mkdirSync(labs, { recursive: true, mode: 0o700 })
+    t.equal((await place.weir(['lab', 'down', '--all'])).code, 0)
+    t.same(place.leftFiles(), [], 'the folder of all labs was made, and no more')
+    const ended = spawnSync('true').pid
+    mkdirSync(join(labs, `.new-${ended}-abcdef`), { recursive: true, mode: 0o700 })
+    mkdirSync(join(labs, `.new-${process.pid}-abcdef`), { mode: 0o700 })
+    t.equal((await place.weir(['lab', 'down', '--all'])).code, 0)
+    t.same(readdirSync(labs), [`.new-${process.pid}-abcdef`], 'what belongs to a living process stays')
+    rmSync(labs, { recursive: true })
+  },
+)
 
 t.test('a lab in the foreground goes at Ctrl-C, and when its command is killed', { skip }, async t => {
   for (const [signal, code] of [
