@@ -125,6 +125,7 @@ function applied(scenario: Scenario, mode: Mode): Scenario {
       ...sw,
       ...(direct && {
         telemetry: {
+          writes: true,
           queue: 'port',
           rate: 'link',
           direct: { ...direct, intervalNs: scenario.baseRttNs as number },

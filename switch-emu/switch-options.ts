@@ -58,9 +58,10 @@ function telemetryOptions(
     transport,
   }: Pick<Scenario, 'telemetry' | 'cc' | 'transport'>,
   { telemetry }: Pick<Switch, 'telemetry'>,
-): Pick<SwitchOptions, 'loadView' | 'directResponses'> {
+): Pick<SwitchOptions, 'writesTelemetry' | 'loadView' | 'directResponses'> {
   if (telemetry === undefined) return {}
-  const { queue, rate, direct, ratioOnly } = telemetry
+  const { writes, queue, rate, direct, ratioOnly } = telemetry
+  if (!writes) return { writesTelemetry: false }
   const loadView = { queue, rate, ratioOnly }
   if (direct === undefined) return { loadView }
   const to = direct.to ?? (ccIsReceiverBased(cc.name) ? 'receiver' : 'sender')

@@ -102,10 +102,19 @@ export function resolveSwitchTelemetry(
   value: unknown,
 ): SwitchTelemetry | undefined {
   if (value === undefined) return undefined
-  const shape = checkShape(problems, path, switchTelemetrySchema, value, 'telemetry of a switch')
+  // YAML 1.2 reads `off` as text.
+  if (value === 'off' || value === false) return { writes: false, queue: 'port', rate: 'link' }
+  const shape = checkShape(
+    problems,
+    path,
+    switchTelemetrySchema,
+    value,
+    'telemetry of a switch (or it is off)',
+  )
   if (shape === null) return undefined
   const direct = resolveDirect(problems, [...path, 'direct'], shape.direct)
   return {
+    writes: true,
     queue: shape.queue ?? 'port',
     rate: shape.rate ?? 'link',
     ...(shape.ratioOnly && { ratioOnly: true }),

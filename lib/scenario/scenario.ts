@@ -72,6 +72,8 @@ export interface Switch {
 
 /** Telemetry of one switch (drafts of HPCC++: draft-02, QoS queueing; draft-01, section 6.3). */
 export interface SwitchTelemetry {
+  /** False: the switch writes nothing into packets that collect telemetry, as one that knows no INT. */
+  writes: boolean
   /** Queue of the whole port, of the packet's priority, or its own time in the switch. Default port. */
   queue: 'port' | 'own' | 'sojourn'
   /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */

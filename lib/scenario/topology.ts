@@ -171,19 +171,21 @@ export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
  * middle packets over links a..c, the last packet over links c..K"; with equal links it is
  * `all bytes at the rate + (K - 1) x the last packet`. The first packet carries a RETH (one RDMA WRITE); each carries
  * telemetry if the controller asks for it, which some encapsulations make longer at every switch, and the acknowledgement
- * echoes it; where not all packets collect, all are taken for such that do not, and where less is echoed, none. Of several
- * shortest paths the fastest counts. So no flow beats its ideal.
+ * echoes it; where not all packets collect, all are taken for such that do not, and where less is echoed, none. Where some switch
+ * writes no telemetry, none is taken to write any. Of several shortest paths the fastest counts. So no flow beats its ideal.
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: Flow): Nanos {
   const { name } = flow.cc ?? scenario.cc
   const int = ccWantsTelemetry(name) ? scenario.int : null
   const { collect, everyPackets, everyBytes, answer, hops, plain } = scenario.telemetry
   const all = collect === 'data' && everyPackets === 1 && everyBytes === 0
-  const echoed = all && answer === 'ack' && hops === 'all' && !ccIsReceiverBased(name) ? int : null
+  const allWrite = scenario.switches.every(({ telemetry }) => telemetry?.writes !== false)
+  const echoed =
+    all && allWrite && answer === 'ack' && hops === 'all' && !ccIsReceiverBased(name) ? int : null
   let best = Number.POSITIVE_INFINITY
   for (const path of topology.pathKinds(flow.from, flow.to)) {
     const overheads = path.map((_, switches) =>
-      all || int === null ? dataOverheadBytes(int, switches) : leanOverheadBytes(int, plain),
+      all || int === null ? dataOverheadBytes(int, allWrite ? switches : 0) : leanOverheadBytes(int, plain),
     )
     let total = forwardNs(path, flow.bytes, scenario.transport.pathMtu, overheads)
     const back = ackBytes(echoed, path.length - 1)

@@ -39,6 +39,8 @@ export interface PortContext {
   pfcSender: PfcSender | null
   /** Bytes of the longest IP packet that may leave by it; bounds telemetry that is inserted. */
   mtuBytes: number
+  /** False: the switch writes no telemetry, so no frame grows. */
+  writesTelemetry: boolean
 }
 
 /** The way out of one port: eight queues, what holds them, the scheduler between them, marking, and the line. */
@@ -66,9 +68,10 @@ export class EgressPort {
   #sentPriority = 0
   #sentGrowth = 0
   readonly #mtuBytes: number
+  readonly #writesTelemetry: boolean
 
   constructor(index: number, options: PortOptions, context: PortContext) {
-    const { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes } = context
+    const { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes, writesTelemetry } = context
     const { rateBps, queueBytesMax = bufferBytes, ecn = [], weights } = options
     this.index = index
     this.rateBps = rateBps
@@ -76,6 +79,7 @@ export class EgressPort {
     this.pause = new PauseState(rateBps, losslessMask)
     this.pfcSender = pfcSender
     this.#mtuBytes = mtuBytes
+    this.#writesTelemetry = writesTelemetry
     this.#lossless = losslessMask !== 0 || pfcSender !== null
     this.#scheduler = new Scheduler(weights)
     const sum = weights?.reduce((a, b) => a + b, 0) ?? 0
@@ -187,7 +191,8 @@ export class EgressPort {
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
     // Memory and weights know the frame as it came in; on the line it is as long as it leaves.
-    const growth = frame.intFormat === NATIVE ? 0 : growthBytes(frame, this.#mtuBytes)
+    const grows = this.#writesTelemetry && frame.intFormat !== NATIVE
+    const growth = grows ? growthBytes(frame, this.#mtuBytes) : 0
     this.#sentGrowth = growth
     const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
     const startNs = this.serializer.transmit(readyNs, bytes + growth)

@@ -51,6 +51,8 @@ export interface SwitchOptions {
   watchdog?: WatchdogOptions
   /** Without it every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions
+  /** False: packets that collect telemetry pass as they came, as through a switch that knows no INT. Default true. */
+  writesTelemetry?: boolean
   /** Load as telemetry tells it; default: of whole ports and links. */
   loadView?: LoadViewOptions
   /** Without it congestion is told by the packets that pass alone. */
@@ -79,7 +81,8 @@ export class Switch implements Node {
   readonly #responder: Responder | null
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
-  readonly #stamper: IntStamper
+  /** Null: it writes no telemetry. */
+  readonly #stamper: IntStamper | null
   readonly #direct: DirectResponses | null
   readonly #reporters: readonly PortReporter[]
   /** Memory by port and priority that frames came in by; null without PFC. */
@@ -107,7 +110,7 @@ export class Switch implements Node {
     this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
     const view = new LoadView(options.loadView)
-    this.#stamper = new IntStamper(id, view)
+    this.#stamper = options.writesTelemetry === false ? null : new IntStamper(id, view)
     const direct = options.directResponses
     this.#direct = direct === undefined ? null : new DirectResponses(id, ports.length, direct, view)
     this.watchdog = options.watchdog === undefined ? null : this.#makeWatchdog(options.watchdog)
@@ -117,11 +120,12 @@ export class Switch implements Node {
   }
 
   #makePort(index: number, port: PortOptions, options: SwitchOptions): EgressPort {
-    const { id, bufferBytes, pool, random, pfc, mtuBytes = 0xffff } = options
+    const { id, bufferBytes, pool, random, pfc, mtuBytes = 0xffff, writesTelemetry = true } = options
     const pfcSender =
       pfc === undefined ? null : new PfcSender(pool, MAC_BASE + id * 256 + index, port.rateBps, pfc.quanta)
     const losslessMask = this.accounting?.losslessMask ?? 0
-    return new EgressPort(index, port, { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes })
+    const shared = { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes, writesTelemetry }
+    return new EgressPort(index, port, shared)
   }
 
   #makeWatchdog(options: WatchdogOptions): PfcWatchdog {
@@ -195,7 +199,7 @@ export class Switch implements Node {
     const ingress = frame.port
     this.#release(now, frame, port.index)
     if (this.watchdog !== null) this.watchdog.onTransmitted(dueNs, port.index, port.sentPriority)
-    if (frame.shim >= 0) this.#stamper.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
+    if (frame.shim >= 0) this.#stamper?.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
     return frame
   }
 

@@ -61,8 +61,9 @@ export class HostLine {
         random: () => 1,
         losslessMask: 0xff,
         pfcSender: null,
-        // No hop: it inserts no telemetry.
-        mtuBytes: 0,
+        // The host's own end of a link is no hop.
+        mtuBytes: 0xffff,
+        writesTelemetry: false,
       },
     )
   }

@@ -65,6 +65,7 @@ t.test('what is refused', async t => {
     ['switches: [s1]\nint: {format: compact}\ntelemetry: {hops: ¦busiest}', [/wide/]],
     ['switches: [s1]\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}', [/priority 5/, /overtake/]],
     ['switches: {s1: {telemetry: {queue: ¦long}}}', [/sojourn/]],
+    ['switches: {s1: {telemetry: ¦never}}', [/or it is off/]],
     ['switches: {s1: {telemetry: {direct: ¦{}}}}', [/threshold is missing/]],
     ['switches: {s1: {telemetry: {direct: {threshold: 1KB, of: ¦some}}}}', [/subscribed/]],
   ])
