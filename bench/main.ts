@@ -47,6 +47,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: '[MODE]: every way in which HPCC++ can collect and return telemetry, on three networks in virtual time',
     load: () => import('./hpcc-modes.js'),
   },
+  networks: {
+    what: '[--only PART] [--rounds 1] [--seconds 10] [--daemon "OPTIONS"] [--cc NAME]: weir perf beside TCP on networks without telemetry: narrow, long and lossy ones; needs root, iperf3',
+    load: () => import('./networks.js'),
+  },
   parity: {
     what: '[SCENARIO.yaml] [--rounds N] [--seconds N] [--rate R]: FCTs and link rates in real time beside virtual time',
     load: () => import('./parity.js'),

@@ -1,0 +1,236 @@
+/**
+ * `weir perf bw` on the networks that people have, none of which writes telemetry: alone, beside the kernel's TCP, and
+ * two of it; beside what iperf3 does there with CUBIC, and with BBR for information. What a row asks for is in `LIMITS`.
+ */
+import { parseArgs } from 'node:util'
+import { WeirError } from '../lib/errors.js'
+import { jainIndex, median } from '../lib/scenario/fairness.js'
+import { table } from '../lib/scenario/print-tables.js'
+import { networkCases } from './networks/cases.js'
+import { type StartFlow, type Trial, tcpFlow, trial, weirFlow } from './networks/flows.js'
+import type { NetworkCase, NetworkPath } from './networks/path.js'
+import { stealSince, stealTicks } from './steal.js'
+import { isInstalled } from './support/run-program.js'
+import { wholeNumber } from './support/whole-number.js'
+
+/** What a sender has to keep to, that the rest of the network can live with. */
+const LIMITS = {
+  /** Goodput alone, of TCP CUBIC's. */
+  ratioLeast: 0.95,
+  /** Share of packets dropped, of TCP CUBIC's. */
+  dropsMost: 1.5,
+  /** Goodput beside TCP CUBIC, of that flow's. */
+  shareLeast: 0.33,
+  shareMost: 3,
+  /** Of two Weir senders. */
+  jainLeast: 0.95,
+  /** Bytes retransmitted, of bytes dropped. */
+  retransmittedMost: 1.2,
+}
+/** Payload bytes of a packet of MTU 1500: Weir's path MTU, and TCP's segments with time stamps. */
+const WEIR_PACKET_BYTES = 1024
+const TCP_PACKET_BYTES = 1448
+/** Fewer packets dropped than this are chance. */
+const DROPS_OF_NOTE = 20
+
+interface Alone {
+  goodputBps: number
+  droppedPackets: number
+  /** Of all packets that the path was given. */
+  dropShare: number
+  /** Bytes retransmitted of bytes dropped; null where hardly any were. */
+  retransmittedOfDropped: number | null
+}
+
+export interface NetworkFigures {
+  name: string
+  /** Why there are no figures. */
+  skipped?: string
+  weir?: Alone
+  cubic?: Alone
+  bbr?: Alone
+  /** Medians over the rounds of Weir's goodput by TCP CUBIC's in the same round. */
+  ratio?: number
+  /** The same of the share of dropped packets; null where neither dropped any to speak of. */
+  dropRatio?: number | null
+  /** Weir's goodput by that of a TCP CUBIC flow beside it. */
+  share?: number
+  /** Of two Weir senders. */
+  jain?: number
+  missed?: string[]
+}
+
+export interface NetworksResult {
+  benchmark: 'networks'
+  rounds: number
+  seconds: number
+  networks: NetworkFigures[]
+  /** Share of the CPU that others took. */
+  stealShare: number | null
+}
+
+/**
+ * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` of each trial, `--daemon "OPTIONS"`, `--cc NAME` of labs'
+ * daemons. Throws WEIR_UNSUPPORTED without iperf3.
+ */
+export async function run(args: string[]): Promise<NetworksResult> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string', default: '' },
+      rounds: { type: 'string', default: '1' },
+      seconds: { type: 'string', default: '10' },
+      daemon: { type: 'string', default: '' },
+      cc: { type: 'string', default: 'auto' },
+      json: { type: 'boolean', default: false },
+    },
+  })
+  if (!isInstalled('iperf3')) throw new WeirError('WEIR_UNSUPPORTED', 'networks: iperf3 is not installed')
+  const rounds = wholeNumber('--rounds', values.rounds)
+  const seconds = wholeNumber('--seconds', values.seconds)
+  const daemon = values.daemon.split(' ').filter(word => word !== '')
+  const cases = networkCases(values.cc).filter(({ name }) => name.includes(values.only))
+  if (cases.length === 0) {
+    const names = networkCases(values.cc).map(({ name }) => name)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `networks: --only is a part of one of: ${names.join('; ')}`)
+  }
+  process.once('SIGINT', () => process.exit(130))
+  process.once('SIGTERM', () => process.exit(143))
+  const steal = stealTicks()
+  const networks: NetworkFigures[] = []
+  for (const network of cases) networks.push(await measure(network, rounds, seconds, daemon))
+  const stealShare = stealSince(steal)
+  const result: NetworksResult = { benchmark: 'networks', rounds, seconds, networks, stealShare }
+  if (!values.json) process.stdout.write(printed(result))
+  return result
+}
+
+interface Round {
+  weir: Trial
+  cubic: Trial
+  bbr: Trial
+  beside: Trial
+  two: Trial
+}
+
+const TRIALS: readonly [keyof Round, readonly StartFlow[]][] = [
+  ['weir', [weirFlow]],
+  ['cubic', [tcpFlow('cubic')]],
+  ['bbr', [tcpFlow('bbr')]],
+  ['beside', [weirFlow, tcpFlow('cubic')]],
+  ['two', [weirFlow, weirFlow]],
+]
+
+async function measure(
+  network: NetworkCase,
+  rounds: number,
+  seconds: number,
+  daemon: readonly string[],
+): Promise<NetworkFigures> {
+  const { name, load } = network
+  let path: NetworkPath
+  try {
+    path = await network.open(daemon)
+  } catch (error) {
+    if (!(error instanceof WeirError) || error.code !== 'WEIR_UNSUPPORTED') throw error
+    return { name, skipped: error.message }
+  }
+  try {
+    const taken: Round[] = []
+    while (taken.length < rounds) {
+      const round: Partial<Round> = {}
+      for (const [what, flows] of TRIALS) {
+        say(`${name}: round ${taken.length + 1} of ${rounds}, ${what}`)
+        round[what] = await trial(path, flows, seconds, load)
+      }
+      taken.push(round as Round)
+    }
+    return figuresOf(network, taken)
+  } finally {
+    say('')
+    await path.close()
+  }
+}
+
+function figuresOf({ name, randomLoss }: NetworkCase, rounds: readonly Round[]): NetworkFigures {
+  const over = (value: (round: Round) => number) => median(rounds.map(value))
+  const goodput = ({ flows }: Trial, i = 0) => flows[i]!.goodputBps
+  const alone = (what: 'weir' | 'cubic' | 'bbr', packetBytes: number): Alone => {
+    const retransmitted = over(round => round[what].flows[0]!.retransmittedBytes)
+    const droppedPackets = over(round => round[what].droppedPackets)
+    return {
+      goodputBps: over(round => goodput(round[what])),
+      droppedPackets,
+      dropShare: over(round => dropShare(round[what], packetBytes)),
+      retransmittedOfDropped:
+        droppedPackets < DROPS_OF_NOTE ? null : retransmitted / (droppedPackets * packetBytes),
+    }
+  }
+  const weir = alone('weir', WEIR_PACKET_BYTES)
+  const cubic = alone('cubic', TCP_PACKET_BYTES)
+  const fewDrops = Math.max(weir.droppedPackets, cubic.droppedPackets) < DROPS_OF_NOTE
+  const figures = {
+    name,
+    weir,
+    cubic,
+    bbr: alone('bbr', TCP_PACKET_BYTES),
+    ratio: over(({ weir, cubic }) => goodput(weir) / goodput(cubic)),
+    dropRatio: fewDrops || randomLoss ? null : weir.dropShare / cubic.dropShare,
+    share: over(({ beside }) => goodput(beside) / goodput(beside, 1)),
+    jain: over(({ two }) => jainIndex(two.flows.map(({ goodputBps }) => goodputBps))),
+  }
+  return { ...figures, missed: missed(figures) }
+}
+
+function dropShare({ flows, droppedPackets }: Trial, packetBytes: number): number {
+  const delivered = flows[0]!.bytes / packetBytes
+  return droppedPackets / (delivered + droppedPackets)
+}
+
+type Judged = Required<Pick<NetworkFigures, 'weir' | 'ratio' | 'dropRatio' | 'share' | 'jain'>>
+
+/** The limits that a row does not keep to. */
+function missed({ weir, ratio, dropRatio, share, jain }: Judged): string[] {
+  const again = weir.retransmittedOfDropped
+  return [
+    ratio < LIMITS.ratioLeast && 'goodput',
+    dropRatio !== null && dropRatio > LIMITS.dropsMost && 'drops',
+    (share < LIMITS.shareLeast || share > LIMITS.shareMost) && 'share',
+    jain < LIMITS.jainLeast && 'Jain',
+    again !== null && again > LIMITS.retransmittedMost && 'retransmitted',
+  ].filter(word => word !== false)
+}
+
+function printed({ networks, rounds, seconds, stealShare }: NetworksResult): string {
+  const mbps = (alone: Alone | undefined) => (alone === undefined ? '-' : (alone.goodputBps / 1e6).toFixed(1))
+  const drops = (alone: Alone | undefined) =>
+    alone === undefined ? '-' : `${(100 * alone.dropShare).toFixed(2)} %`
+  const number = (value: number | null | undefined) =>
+    value === null || value === undefined ? '-' : value.toFixed(2)
+  const rows = networks.map(({ name, skipped, weir, cubic, bbr, ratio, share, jain, missed }) => [
+    name,
+    mbps(weir),
+    mbps(cubic),
+    mbps(bbr),
+    number(ratio),
+    drops(weir),
+    drops(cubic),
+    drops(bbr),
+    number(weir?.retransmittedOfDropped),
+    number(share),
+    jain === undefined ? '-' : jain.toFixed(3),
+    skipped ?? (missed!.length === 0 ? 'yes' : `no: ${missed!.join(', ')}`),
+  ])
+  const head = ['network', 'Weir', 'CUBIC', 'BBR', 'ratio', 'drops', 'CUBIC', 'BBR', 'again', 'share']
+  const steal = stealShare === null ? '' : `; steal ${(100 * stealShare).toFixed(1)} %`
+  return [
+    `Mbit/s alone, packets dropped, bytes retransmitted by bytes dropped, share beside TCP CUBIC, Jain index of two;`,
+    `medians of ${rounds} rounds of ${seconds} s${steal}`,
+    table([...head, 'Jain', 'within the limits'], rows, 1),
+    '',
+  ].join('\n')
+}
+
+function say(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`)
+}

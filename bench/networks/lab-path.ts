@@ -1,0 +1,100 @@
+/** A lab whose switch writes no telemetry: real packets, an exact delay, and packets dropped at random where that is asked for. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+import { daemonSocket } from '../../switch-emu/lab/lab-state.js'
+import type { LabStatus } from '../../switch-emu/lab/lab-status.js'
+import type { NetworkPath, Sender } from './path.js'
+
+const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const RECEIVER = 'h3'
+
+export interface LabPathOptions {
+  rateMbps: number
+  /** Round trip of the path without queues. */
+  roundTripMs: number
+  /** Bytes that may wait at the bottleneck. */
+  bufferBytes: number
+  /** Packets of a thousand that the receiver's interface drops. */
+  dropPerMille?: number
+  /** Controller of the daemons. */
+  cc: string
+}
+
+/** Throws WEIR_UNSUPPORTED where there are no labs, or no nft for drops at random. */
+export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
+  const name = `networks-${process.pid}`
+  const file = join(folder, 'lab.yaml')
+  writeFileSync(file, scenario(options))
+  const weir = (...args: string[]) => runProgram([process.execPath, WEIR, ...args])
+  const close = async () => {
+    for (const { client } of senders) client.close()
+    weir('lab', 'down', name)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const senders: Sender[] = []
+  weir('lab', 'up', file, '--name', name, '--io', 'batch')
+  try {
+    const within = (host: string) => [process.execPath, WEIR, 'lab', 'exec', name, host, '--']
+    const status = (): LabStatus => JSON.parse(weir('lab', 'status', name, '--json'))[0]
+    const addressOf = (host: string) => status().hosts.find(one => one.name === host)!.address
+    if (options.dropPerMille !== undefined) dropAtRandom(within(RECEIVER), options.dropPerMille)
+    for (const host of ['h1', 'h2']) {
+      const client = await connectDaemon(daemonSocket(name, host))
+      senders.push({ address: addressOf(host), within: within(host), client })
+    }
+    const dropped = async () => {
+      const atPorts = status().ports.reduce((sum, { drops }) => sum + drops, 0)
+      return atPorts + (options.dropPerMille === undefined ? 0 : droppedAtRandom(within(RECEIVER)))
+    }
+    const receiver = { address: addressOf(RECEIVER), within: within(RECEIVER) }
+    return { senders: senders as [Sender, Sender], receiver, dropped, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function scenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
+  const edgeUs = 50
+  const delayUs = Math.round((roundTripMs * 1000) / 2 - edgeUs)
+  return `
+link: { rate: ${10 * rateMbps}Mbps, delay: ${edgeUs}us }
+hosts: [h1, h2, ${RECEIVER}]
+switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B } }
+links: [h1--s1, h2--s1, { ends: s1--${RECEIVER}, rate: ${rateMbps}Mbps, delay: ${delayUs}us }]
+cc: ${cc}
+transport: { pathMtu: 1024 }
+traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB }]
+`
+}
+
+/** What arrives is dropped before anybody sees it. */
+function dropAtRandom(within: readonly string[], perMille: number): void {
+  const rules = `
+table netdev weir {
+  chain in {
+    type filter hook ingress device eth0 priority 0; policy accept;
+    numgen random mod 1000 < ${perMille} counter drop
+  }
+}`
+  runProgram([...within, 'nft', rules])
+}
+
+function droppedAtRandom(within: readonly string[]): number {
+  return Number(/packets (\d+)/.exec(runProgram([...within, 'nft', 'list', 'table', 'netdev', 'weir']))?.[1])
+}
+
+function runProgram([program, ...args]: readonly string[]): string {
+  try {
+    return execFileSync(program!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string }
+    throw new WeirError('WEIR_UNSUPPORTED', stderr?.trim() || message)
+  }
+}

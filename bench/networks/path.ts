@@ -1,0 +1,32 @@
+import type { DaemonClient } from '../../lib/client/daemon-client.js'
+import type { Place } from '../support/weir-daemon.js'
+
+/** Messages that `perf bw` keeps in flight: enough to fill the path, few enough that they drain in seconds. */
+export interface Load {
+  messageBytes: number
+  depth: number
+}
+
+/** A host that sends: where programs run, and its daemon. */
+export interface Sender extends Place {
+  client: DaemonClient
+}
+
+/** Two sending hosts and a receiving one, whose only common link is the bottleneck. */
+export interface NetworkPath {
+  readonly senders: readonly [Sender, Sender]
+  readonly receiver: Place
+  /** Packets that the path has dropped so far. */
+  dropped(): Promise<number>
+  close(): Promise<void>
+}
+
+/** A row of the table. */
+export interface NetworkCase {
+  readonly name: string
+  readonly load: Load
+  /** The path drops packets at random: that says nothing about its senders. */
+  readonly randomLoss: boolean
+  /** @param daemon more options of `weir daemon`. Throws WEIR_UNSUPPORTED where this machine cannot make it. */
+  open(daemon: readonly string[]): Promise<NetworkPath>
+}
