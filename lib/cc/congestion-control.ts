@@ -23,6 +23,25 @@ export interface AckSample {
   hops: HopRecords
 }
 
+/**
+ * What a controller learns when packets are taken for lost. One object a flow, reused: keep nothing of it. Sequence
+ * numbers count transmissions, as in AckSample.
+ */
+export interface LossSample {
+  /** Payload bytes that were in flight and are now taken for lost. */
+  lostBytes: number
+  /** The lost packet that was sent last. What was sent before a reduction says nothing about the window after it. */
+  newestSeq: number
+  /** The next packet to be sent. */
+  sndNxt: number
+  /** Payload bytes sent and not acknowledged, without those that are lost. */
+  inFlightBytes: number
+  /** Payload bytes acknowledged by the packet that tells of the loss: `onAck` follows with them. */
+  ackedBytes: number
+  /** The transport timer has run out: nothing has been heard for long, and everything in flight is taken for lost. */
+  byTimeout: boolean
+}
+
 /** What every controller is told when its connection is made. */
 export interface CongestionContext {
   /** Rate of the host's own link, bit/s: the highest rate a flow may have. */
@@ -47,8 +66,12 @@ export interface CongestionControl {
   onTelemetry(now: Nanos, sample: AckSample): void
   /** A congestion notification packet arrived. */
   onCnp(now: Nanos): void
-  /** Packets are taken for lost and will be sent again. */
-  onLoss(now: Nanos, lostBytes: number, byTimeout: boolean): void
+  /** Packets are taken for lost and will be retransmitted. */
+  onLoss(now: Nanos, loss: LossSample): void
+  /** What the last `onLoss` spoke of had arrived: nothing was lost (RFC 9438, section 4.9). Default: no reaction. */
+  onSpurious?(now: Nanos): void
+  /** T has changed: the path's round trip with empty queues is known better. Default: no reaction. */
+  onBaseRtt?(now: Nanos, baseRttNs: Nanos): void
   /**
    * A congested switch has answered by itself (draft-01, section 6.3): `sample.hops` holds the hops up to that switch,
    * its own last, and `sample.seq` is the packet that met the congestion. Controllers without it take no notice.

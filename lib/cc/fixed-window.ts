@@ -1,6 +1,6 @@
 /** A window that never changes, sent at line rate: what congestion control is compared with. */
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { AckSample, CongestionContext, CongestionControl } from './congestion-control.js'
+import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
 import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
 
 export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
@@ -49,7 +49,7 @@ export class FixedWindow implements CongestionControl {
   onAck(_now: Nanos, _sample: AckSample): void {}
   onTelemetry(_now: Nanos, _sample: AckSample): void {}
   onCnp(_now: Nanos): void {}
-  onLoss(_now: Nanos, _lostBytes: number, _byTimeout: boolean): void {}
+  onLoss(_now: Nanos, _loss: LossSample): void {}
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {

@@ -1,6 +1,6 @@
 /** HPCC++, sender-based (draft-miao-rtgwg-hpccplus, section 4, lines 21-27 of the listing). */
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { AckSample, CongestionContext, CongestionControl } from './congestion-control.js'
+import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
 import type { OptionSpec, OptionValues } from './options.js'
@@ -64,7 +64,7 @@ export class Hpcc implements CongestionControl {
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onCnp(_now: Nanos): void {}
   /** Losses do not move the window: the telemetry of packets that got through tells how long the queue is. */
-  onLoss(_now: Nanos, _lostBytes: number, _byTimeout: boolean): void {}
+  onLoss(_now: Nanos, _loss: LossSample): void {}
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {

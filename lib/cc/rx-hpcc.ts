@@ -8,6 +8,7 @@ import type {
   AckSample,
   CongestionContext,
   CongestionControl,
+  LossSample,
   ReceiverControl,
 } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
@@ -92,7 +93,7 @@ export class RxHpcc implements CongestionControl {
   onAck(_now: Nanos, _sample: AckSample): void {}
   onTelemetry(_now: Nanos, _sample: AckSample): void {}
   onCnp(_now: Nanos): void {}
-  onLoss(_now: Nanos, _lostBytes: number, _byTimeout: boolean): void {}
+  onLoss(_now: Nanos, _loss: LossSample): void {}
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {

@@ -15,6 +15,7 @@ import type { FlowOptions, FlowPhase } from './flow-options.js'
 import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
 import { HostShare } from './host-share.js'
+import { Losses } from './losses.js'
 import type { NicConnection } from './nic-connection.js'
 import { Pacer } from './pacer.js'
 import type { PathAnswers } from './path-answers.js'
@@ -146,8 +147,7 @@ export class Flow implements QpObserver {
   /** Of the windows that go to the peer and come from it. */
   readonly windows = new WindowSequence()
   readonly #lineRateBps: number
-  #lossBytes = 0
-  #lossByTimeout = false
+  readonly #losses: Losses
 
   constructor(options: FlowOptions) {
     this.index = options.index
@@ -168,6 +168,7 @@ export class Flow implements QpObserver {
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#sent = new Transmissions(options.packetsInFlightMax)
+    this.#losses = new Losses(this.#sent)
     this.#pacer = new Pacer(options.slackNs)
     this.#lineRateBps = options.lineRateBps
   }
@@ -282,9 +283,8 @@ export class Flow implements QpObserver {
     this.ackedBytes += newlyAckedBytes
   }
 
-  onRetransmit(_now: Nanos, lostBytes: number, byTimeout: boolean): void {
-    this.#lossBytes += lostBytes
-    this.#lossByTimeout ||= byTimeout
+  onRetransmit(_now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void {
+    this.#losses.add(lostBytes, byTimeout, newestSeq)
     if (byTimeout) this.stats.timeouts++
   }
 
@@ -294,12 +294,14 @@ export class Flow implements QpObserver {
 
   /** Tells the controller what the queue pair reported since the last call. */
   settle(now: Nanos, sample: AckSample): void {
-    if (this.#lossBytes > 0 || this.#lossByTimeout) {
-      this.cc?.onLoss(now, this.#lossBytes, this.#lossByTimeout)
-      this.#lossBytes = 0
-      this.#lossByTimeout = false
-    }
+    if (this.#losses.any) this.#lose(now)
     if (this.ackedSeq >= 0) this.#acknowledge(now, sample)
+  }
+
+  #lose(now: Nanos): void {
+    this.cc?.onLoss(now, this.#losses.sample(this.qp.inFlightBytes, this.ackedBytes))
+    this.#losses.clear()
+    this.#tellRate()
   }
 
   #acknowledge(now: Nanos, sample: AckSample): void {

@@ -36,6 +36,11 @@ export class Transmissions {
     return again
   }
 
+  /** Number of the last transmission of a request packet. */
+  requestOf(psn: number): number {
+    return this.#requests.transmissionOf(psn)
+  }
+
   /** Number and round-trip time of the packet that a sample speaks of. False if no such packet was sent. @param ofResponse it was a READ response */
   fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
     const log = ofResponse ? this.#responses : this.#requests

@@ -54,8 +54,10 @@ export function concludeSelective(
   selective.detect()
   requester.skipSacked(now)
   tellAcked(requester, now, seq)
-  const lostBytes = selective.takeLost()
-  if (lostBytes >= 0) requester.context.observer.onRetransmit(now, lostBytes, false)
+  const { lost } = selective
+  if (!lost.any) return
+  requester.context.observer.onRetransmit(now, lost.bytes, false, lost.newestSeq)
+  lost.clear()
 }
 
 function onNak(requester: Requester, now: Nanos, seq: number, syndrome: number): void {

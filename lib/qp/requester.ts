@@ -352,7 +352,7 @@ export class Requester {
     this.#retriesLeft--
     const lostBytes = this.inFlightBytes
     this.#goBack(forget)
-    this.context.observer.onRetransmit(now, lostBytes, byTimeout)
+    this.context.observer.onRetransmit(now, lostBytes, byTimeout, this.sndUna)
   }
 
   #goBack(forget: boolean): void {

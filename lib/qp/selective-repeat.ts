@@ -1,4 +1,5 @@
 import type { Frame } from '../frame/frame.js'
+import { LostPackets } from './lost-packets.js'
 import { ReorderBuffer } from './reorder-buffer.js'
 import type { Requester } from './requester.js'
 import { Scoreboard } from './scoreboard.js'
@@ -65,9 +66,8 @@ export class SelectiveRepeat {
   readonly #board: Scoreboard
   readonly #tolerance: number
   readonly #mtu: number
-  /** Packets taken for lost since the last `takeLost`. */
-  #lostPackets = 0
-  #lostBytes = 0
+  /** What the observer has not been told of. */
+  readonly lost = new LostPackets()
 
   constructor(requester: Requester) {
     const { pathMtu, maxPacketsInFlight, reorderPool, reorderPackets, reorderTolerance } =
@@ -97,14 +97,6 @@ export class SelectiveRepeat {
   /** True if the peer has that request, or packet of a SEND or WRITE; from `sndUna` on. */
   isSacked(seq: number): boolean {
     return this.#board.isSacked(seq)
-  }
-
-  /** Payload bytes taken for lost since the last call; -1 when nothing was. */
-  takeLost(): number {
-    const bytes = this.#lostPackets > 0 ? this.#lostBytes : -1
-    this.#lostPackets = 0
-    this.#lostBytes = 0
-    return bytes
   }
 
   // ---- What the peer tells
@@ -292,9 +284,9 @@ export class SelectiveRepeat {
 
   #lose(slot: SendSlot, seq: number): void {
     if (this.#isAnswered(slot, seq)) return
+    const order = this.#board.isResent(seq) ? this.#board.orderOf(seq) - 0.5 : seq
+    this.lost.add(seq, this.#bytesOf(slot, seq), order)
     this.repeat(slot, seq)
-    this.#lostPackets++
-    this.#lostBytes += this.#bytesOf(slot, seq)
   }
 
   /**

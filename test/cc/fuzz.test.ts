@@ -6,9 +6,9 @@
  */
 import t from 'tap'
 import { ccNames, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
-import type { CongestionControl } from '../../lib/cc/congestion-control.js'
+import type { CongestionControl, LossSample } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
-import { type Hop, sampleOf } from './samples.js'
+import { type Hop, lossOf, sampleOf } from './samples.js'
 
 const STEPS = 1500
 /** bit/s to 400 Gbit/s, 1 us to 200 ms. */
@@ -35,6 +35,17 @@ function hopOf(random: Random, now: number): Hop {
   }
 }
 
+function randomLoss(random: Random, sndNxt: number): LossSample {
+  return lossOf({
+    lostBytes: random.below(1e6),
+    newestSeq: Math.max(0, sndNxt - 1 - random.below(10)),
+    sndNxt,
+    inFlightBytes: random.below(3) === 0 ? 0 : random.below(1e9),
+    ackedBytes: random.below(1e6),
+    byTimeout: random.below(2) === 0,
+  })
+}
+
 /** Plays a seed's events; returns every window and rate seen. */
 function play(cc: CongestionControl, seed: number, check: (step: number, what: string) => void): number[] {
   const random = new Random(seed)
@@ -59,7 +70,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
     ][random.below(11)]!
     if (what === 'sent') cc.onSent(now, next++, 1 + random.below(4096))
     else if (what === 'cnp') cc.onCnp(now)
-    else if (what === 'loss') cc.onLoss(now, random.below(1e6), random.below(2) === 0)
+    else if (what === 'loss') cc.onLoss(now, randomLoss(random, next))
     else if (what === 'timeout') cc.onTimeout(now)
     else if (what === 'window')
       cc.onReceiverWindow?.(now, [0, random.below(1e6), 2 ** 48 - 1][random.below(3)]!)

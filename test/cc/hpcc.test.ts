@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { Hpcc } from '../../lib/cc/hpcc.js'
 import type { OptionValues } from '../../lib/cc/options.js'
 import { Random } from '../../lib/sim/random.js'
-import { type Hop, sampleOf } from './samples.js'
+import { type Hop, lossOf, sampleOf } from './samples.js'
 
 const LINE_RATE = 100e9
 const T = 8000
@@ -375,8 +375,8 @@ t.test('CNPs, losses and timeouts leave the window to the telemetry', async t =>
   ack(8000, 1, 90_000)
   const before = variables(cc)
   cc.onCnp(9000)
-  cc.onLoss(9000, 10_000, false)
-  cc.onLoss(9000, 10_000, true)
+  cc.onLoss(9000, lossOf({ lostBytes: 10_000, newestSeq: 4, sndNxt: 5 }))
+  cc.onLoss(9000, lossOf({ lostBytes: 10_000, newestSeq: 4, sndNxt: 5, byTimeout: true }))
   cc.onTimeout(9000)
   cc.onSent(9000, 5, 1000)
   t.same(variables(cc), before)

@@ -1,5 +1,5 @@
 /** Builds the samples that controllers are fed with: one hop or several, wide or compact moduli. */
-import type { AckSample } from '../../lib/cc/congestion-control.js'
+import type { AckSample, LossSample } from '../../lib/cc/congestion-control.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 
 export const WIDE_MODULUS = 2 ** 48
@@ -43,5 +43,17 @@ export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): Ack
     rttNs: options.rttNs ?? 0,
     ecnEcho: options.ecnEcho ?? false,
     hops: records,
+  }
+}
+
+export function lossOf(options: Partial<LossSample> = {}): LossSample {
+  return {
+    lostBytes: 1000,
+    newestSeq: 0,
+    sndNxt: 1,
+    inFlightBytes: 0,
+    ackedBytes: 0,
+    byTimeout: false,
+    ...options,
   }
 }

@@ -29,6 +29,8 @@ export class Host {
   pausedUntil = 0
   ackedBytes = 0
   lostBytes = 0
+  /** Unwrapped PSN that the last report of a loss named. */
+  newestLostSeq = -1
 
   constructor(qpn: number, config: Partial<QpConfig> = {}, seed = 1) {
     const random = randomSource(seed * 7919 + qpn)
@@ -40,8 +42,9 @@ export class Host {
         this.ackedBytes += bytes
         this.observed.push(`acked ${seq} +${bytes}`)
       },
-      onRetransmit: (_now, bytes, byTimeout) => {
+      onRetransmit: (_now, bytes, byTimeout, newestSeq) => {
         this.lostBytes += bytes
+        if (bytes > 0) this.newestLostSeq = newestSeq
         this.observed.push(`retransmit ${bytes}${byTimeout ? ' timeout' : ''}`)
       },
       onError: (_now, status) => {

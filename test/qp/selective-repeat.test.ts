@@ -100,6 +100,31 @@ t.test('what is missing is sent again, each packet once, and nothing else', asyn
   t.equal(pair.b.reorderPool.inUse, 0)
 })
 
+t.test('the observer hears which of the lost packets was sent last', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 20))
+  const sent = requests(pair)
+  deliver(
+    pair,
+    sent.filter(({ n }) => n !== 4 && n !== 9),
+  )
+  t.equal(pair.a.newestLostSeq, FIRST_PSN + 9)
+  // Both are lost again, with one more of the packets that are new behind them: packet 9 left before that one.
+  requests(pair)
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+  deliver(
+    pair,
+    requests(pair).filter(({ n }) => n !== 21),
+  )
+  t.equal(pair.a.newestLostSeq, FIRST_PSN + 21)
+  // These and the next new packets: of the retransmitted ones the last is the newest, though its PSN is lower.
+  const again = requests(pair)
+  t.same(numbers(again), [4, 9, 21])
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8, 3))
+  deliver(pair, [again[2]!, ...requests(pair)])
+  t.equal(pair.a.newestLostSeq, FIRST_PSN + 9)
+})
+
 t.test('a packet may be overtaken by two, and is lost when three have passed it', async t => {
   for (const [late, repeats] of [
     [2, []],
