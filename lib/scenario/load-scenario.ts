@@ -11,6 +11,7 @@ import { LineCounter, parseDocument } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
+import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
 import { checkPriorities } from './priorities.js'
@@ -43,9 +44,11 @@ export interface ParseOptions {
 }
 
 /**
- * Reads and resolves a scenario file. Throws WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
+ * Reads and resolves a scenario file, or the scenario of that name that comes with the package (`scenarioFile`). Throws
+ * WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
  */
-export function loadScenario(path: string): Scenario {
+export function loadScenario(given: string): Scenario {
+  const path = scenarioFile(given)
   let text: string
   try {
     text = readFileSync(path, 'utf8')
