@@ -1,7 +1,6 @@
 /** Scenarios that come with the package: whoever has installed it names them without knowing where they lie. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { parseDocument } from 'yaml'
 import { WeirError } from '../errors.js'
 import { offer } from './names.js'
 import { packageFile } from './package-file.js'
@@ -66,7 +65,9 @@ function isFile(path: string): boolean {
   }
 }
 
+/** Of the comment with which a file begins. */
 function firstSentence(text: string): string {
-  const comment = (parseDocument(text).commentBefore ?? '').replace(/\s+/g, ' ').trim()
-  return /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment
+  const [comment = ''] = /^(#.*\n)*/.exec(text) ?? []
+  const prose = comment.replace(/^# ?/gm, '').replace(/\s+/g, ' ').trim()
+  return /^.*?[.:](?= |$)/.exec(prose)?.[0].replace(/:$/, '.') ?? prose
 }
