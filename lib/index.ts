@@ -1,7 +1,7 @@
 /** What programs may import from the package. */
 export * from './client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from './errors.js'
-export { Host, type HostConnectOptions, type HostOptions } from './host/host.js'
+export { Host, type HostConnectOptions, type HostOptions, type HostRegion } from './host/host.js'
 export type { HostConnection } from './host/host-connection.js'
 export type { HostListener, ListenOptions } from './host/host-listener.js'
 export type { ConnectionStats } from './nic/types.js'

@@ -33,6 +33,9 @@ export interface HostConnectOptions extends ConnectOptions {
   signal?: AbortSignal
 }
 
+/** Memory of a program that its NIC knows: `bytes` are those that were registered. */
+export type HostRegion = MemoryRegion & { readonly bytes: Uint8Array }
+
 /** A host of its own, with an address, memory regions and connections. */
 export class Host {
   readonly #thread: ServiceThread<VerbsAbout>
@@ -91,7 +94,7 @@ export class Host {
    * @param access a sum of `Access`: what the NIC and peers may do with it
    * Throws WEIR_BAD_ARGUMENT for memory that is not shared and for unknown rights, WEIR_FULL when the NIC has 65,536 regions.
    */
-  async register(memory: SharedArrayBuffer | Uint8Array, access: number): Promise<MemoryRegion> {
+  async register(memory: SharedArrayBuffer | Uint8Array, access: number): Promise<HostRegion> {
     const bytes = memory instanceof SharedArrayBuffer ? new Uint8Array(memory) : memory
     if (!(bytes instanceof Uint8Array) || !(bytes.buffer instanceof SharedArrayBuffer)) {
       throw new WeirError(
@@ -105,7 +108,7 @@ export class Host {
     }
     const region = new MemoryRegion(key, address, bytes.length, bytes, access)
     this.#regions.set(key, region)
-    return region
+    return region as HostRegion
   }
 
   /** Ends a region: work that still names it fails with LOC_PROT_ERR, a peer's with REM_ACCESS_ERR. Harmless if it has ended already. */
