@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { commandLinesWith } from '../support/processes.js'
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 
@@ -36,13 +37,8 @@ function startDemo(folder: string, bytes: number) {
   child.stderr.setEncoding('utf8').on('data', text => {
     output += text
   })
-  const left = () => ({ files: readdirSync(temporary), processes: processesOf(temporary) })
+  const left = () => ({ files: readdirSync(temporary), processes: commandLinesWith(temporary) })
   return { child, left, output: () => output }
-}
-
-function processesOf(folder: string): string[] {
-  const all = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' })
-  return all.split('\n').filter(line => line.includes(folder))
 }
 
 async function until(condition: () => boolean): Promise<void> {

@@ -89,7 +89,7 @@ t.test(
       inside(right, '10.2.0', ['packet', ...raw]),
     ])
     // By `packet` nobody asks for MAC addresses: it goes by what the kernel knows.
-    for (const { daemon } of near) ns.exec(right, 'ping', '-c', '1', '-w', '10', daemon.address)
+    for (const { daemon } of near) t.equal((await ns.echo(right, daemon.address)).replies.length, 1)
     for (const a of near) await Promise.all(far.map(b => exchange(t, a, b)))
     for (const a of far) await Promise.all(near.map(b => exchange(t, a, b)))
   },

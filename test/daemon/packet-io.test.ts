@@ -18,6 +18,7 @@ import { isRcWrite } from '../../lib/wire/opcode.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import { DaemonProcess, get, Run, scratch, send } from '../support/daemon-process.js'
+import { sendDatagram } from '../support/kernel-sockets.js'
 import { Namespaces, noNamespaces } from '../support/netns.js'
 
 const skip = noNamespaces()
@@ -112,12 +113,6 @@ async function transfer(t: Test, { h1, h2, folder }: Bench, name: string, bytes:
 
 const isData = (frame: Frame) => frame.bth >= 0 && isRcWrite(bth.opcode(frame.view, frame.bth))
 
-/** Runs a command in a namespace while the wire goes on; its exit code. */
-function run(ns: Namespaces, name: string, ...args: string[]): Promise<number | null> {
-  const child = ns.spawn(name, args, { stdio: 'ignore' })
-  return new Promise(resolve => child.once('close', resolve))
-}
-
 const made = skip ? null : await bench()
 
 /** The bench, with the wire as it was. */
@@ -129,7 +124,7 @@ function ready(t: Test): Bench {
   return made!
 }
 
-t.test('files both ways, and the kernel beside: ping answers, nothing is unreachable', { skip }, async t => {
+t.test('files both ways, and the kernel beside: it echoes, nothing is unreachable', { skip }, async t => {
   const made = ready(t)
   const { ns, h1, h2, inH1, inH2, folder } = made
   const client = await connectDaemon(h1.socket)
@@ -138,15 +133,15 @@ t.test('files both ways, and the kernel beside: ping answers, nothing is unreach
   const files = { there: randomBytes(3_000_001), back: randomBytes(2_000_000) }
   writeFileSync(join(folder, 'there'), files.there)
   writeFileSync(join(h2.share, 'back'), files.back)
-  const pinged = run(ns, inH1, 'ping', '-c', '5', '-i', '0.2', '-w', '10', h2.address)
+  const echoed = ns.echo(inH1, h2.address, { count: 5 })
   const transfers = [send(t, h1, ['there', h2.address], folder), get(t, h1, [`${h2.address}:back`, folder])]
   for (const { ended } of transfers) t.match(await ended, { code: 0, stderr: '' })
   t.ok(readFileSync(join(h2.inbox, 'there')).equals(files.there))
   t.ok(readFileSync(join(folder, 'back')).equals(files.back))
-  t.equal(await pinged, 0, 'all pings were answered')
+  t.equal((await echoed).replies.length, 5)
   for (const name of [inH1, inH2]) t.equal(counter(ns, name, 'Icmp', 'OutDestUnreachs'), 0)
   // The counter counts: at a port that nobody holds the kernel answers.
-  t.equal(await run(ns, inH1, 'bash', '-c', `echo >/dev/udp/${h2.address}/5555`), 0)
+  ns.inside(inH1, () => sendDatagram(h2.address, 5555, 'anybody?'))
   while (counter(ns, inH2, 'Icmp', 'OutDestUnreachs') === 0) await sleep(10)
 })
 

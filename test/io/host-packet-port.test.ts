@@ -97,7 +97,7 @@ type Case = readonly [string, (frame: Frame) => number, boolean]
 async function check(t: Test, cases: readonly Case[], address: HostAddress): Promise<void> {
   const { ns, a, b } = await pair(t)
   if (address.family === 6) {
-    ns.exec(b, 'sysctl', '-qw', 'net.ipv6.conf.eth0.disable_ipv6=0')
+    ns.exec(b, 'sh', '-c', 'echo 0 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6')
     ns.exec(b, 'ip', 'addr', 'add', `${address}/64`, 'dev', 'eth0', 'nodad')
   }
   const pool = new FramePool(64)

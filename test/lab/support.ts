@@ -1,14 +1,17 @@
 /** Labs as a user has them: by commands, with folders of their own so that nobody's labs are met. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { checkVeth } from '../../switch-emu/lab/veth-support.js'
+import type { EchoResult } from '../support/echo.js'
+import { readOrEmpty } from '../support/processes.js'
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const ECHO = fileURLToPath(new URL('../support/echo.js', import.meta.url))
 const NOBODY = 65_534
 
 /** Two hosts, one switch; 1 ms from one to the other. */
@@ -29,11 +32,6 @@ export function noLabs(): string | false {
   } catch (error) {
     return (error as Error).message
   }
-}
-
-/** The same, for tests that keep both cores busy for long. */
-export function noLongLabs(): string | false {
-  return process.env.WEIR_LONG === '1' ? noLabs() : 'takes long: WEIR_LONG=1 runs it'
 }
 
 /** Why an ordinary user's labs cannot be tried, or false. Whoever is no root is one. */
@@ -117,6 +115,13 @@ export class Place {
     return await this.weir(['lab', 'exec', lab, node, '--', ...command])
   }
 
+  /** Sends echo requests from one host of a lab to another, by its name. */
+  async echo(lab: string, from: string, to: string, count = 1): Promise<EchoResult> {
+    const { code, stdout, stderr } = await this.exec(lab, from, [process.execPath, ECHO, to, String(count)])
+    if (code !== 0) throw new Error(`no echo from ${from} to ${to}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+
   /** Pids of all processes that have to do with this place, by their environment or their arguments. */
   processes(): number[] {
     return readdirSync('/proc')
@@ -140,14 +145,6 @@ export class Place {
       TMPDIR: join(this.folder, 'tmp'),
       HOME: this.folder,
     }
-  }
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
   }
 }
 

@@ -4,6 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import type { Test } from 'tap'
 import { libcFault, loadLibc } from '../../lib/io/linux/libc.js'
+import { turnOffloadsOff } from '../../switch-emu/lab/offloads.js'
+import { Echo, type EchoResult } from './echo.js'
+import { without } from './tools.js'
 
 const CLONE_NEWNET = 0x40000000
 
@@ -12,11 +15,8 @@ export function noNamespaces(): string | false {
   const fault = libcFault()
   if (fault !== null) return fault
   if (process.getuid?.() !== 0) return 'needs root'
-  try {
-    execFileSync('ethtool', ['--version'], { stdio: 'ignore' })
-  } catch {
-    return 'needs ethtool'
-  }
+  const missing = without('ip')
+  if (missing) return missing
   const probe = `weirp${randomBytes(4).toString('hex')}`
   try {
     execFileSync('ip', ['netns', 'add', probe], { stdio: 'ignore' })
@@ -25,7 +25,7 @@ export function noNamespaces(): string | false {
     })
     return false
   } catch {
-    return 'needs iproute2, and a kernel that allows network namespaces and veth'
+    return 'needs a kernel that allows network namespaces and veth'
   } finally {
     try {
       execFileSync('ip', ['netns', 'del', probe], { stdio: 'ignore' })
@@ -65,8 +65,7 @@ export class Namespaces {
     ip('-n', a.ns, 'link', 'add', 'name', a.name, 'type', 'veth', 'peer', 'name', b.name, 'netns', b.ns)
     for (const { ns, name, mac, address } of [a, b]) {
       ip('-n', ns, 'link', 'set', name, 'mtu', String(mtu), ...(mac === undefined ? [] : ['address', mac]))
-      if (!offloads)
-        this.exec(ns, 'ethtool', '-K', name, 'tx', 'off', 'tso', 'off', 'gso', 'off', 'gro', 'off')
+      if (!offloads) this.inside(ns, () => turnOffloadsOff([name]))
       if (address !== undefined) ip('-n', ns, 'addr', 'add', address, 'dev', name)
       ip('-n', ns, 'link', 'set', name, 'up')
     }
@@ -79,6 +78,20 @@ export class Namespaces {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 30_000,
     })
+  }
+
+  /** Sends echo requests from a namespace, until `count` of them have been answered. */
+  async echo(
+    ns: string,
+    address: string,
+    options: { count?: number; ttl?: number } = {},
+  ): Promise<EchoResult> {
+    const echo = this.inside(ns, () => new Echo(address, options.ttl))
+    try {
+      return await echo.run(options.count)
+    } finally {
+      echo.close()
+    }
   }
 
   spawn(ns: string, args: string[], options: SpawnOptions) {

@@ -1,5 +1,5 @@
 /** Captures read by tshark with switch-emu/wireshark/weir.lua, beside what lib/wire makes of the same bytes. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import {
@@ -20,11 +20,12 @@ import { opcodeName } from '../../lib/wire/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as telemetry from '../../lib/wire/telemetry.js'
 import { repositoryRoot } from './fixtures.js'
+import { without } from './tools.js'
 
 export const LUA = join(repositoryRoot, 'switch-emu', 'wireshark', 'weir.lua')
 
 /** Why tshark's verdict cannot be asked for here, or false: for the `skip` of a test. */
-export const noTshark = spawnSync('tshark', ['--version']).status === 0 ? false : 'tshark is not installed'
+export const noTshark = without('tshark')
 
 /** The fields of every packet: what occurs more than once is joined by commas. */
 export function tshark(path: string, fields: readonly string[], filter = ''): string[][] {

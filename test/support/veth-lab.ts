@@ -12,6 +12,7 @@ import { HostAddress } from '../../lib/wire/address.js'
 import { formatMac } from '../../lib/wire/mac.js'
 import type { SwitchQuestion, SwitchReply } from '../../switch-emu/real-time/switch-messages.js'
 import type { VethLink, VethStart } from '../../switch-emu/veth/veth-messages.js'
+import type { EchoResult } from './echo.js'
 import { Namespaces } from './netns.js'
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
@@ -64,6 +65,11 @@ export class VethLab {
   /** Runs a command in a host's namespace. */
   exec(host: string, command: string, ...args: string[]): string {
     return this.namespaces.exec(this.hosts.get(host)!, command, ...args)
+  }
+
+  /** Sends echo requests from one host to another. */
+  echo(from: string, to: string, options?: { count?: number; ttl?: number }): Promise<EchoResult> {
+    return this.namespaces.echo(this.hosts.get(from)!, this.address(to), options)
   }
 
   /** As `exec`, without blocking: resolves with what it printed when it has ended. */

@@ -6,10 +6,11 @@ import t from 'tap'
 
 /**
  * Runs the test files of a folder, in the order of their names. They must not wait for their tests at their top level.
+ * Those that take long, NAME.long.test.js, are left to `npm run test:long`.
  * @param folder of compiled files
  */
 export function wholeFolder(folder: string): void {
-  const files = readdirSync(folder).filter(file => file.endsWith('.test.js') && file !== 'all.test.js')
+  const files = readdirSync(folder).filter(file => /^[^.]+\.test\.js$/.test(file) && file !== 'all.test.js')
   // Within a test, or tap would take what is done so far for all.
   t.test('load the files', async t => {
     for (const file of files.sort()) {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +8,7 @@ import { OverlayLab } from '../../../switch-emu/overlay/lab.js'
 import { runOverlay } from '../../../switch-emu/overlay/run-overlay.js'
 import { withLab } from '../../../switch-emu/real-time/lab.js'
 import { sendFiles } from '../../../switch-emu/real-time/send-files.js'
+import { commandLinesWith } from '../../support/processes.js'
 
 const SCENARIO = parseScenario(
   `
@@ -25,12 +25,6 @@ watch: {queues: [s1:h2], every: 10ms}
 `,
   'lab.yaml',
 )
-
-/** Processes whose command line names the folder. */
-function processesOf(folder: string): string[] {
-  const all = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' })
-  return all.split('\n').filter(line => line.includes(folder))
-}
 
 t.test('files cross the lab whole, and nothing is left of it', async t => {
   const folder = t.testdir({})
@@ -81,13 +75,13 @@ t.test('the lab goes, whole, when the work in it fails', async t => {
   await t.rejects(
     withLab(OverlayLab.up, SCENARIO, async up => {
       lab = up
-      t.equal(processesOf(up.folder).length, 3)
+      t.equal(commandLinesWith(up.folder).length, 3)
       throw new Error('enough')
     }),
     { message: 'enough' },
   )
   t.notOk(existsSync(lab!.folder))
-  t.same(processesOf(lab!.folder), [])
+  t.same(commandLinesWith(lab!.folder), [])
 })
 
 t.test('a process that dies ends the lab, with its name', async t => {
@@ -105,7 +99,7 @@ t.test('a process that dies ends the lab, with its name', async t => {
   t.ok(error instanceof WeirError)
   t.match(error, { code: 'WEIR_CONNECTION_LOST', message: /h2/ })
   t.notOk(existsSync(folder))
-  t.same(processesOf(folder), [])
+  t.same(commandLinesWith(folder), [])
 })
 
 t.test('a flow that cannot be is refused before anything is started', async t => {

@@ -27,7 +27,7 @@ t.test('an idle switch sleeps, also when an interface has gone down', { skip }, 
   // Of the 200 ticks of a core; 4 wakes a second take none.
   t.ok(ticks() - before < 40, `${ticks() - before} ticks`)
   lab.namespaces.exec(lab.switchNamespace, 'ip', 'link', 'set', 'to-h3', 'up')
-  t.match(lab.exec('h1', 'ping', '-c', '1', '-W', '5', lab.address('h3')), / 1 received/)
+  t.equal((await lab.echo('h1', 'h3')).replies.length, 1)
   await lab.down()
 })
 

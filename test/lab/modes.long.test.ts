@@ -1,9 +1,9 @@
 /** Every mode of HPCC++ on veth: exact bytes, and feedback that is believed. */
 import t from 'tap'
 import { checkModes } from './modes.js'
-import { noLongLabs } from './support.js'
+import { noLabs } from './support.js'
 
-const skip = noLongLabs()
+const skip = noLabs()
 const DIRECT = 'telemetry: {direct: {threshold: 20KB, interval: 20ms}}'
 const KEY = ', key: correct horse battery staple'
 
