@@ -8,6 +8,7 @@ import t from 'tap'
 import { ccNames, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
 import type { CongestionControl, LossSample } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
+import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, lossOf, sampleOf } from './samples.js'
 
 const STEPS = 1500
@@ -100,7 +101,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
   return seen
 }
 
-const seeds = process.env.SEED === undefined ? [11, 12, 13] : [Number(process.env.SEED)]
+const seeds = fixedSeeds([11, 12, 13])
 
 t.test('rx-hpcc at the receiver: its window stays bounded, whatever arrives', async t => {
   for (const [at, context] of CONTEXTS.entries()) {

@@ -4,9 +4,9 @@ import { DOUBT_NAMES, PlausibilityCheck } from '../../lib/cc/plausibility.js'
 import { Random } from '../../lib/sim/random.js'
 import { HOST_ID, HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
+import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const T_NS = 20_000
 const RATE = 10e9
@@ -192,7 +192,7 @@ t.test('lies between the truth are never believed, however many', async t => {
 })
 
 t.test('compact records wrap, at every rate, and no wrap is a lie', async t => {
-  const random = new Random(seed + 1)
+  const random = new Random(fixedSeed(t, 1))
   const view = new DataView(new ArrayBuffer(64))
   for (const rate of [10e6, 40e6, 100e6, 1e9, 10e9, 25e9, 100e9, 400e9, 800e9]) {
     const check = new PlausibilityCheck()
@@ -217,7 +217,7 @@ t.test('compact records wrap, at every rate, and no wrap is a lie', async t => {
       if (!check.check(ns + (random.u32() % 1000), hops, T_NS))
         t.fail(`${rate} bit/s at ${ns} ns: ${JSON.stringify(doubts(check))}`)
     }
-    t.ok(wraps > 10, `${rate} bit/s: ${wraps} wraps`)
+    if (!isReplay) t.ok(wraps > 10, `${rate} bit/s: ${wraps} wraps`)
     t.equal(check.implausible, 0)
     const stamp = hops.tsNs[0]!
     hops.tsNs[0] = stamp >= 1e5 ? stamp - 1e5 : stamp + hops.tsModulusNs[0]! - 1e5

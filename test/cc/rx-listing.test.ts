@@ -5,6 +5,7 @@
 import t from 'tap'
 import { RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
 import { Random } from '../../lib/sim/random.js'
+import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, sampleOf } from './samples.js'
 
 const T = 8000
@@ -73,7 +74,7 @@ function* listing(
 }
 
 t.test('random traces: W as the listing has it, and sent when it says so', async t => {
-  const seeds = process.env.SEED === undefined ? [1, 2, 3, 4, 5, 6] : [Number(process.env.SEED)]
+  const seeds = fixedSeeds([1, 2, 3, 4, 5, 6])
   for (const seed of seeds) {
     const random = new Random(seed)
     const maxStage = random.below(7)

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { delimit, MessageSplitter } from '../../lib/control/framing.js'
+import { drawnSeed } from '../support/seeds.js'
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 t.test('the prefix is that of protobuf: checked against protobufjs, and literally', async t => {
   t.equal(delimit(Buffer.from('hi')).toString('hex'), '026869')

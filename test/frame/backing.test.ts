@@ -2,9 +2,9 @@ import t from 'tap'
 import { Backing } from '../../lib/frame/backing.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Random } from '../../lib/sim/random.js'
+import { drawnSeed } from '../support/seeds.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 t.test('a view is of the bytes asked for, whatever was asked for before', async t => {
   const random = new Random(seed)

@@ -10,10 +10,10 @@ import { CONTROL_BYTES, MessageBatch, NAME_BYTES } from '../../lib/io/linux/mess
 import { UdpSocket } from '../../lib/io/linux/udp-socket.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
+import { drawnSeed } from '../support/seeds.js'
 import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const A = '127.0.0.1'
 const B = '127.0.0.2'

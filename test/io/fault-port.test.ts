@@ -1,11 +1,12 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { FaultPort, type PortFaults } from '../../lib/io/fault-port.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
 import { Random } from '../../lib/sim/random.js'
+import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
+const SEED = fixedSeed(t, 5)
 
 /** A port that notes what is sent. */
 class NotingPort implements Port {
@@ -41,7 +42,7 @@ class NotingPort implements Port {
 }
 
 /** Sends frames numbered 0 to n - 1 through the faults. */
-function send(n: number, faults: PortFaults) {
+function send(n: number, faults: PortFaults, seed = SEED) {
   const pool = new FramePool(8)
   const inner = new NotingPort(pool)
   const random = new Random(seed)
@@ -55,8 +56,6 @@ function send(n: number, faults: PortFaults) {
   }
   return { pool, inner, port }
 }
-
-t.comment(`SEED=${seed}`)
 
 t.test('without faults it is the port itself', t => {
   const { inner, port, pool } = send(10, {})
@@ -72,29 +71,38 @@ t.test('without faults it is the port itself', t => {
   t.end()
 })
 
-t.test('each frame is lost, doubled or swapped as often as asked, and none is invented', t => {
-  const n = 4000
-  const lossy = send(n, { loss: 0.1 })
-  t.equal(lossy.inner.sent.length + lossy.inner.counters.drops.fault, n)
-  // Five standard deviations of a binomial distribution.
-  t.ok(Math.abs(lossy.inner.counters.drops.fault - 0.1 * n) < 5 * Math.sqrt(n * 0.09))
+const COUNT = 4000
 
-  const doubled = send(n, { duplication: 0.1 })
-  t.equal(new Set(doubled.inner.sent).size, n)
-  t.ok(Math.abs(doubled.inner.sent.length - 1.1 * n) < 5 * Math.sqrt(n * 0.09))
+/** Sends COUNT frames by a seed through each fault, and checks that none is invented. Returns how often each happened. */
+function faultsOf(t: Test, seed: number) {
+  const lossy = send(COUNT, { loss: 0.1 }, seed)
+  const lost = lossy.inner.counters.drops.fault
+  t.equal(lossy.inner.sent.length + lost, COUNT)
 
-  const swapped = send(n, { reorder: 0.1 })
+  const doubled = send(COUNT, { duplication: 0.1 }, seed)
+  t.equal(new Set(doubled.inner.sent).size, COUNT)
+
+  const swapped = send(COUNT, { reorder: 0.1 }, seed)
   swapped.port.receive()
-  t.equal(new Set(swapped.inner.sent).size, n)
-  t.equal(swapped.inner.sent.length, n)
-  const late = swapped.inner.sent.filter((id, i) => i > 0 && id < swapped.inner.sent[i - 1]!).length
-  t.ok(late > 0.05 * n && late < 0.13 * n, `${late} swapped`)
+  const { sent } = swapped.inner
+  t.equal(new Set(sent).size, COUNT)
+  t.equal(sent.length, COUNT)
   t.ok(
-    swapped.inner.sent.every((id, i) => Math.abs(id - i) <= 1),
+    sent.every((id, i) => Math.abs(id - i) <= 1),
     'by one place',
   )
   for (const { pool } of [lossy, doubled, swapped]) t.equal(pool.inUse, 0)
-  t.end()
+  const late = sent.filter((id, i) => i > 0 && id < sent[i - 1]!).length
+  return { lost, doubled: doubled.inner.sent.length - COUNT, late }
+}
+
+t.test('each frame is lost, doubled or swapped as often as asked, and none is invented', async t => {
+  const { lost, doubled, late } = faultsOf(t, SEED)
+  faultsOf(t, drawnSeed(t))
+  if (isReplay) return
+  t.ok(Math.abs(lost / COUNT - 0.1) < 0.02, `${lost} lost`)
+  t.ok(Math.abs(doubled / COUNT - 0.1) < 0.02, `${doubled} doubled`)
+  t.ok(late > 0.05 * COUNT && late < 0.13 * COUNT, `${late} swapped`)
 })
 
 t.test('a frame that nothing follows leaves at the end of the round, or is given back by close', async t => {

@@ -19,10 +19,10 @@ import * as intMd from '../../lib/wire/int-md.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import { App, memoryOf, PORT, pattern } from '../nic/pair.js'
+import { drawnSeed } from '../support/seeds.js'
 import { freePort, nextFrame, udpFrame4, until } from './helpers.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const A = '127.0.0.1'
 const B = '127.0.0.2'
@@ -215,7 +215,9 @@ t.test(
   'hosts with losses: what is gathered, lent and kept arrives exact',
   { skip: fault ?? false },
   async t => {
+    // What is lost depends on the machine as well: the messages do not, so that there are enough of them.
     const random = new Random(seed)
+    const lengths = new Random(1)
     const rocePort = freePort()
     const a = host(A, rocePort, random, 50)
     const b = host(B, rocePort, random, 50)
@@ -230,8 +232,8 @@ t.test(
     const there = memoryOf(b.nic, Buffer.alloc(bytes.length))
     const back = memoryOf(a.nic, Buffer.alloc(bytes.length))
     for (let id = 0; id < 20; id++) {
-      const offset = Math.floor(random.next() * 100_000)
-      const length = Math.floor(random.next() * 200_000)
+      const offset = Math.floor(lengths.next() * 100_000)
+      const length = Math.floor(lengths.next() * 200_000)
       const where = { offset, length, remoteAddress: there.address + offset, rkey: there.key }
       left.connection!.postSend(a.loop.now(), { id, opcode: WorkOpcode.RDMA_WRITE, region: here, ...where })
       left.connection!.postSend(a.loop.now(), {

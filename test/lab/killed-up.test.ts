@@ -5,13 +5,13 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../lib/sim/random.js'
+import { drawnSeed } from '../support/seeds.js'
 import { noLabs, Place, SMALL, until } from './support.js'
 
 const skip = noLabs()
 
 t.test('kill -9 of up itself, at any time: nothing is left after down', { skip }, async t => {
-  const seed = Number(process.env.SEED ?? Date.now() % 1e6)
-  t.comment(`SEED=${seed}`)
+  const seed = drawnSeed(t)
   const random = new Random(seed)
   const place = new Place(t)
   const file = place.file('small.yaml', SMALL)

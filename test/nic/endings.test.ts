@@ -18,6 +18,7 @@ import * as aeth from '../../lib/wire/aeth.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as deth from '../../lib/wire/deth.js'
 import { Opcode } from '../../lib/wire/opcode.js'
+import { fixedSeeds, isReplay } from '../support/seeds.js'
 import { App, connected, frameName, makePair, memoryOf, type Pair, PORT } from './pair.js'
 
 const HELD_BACK_NS = MILLISECOND
@@ -230,13 +231,13 @@ const WEATHERS: Record<string, FaultRates> = {
   storm: { loss: 0.05, reorder: 0.2, reorderNs: 300_000, duplication: 0.1, corruption: 0.02 },
 }
 
-const seeds = process.env.SEED === undefined ? [1, 2, 3] : [Number(process.env.SEED)]
+const seeds = fixedSeeds([1, 2, 3])
 for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
   for (const [weather, rates] of Object.entries(WEATHERS)) {
     for (const seed of seeds) {
       t.test(`refused, ${recovery}, ${weather}, seed ${seed}`, async t => {
         const faults = refusals(t, seed, rates, { recovery })
-        if (process.env.SEED !== undefined) return
+        if (isReplay) return
         if (rates.loss) t.ok(faults[0]!.lost + faults[1]!.lost > 0, 'frames were lost')
         if (rates.reorder) t.ok(faults[0]!.reordered + faults[1]!.reordered > 0, 'frames were overtaken')
       })

@@ -13,11 +13,11 @@ import { Opcode } from '../../lib/wire/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { sipHash24 } from '../../lib/wire/siphash.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { drawnSeed } from '../support/seeds.js'
 import { buildFrame } from '../switch-emu/build-frame.js'
 import { drain, HOST, starSwitch } from '../switch-emu/helpers.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const SECRET = Buffer.from('correct horse battery staple')
 const RATE = 100e9

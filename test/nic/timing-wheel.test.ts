@@ -3,6 +3,7 @@ import t from 'tap'
 import { TimingWheel } from '../../lib/nic/timing-wheel.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
+import { fixedSeed, fixedSeeds } from '../support/seeds.js'
 
 const SLOT_NS = 1024
 const HORIZON_NS = 4096 * SLOT_NS
@@ -103,7 +104,7 @@ t.test('a wheel that was not polled for long finds everything', async t => {
 })
 
 t.test('random operations, against a map', async t => {
-  const seeds = process.env.SEED === undefined ? [1, 2, 3, 4] : [Number(process.env.SEED)]
+  const seeds = fixedSeeds([1, 2, 3, 4])
   for (const seed of seeds) {
     const random = new Random(seed)
     const capacity = 200
@@ -158,7 +159,7 @@ t.test('random operations, against a map', async t => {
 })
 
 t.test('within the horizon nextDue is exact', async t => {
-  const seed = Number(process.env.SEED ?? 9)
+  const seed = fixedSeed(t, 9)
   const random = new Random(seed)
   const wheel = new TimingWheel(50)
   const model = new Map<number, number>()

@@ -3,10 +3,10 @@ import t from 'tap'
 import { LatencyRecorder } from '../../lib/perf/latency.js'
 import { Tally } from '../../lib/perf/tally.js'
 import { Random } from '../../lib/sim/random.js'
+import { drawnSeed } from '../support/seeds.js'
 
 t.test('percentiles: within 0.1 % of those of all the times, sorted', async t => {
-  const seed = Number(process.env.SEED ?? Date.now() % 1e6)
-  t.comment(`SEED=${seed}`)
+  const seed = drawnSeed(t)
   const random = new Random(seed)
   const recorder = new LatencyRecorder()
   const times = Array.from({ length: 20_000 }, () => Math.round(10 ** (2 + 6 * random.next())))

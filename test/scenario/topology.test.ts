@@ -2,8 +2,9 @@ import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { baseRttNs, idealFctNs, portName, slowdown, Topology } from '../../lib/scenario/topology.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { fixedSeed } from '../support/seeds.js'
 
-const seed = Number(process.env.SEED ?? 11)
+const seed = fixedSeed(t, 11)
 
 /** Fat-tree of k=4: 16 hosts, 8 edge, 8 aggregation and 4 core switches. */
 function fatTree(): string {
@@ -197,7 +198,6 @@ function simulate(sizes: number[], rates: number[]): number {
 }
 
 t.test('ideal FCT equals a packet-by-packet calculation on random paths', async t => {
-  t.comment(`SEED=${seed}`)
   let state = seed
   const draw = (below: number) => {
     state = (state * 48271) % 0x7fffffff

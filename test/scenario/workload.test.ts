@@ -10,6 +10,7 @@ import {
   sizeAt,
   WORKLOAD_NAMES,
 } from '../../lib/scenario/size-distribution.js'
+import { fixedSeed } from '../support/seeds.js'
 
 /** Mean as the integral of 1 - F(x), summed over the points: another way than `meanSize` goes. */
 function meanByTail({ sizesBytes, cumulative }: SizeDistribution): number {
@@ -76,8 +77,7 @@ traffic: ${traffic}
 const bytesOf = (flows: readonly Flow[]) => flows.reduce((sum, flow) => sum + flow.bytes, 0)
 
 t.test('arrivals come at the load asked for, each host as sender, all others as receivers', async t => {
-  const seed = Number(process.env.SEED ?? 5)
-  t.comment(`SEED=${seed}`)
+  const seed = fixedSeed(t, 5)
   const durationNs = 300e6
   const scenario = scenarioOf('[{workload: fbhadoop, load: 0.3, duration: 300ms}]')
   const flows = expandTraffic(scenario, seed)

@@ -5,6 +5,7 @@ import { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
+import { fixedSeed } from '../support/seeds.js'
 import { StubNode } from './stub-node.js'
 
 function pair(delayNs = 1000) {
@@ -101,7 +102,7 @@ t.test('a port takes one link; unknown nodes are refused', async t => {
 })
 
 t.test('random traffic on a ring: every frame arrives once, at its time, and none is left over', async t => {
-  const seed = Number(process.env.SEED ?? 5)
+  const seed = fixedSeed(t, 5)
   const random = new Random(seed)
   const pool = new FramePool(5000, 256)
   const network = new Network({ pool })

@@ -3,6 +3,7 @@ import { Frame } from '../../lib/frame/frame.js'
 import { Pipe } from '../../lib/sim/pipe.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
+import { fixedSeed } from '../support/seeds.js'
 
 const frames = Array.from({ length: 1000 }, (_, slot) => new Frame(slot, Buffer.alloc(1)))
 
@@ -31,7 +32,7 @@ t.test('a frame that arrives earlier overtakes; of equal arrivals the one sent f
 })
 
 t.test('random pushes and pops, against a list that is sorted stably', async t => {
-  const seed = Number(process.env.SEED ?? 1)
+  const seed = fixedSeed(t, 1)
   const random = new Random(seed)
   const pipe = new Pipe(0, 0, 0)
   const list: { frame: Frame; arrival: number }[] = []

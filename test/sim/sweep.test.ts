@@ -19,6 +19,7 @@ import { Random } from '../../lib/sim/random.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Switch } from '../../switch-emu/core/switch.js'
+import { fixedSeeds, isReplay } from '../support/seeds.js'
 
 const PORT = 7000
 const MESSAGES = 60
@@ -276,7 +277,7 @@ const WEATHERS: Record<string, FaultRates> = {
   storm: { loss: 0.03, reorder: 0.05, reorderNs: 50_000, duplication: 0.03, corruption: 0.02 },
 }
 
-const seeds = process.env.SEED === undefined ? [1, 2, 3, 4, 5, 6] : [Number(process.env.SEED)]
+const seeds = fixedSeeds([1, 2, 3, 4, 5, 6])
 for (const recovery of RECOVERIES) {
   for (const [weather, rates] of Object.entries(WEATHERS)) {
     for (const seed of seeds) {
@@ -285,7 +286,7 @@ for (const recovery of RECOVERIES) {
         drive(world)
         check(t, world)
         // A replayed seed may be a lucky one.
-        if (process.env.SEED !== undefined) return
+        if (isReplay) return
         const { faults } = world
         const hit = (of: keyof LinkFaults) => faults.reduce((sum, fault) => sum + Number(fault[of]), 0)
         if (rates.loss) t.ok(hit('lost') > 0, 'frames were lost')

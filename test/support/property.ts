@@ -1,18 +1,17 @@
 /** Randomised tests: each run prints its seed, and `SEED=… node x.test.js` repeats it. */
 import fc from 'fast-check'
 import type { Test } from 'tap'
+import { drawnSeed } from './seeds.js'
 
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 0x7fff_ffff))
-
-/** Checks that `holds` throws for none of `runs` values of `arbitrary`. */
+/** Checks that `holds` throws for none of `runs` values of `arbitrary`, drawn by a seed. */
 export function property<T>(
   t: Test,
   name: string,
   arbitrary: fc.Arbitrary<T>,
   holds: (value: T) => void,
   runs = 200,
+  seed = drawnSeed(t),
 ): void {
-  t.comment(`${name}: SEED=${seed}`)
   const check = fc.property(arbitrary, value => {
     holds(value)
   })

@@ -5,14 +5,14 @@ import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import type { GraphOptions } from '../../switch-emu/core/graph.js'
 import { Switch, type SwitchOptions } from '../../switch-emu/core/switch.js'
+import { fixedSeed } from '../support/seeds.js'
 
 /** Address of the n-th host. */
 export const HOST = (n: number): number => 0x0a000000 + n
 
 /** A generator whose seed is printed, and which replays from the environment variable SEED. */
 export function seeded(t: Test, fallback: number): Random {
-  const seed = Number(process.env.SEED ?? fallback)
-  t.comment(`SEED=${seed}`)
+  const seed = fixedSeed(t, fallback)
   return new Random(seed)
 }
 

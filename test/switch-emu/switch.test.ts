@@ -5,6 +5,7 @@ import { HostAddress } from '../../lib/wire/address.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import type { Switch } from '../../switch-emu/core/switch.js'
+import { fixedSeed } from '../support/seeds.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { drain, HOST, seeded, starSwitch } from './helpers.js'
 
@@ -323,7 +324,7 @@ t.test('bytes in = bytes out + dropped + queued, at every moment of a random loa
 })
 
 t.test('a driver that wakes late sees the same departures: the timeline is that of the link', async t => {
-  const seed = Number(process.env.SEED ?? 72)
+  const seed = fixedSeed(t, 72)
   const run = (lateNs: number) => {
     // FIFO without drops: neither order nor loss depends on when the driver looks.
     const random = seeded(t, seed)

@@ -8,10 +8,10 @@ import type { Offer, PathFigures, Ready, TransferMessage } from '../../lib/trans
 import { ReceiverMachine } from '../../lib/transfer/receiver-machine.js'
 import { SenderMachine } from '../../lib/transfer/sender-machine.js'
 import { ServerMachine } from '../../lib/transfer/server-machine.js'
+import { drawnSeed } from '../support/seeds.js'
 
 const CHUNK = 4096
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const offerOf = (size: number): Offer => ({
   version: 1,

@@ -14,10 +14,10 @@ import * as messages from '../../lib/wire/cm-messages.js'
 import { Attribute } from '../../lib/wire/cm-messages.js'
 import * as mad from '../../lib/wire/mad.js'
 import { CAPTURES, readCapture } from '../cm/captures.js'
+import { drawnSeed } from '../support/seeds.js'
 
 /** A seed, printed, so that a failure can be replayed. */
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
-t.comment(`SEED=${seed}`)
+const seed = drawnSeed(t)
 
 const MADS = CAPTURES.flatMap(name => readCapture(name).mads)
 

@@ -1,0 +1,29 @@
+/**
+ * Seeds of randomised tests. Over fixed seeds a test may claim what its input reaches. A drawn seed looks for faults, and
+ * such a claim would fail with an unlucky one. SEED=n in the environment replays n in place of either.
+ */
+import type { Test } from 'tap'
+
+const replayed = process.env.SEED === undefined ? null : Number(process.env.SEED)
+
+/** True where SEED replays one seed: nothing is claimed about what it reaches. */
+export const isReplay = replayed !== null
+
+export function fixedSeeds(seeds: readonly number[]): readonly number[] {
+  return replayed === null ? seeds : [replayed]
+}
+
+/** The same for one seed, which is printed. */
+export function fixedSeed(t: Pick<Test, 'comment'>, seed: number): number {
+  return printed(t, replayed ?? seed)
+}
+
+/** Another seed each time, which is printed. */
+export function drawnSeed(t: Pick<Test, 'comment'>): number {
+  return printed(t, replayed ?? Math.floor(Math.random() * 2 ** 31))
+}
+
+function printed(t: Pick<Test, 'comment'>, seed: number): number {
+  t.comment(`SEED=${seed}`)
+  return seed
+}
