@@ -18,6 +18,7 @@ export const ERROR_CODES = {
   WEIR_FILE_EXISTS: 'the receiver has a file of that name and may not overwrite it',
   WEIR_CANCELLED: 'a transfer or request was cancelled',
   WEIR_DIGEST_MISMATCH: 'the bytes that arrived are not those that were sent',
+  WEIR_NO_TRANSFER: 'the daemon has no transfer of that id',
   WEIR_DAEMON_UNREACHABLE: 'no daemon answers on the control socket',
   WEIR_PROTOCOL: 'a control or transfer message is malformed or came out of turn',
   WEIR_UNSUPPORTED: 'this machine lacks what the request needs, or forbids it',

@@ -15,6 +15,24 @@ export const COMMANDS = {
     usage: '[options] HOST:PATH… [DIR]',
     description: 'get files that a host shares (its daemon runs with --share)',
   },
+  status: {
+    usage: '[options]',
+    description:
+      'say how the daemon on this host is: addresses, connections with their rates, and everything that was dropped',
+  },
+  transfers: {
+    usage: '[options]',
+    description: 'list the transfers of the daemon on this host, in both directions',
+  },
+  cancel: {
+    usage: '[options] ID…',
+    description: 'cancel transfers: they end at both ends, and what has arrived is removed',
+  },
+  stop: {
+    usage: '[options]',
+    description:
+      'stop the daemon on this host, and wait until it is gone; transfers are interrupted, and can be resumed',
+  },
   perf: {
     usage: 'bw|lat [options] HOST',
     description:

@@ -9,7 +9,6 @@ import {
   type PerfRequest,
   type Progress,
 } from '../../lib/client/daemon-client.js'
-import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
@@ -19,6 +18,7 @@ import { commandOf } from './names.js'
 import { pathMtu, quantity, whole } from './option-values.js'
 import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
+import { withSocketOption } from './socket-option.js'
 
 /** As commander reads them. */
 export interface PerfFlags {
@@ -82,13 +82,13 @@ function testCommand(test: Test, what: string, size: string): Command {
     .option('--busy-poll', 'both daemons look for packets without sleeping: a whole core each')
     .option('--histogram', 'print how the times are distributed')
     .option('--json', 'print the outcome as JSON')
-    .option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
   if (isBw) {
     command
       .option('--qps <count>', 'queue pairs, 1 to 512', '1')
       .option('--depth <count>', 'messages in flight on each, as far as there is room', '128')
       .option('--bidirectional', 'the other end sends as much as it can, too')
   }
+  withSocketOption(command)
   addCongestionFlags(command)
   return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags, size))
 }

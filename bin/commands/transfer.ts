@@ -7,12 +7,12 @@ import {
   type TransferOptions,
   type TransferReply,
 } from '../../lib/client/daemon-client.js'
-import { defaultSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import { printable } from '../../lib/printable.js'
 import { RETRIES_MAX } from '../../lib/transfer/retries.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
 
 export interface TransferFlags {
@@ -53,7 +53,7 @@ export interface Item {
 
 /** Adds the options that both commands have. */
 export function withTransferOptions(command: Command): Command {
-  return command
+  return withSocketOption(command)
     .option('--overwrite', 'replace files that are there already')
     .addOption(
       new Option('--digest <kind>', 'digest that is compared at the end')
@@ -66,7 +66,6 @@ export function withTransferOptions(command: Command): Command {
       parseRetries,
       3,
     )
-    .option('--socket <path>', 'control socket of the daemon on this host', defaultSocketPath())
     .option('--json', 'print the outcome as JSON')
 }
 

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { ControlClient, type RequestOptions } from '../control/client.js'
 import type {
+  ConnectionInfo,
   PerfReply,
   PerfRequest,
   Progress,
@@ -14,6 +15,7 @@ import type {
 import { defaultSocketPath } from '../control/socket-path.js'
 
 export type {
+  ConnectionInfo,
   PerfReply,
   PerfRequest,
   Progress,
@@ -101,14 +103,19 @@ export class DaemonClient {
     return (await this.#control.request({ listTransfers: {} }, 'listTransfers')).transfers
   }
 
-  /** Cancels any transfer of the daemon; false if there is none of that id. */
+  /** Cancels any transfer of the daemon, and waits up to 2 s for its end; false if there is none of that id. */
   async cancel(transferId: string): Promise<boolean> {
     return (await this.#control.request({ cancel: { transferId } }, 'cancel')).found
   }
 
-  /** Has the daemon end. */
+  /** Has the daemon end. `closed` tells when it has. */
   async stop(): Promise<void> {
     await this.#control.request({ stop: {} }, 'stop')
+  }
+
+  /** Resolves when this connection has ended; after `stop`, when the daemon has closed its ports and its control socket. */
+  get closed(): Promise<void> {
+    return this.#control.closed
   }
 
   /** Ends the connection: what has not finished is cancelled. */

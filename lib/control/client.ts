@@ -33,10 +33,13 @@ export class ControlClient {
   readonly #pending = new Map<number, Pending>()
   #lastId = 0
   #ended: WeirError | null = null
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>
 
   private constructor(socket: Socket, path: string) {
     this.#socket = socket
     this.#path = path
+    this.closed = new Promise(resolve => socket.once('close', () => resolve()))
     socket.on('data', piece => this.#onData(piece))
     socket.on('error', error => this.#end(error.message))
     socket.on('close', () => this.#end('the daemon ended the connection'))

@@ -133,6 +133,35 @@ export interface StatusReply {
   share: string
   refusedFeedback: number
   implausibleTelemetry: number
+  intPort: number
+  connections: ConnectionInfo[]
+  connectionCount: number
+  /** By reason, as in `port.kernelFull`. */
+  drops: Record<string, number>
+}
+
+/** A connection of the daemon's NIC. */
+export interface ConnectionInfo {
+  id: number
+  peer: string
+  state: string
+  active: boolean
+  congestionControl: string
+  baseRttNs: number
+  rttNs: number
+  rateBps: number
+  windowBytes: number
+  inFlightBytes: number
+  sentBytes: number
+  ackedBytes: number
+  retransmittedBytes: number
+  receivedBytes: number
+  timeouts: number
+  pathQueueBytes: number
+  pathHops: number
+  sourcePort: number
+  refusedFeedback: number
+  implausibleTelemetry: number
 }
 
 /** The outcome of a send or a get. */

@@ -1,6 +1,6 @@
 /** What the daemon answers on its control socket about itself and its transfers. */
-
-import type { Loose, Progress, StatusReply, TransferReply } from '../control/messages.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Loose, Progress, TransferReply } from '../control/messages.js'
 import type { RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/host-loop.js'
@@ -10,12 +10,12 @@ import { RETRIES_MAX } from '../transfer/retries.js'
 import type { Transfer, TransferResult } from '../transfer/transfer.js'
 import type { HostParts } from './host-parts.js'
 import type { HostHandlers } from './host-service.js'
-import { packageVersion } from './package-version.js'
+import { statusOf } from './status.js'
 
 /** How often a client hears how its transfer stands. */
 const PROGRESS_EVERY_MS = 200
-
-const VERSION = packageVersion()
+/** How long the answer to a cancel waits for the transfer to end. */
+const CANCEL_WITHIN_MS = 2000
 
 type OnStarted = (transfer: Transfer) => void
 
@@ -39,7 +39,11 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
     },
-    cancel: async request => ({ cancel: { found: transfers.cancel(request.transferId) } }),
+    cancel: async request => {
+      const cancelled = transfers.cancel(request.transferId)
+      await within(CANCEL_WITHIN_MS, cancelled?.ended)
+      return { cancel: { found: cancelled !== null } }
+    },
     listTransfers: async () => ({
       listTransfers: {
         transfers: [...transfers.transfers].map(transfer => ({
@@ -47,11 +51,19 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
           direction: transfer.direction,
           name: transfer.session.name,
           peer: transfer.peer,
-          progress: progressOf(transfer, 0) as Progress,
+          progress: progressOf(transfer, transfers.goodputBps(transfer)) as Progress,
         })),
       },
     }),
   }
+}
+
+/** Resolves when `ended` does, or after that time. */
+async function within(ms: number, ended: Promise<unknown> = Promise.resolve()): Promise<void> {
+  const over = new AbortController()
+  const { signal } = over
+  await Promise.race([ended, sleep(ms, undefined, { signal }).catch(() => {})])
+  over.abort()
 }
 
 function checkAbsolute(path: string): void {
@@ -128,29 +140,5 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     retry: retry?.number ?? 0,
     retries: retry?.most ?? 0,
     retryInMs: (retry?.inNs ?? 0) / MILLISECOND,
-  }
-}
-
-function statusOf(host: HostParts, startedMs: number): StatusReply {
-  const { address, udpPort, io, inbox, share, nic, transfers } = host
-  const { rx, feedback } = nic.counters
-  return {
-    version: VERSION,
-    pid: process.pid,
-    address: address.toString(),
-    port: udpPort,
-    inbox: inbox.folder,
-    io,
-    congestionControl: nic.settings.cc.name,
-    lineRateBps: nic.settings.lineRateBps,
-    pathMtu: nic.settings.pathMtu,
-    uptimeSeconds: (Date.now() - startedMs) / 1000,
-    residentBytes: process.memoryUsage.rss(),
-    transfers: transfers.count,
-    receivedBytes: transfers.receivedBytes,
-    sentBytes: transfers.sentBytes,
-    share: share?.folder ?? '',
-    refusedFeedback: rx.untaggedFeedback + rx.forgedFeedback + rx.replayedFeedback,
-    implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
   }
 }

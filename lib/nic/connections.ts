@@ -1,4 +1,5 @@
 import { ConnectionManager } from '../cm/connection-manager.js'
+import type { CmCounters } from '../cm/counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../cm/events.js'
 import { flowLabelFor } from '../cm/flow-label.js'
 import { MadDatagram } from '../cm/outbox.js'
@@ -139,6 +140,11 @@ export class Connections {
   }
 
   // ---- For the NIC
+
+  /** Of the connection manager. */
+  get counters(): CmCounters {
+    return this.#cm.counters
+  }
 
   get wantsToSend(): boolean {
     return this.#cm.pendingTransmits > 0

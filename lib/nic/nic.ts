@@ -13,6 +13,7 @@ import type { HopRecords } from '../wire/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
 import { ControlPackets } from './control-packets.js'
+import { DropTotals } from './drop-totals.js'
 import { Feedback } from './feedback.js'
 import type { Flow } from './flow.js'
 import { FlowStart } from './flow-start.js'
@@ -50,6 +51,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly pfc: PfcReceiver
   /** What its queue pairs ask for by READs. */
   readonly readRoom: ReadRoom
+  readonly dropTotals = new DropTotals()
   readonly #tx: TxPipeline
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
@@ -99,7 +101,8 @@ export class Nic implements Node, Verbs, RxEvents {
 
   get counters() {
     const { counters: feedback } = this.#feedback
-    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters, feedback }
+    const { counters: cm } = this.#connections
+    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters, feedback, cm }
   }
 
   // ---- Verbs
@@ -313,6 +316,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#control.remove(flow)
     this.#paths.remove(flow)
     this.#timers.set(flow.index, NEVER)
+    this.dropTotals.take(flow)
     this.table.remove(flow)
   }
 

@@ -16,6 +16,7 @@ import { briefly } from './failure.js'
 import type { FileStore, SharedFiles } from './file.js'
 import { type GetOptions, GetTask } from './get-task.js'
 import { GET_PRIVATE_DATA, TRANSFER_PORT } from './messages.js'
+import { Meter } from './meter.js'
 import type { PassiveOutcome, PassiveSession } from './passive-session.js'
 import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
@@ -68,6 +69,7 @@ export class TransferService implements Listener {
   readonly #rings: Readonly<Record<Direction, RingPool>>
   readonly #attempts = new Attempts()
   readonly #transfers = new Map<string, Transfer>()
+  readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
   #timer: NodeJS.Timeout | null = null
   #lastId = 0
   #closing = false
@@ -147,12 +149,17 @@ export class TransferService implements Listener {
     return session
   }
 
-  /** Ends a transfer of any direction; false if there is none of that id. */
-  cancel(id: string): boolean {
-    const transfer = this.#transfers.get(id)
-    if (!transfer) return false
-    transfer.cancel('the transfer was cancelled')
-    return true
+  /** Ends a transfer of any direction; null if there is none of that id. */
+  cancel(id: string): Transfer | null {
+    const transfer = this.#transfers.get(id) ?? null
+    transfer?.cancel('the transfer was cancelled')
+    this.#config.time.wake()
+    return transfer
+  }
+
+  /** What has arrived of the transfer per second, lately; 0 in its first moments. */
+  goodputBps(transfer: Transfer): number {
+    return this.#gauges.get(transfer)?.goodputBps ?? 0
   }
 
   /**
@@ -255,8 +262,17 @@ export class TransferService implements Listener {
 
   #tick(): void {
     const now = this.#config.time.now()
-    for (const transfer of this.#transfers.values()) transfer.tick(now)
+    for (const transfer of this.#transfers.values()) {
+      transfer.tick(now)
+      this.#gauge(now, transfer)
+    }
     if (this.#transfers.size > 0) this.#config.time.wake()
+  }
+
+  #gauge(now: Nanos, transfer: Transfer): void {
+    const gauge = this.#gauges.get(transfer)
+    if (gauge) gauge.goodputBps = gauge.meter.sample(now, transfer.deliveredBytes)
+    else this.#gauges.set(transfer, { meter: new Meter(now, transfer.deliveredBytes), goodputBps: 0 })
   }
 
   /** Says how to mend what a user can. */

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { connectDaemon, type TransferInfo } from '../../lib/client/daemon-client.js'
+import { WeirError } from '../../lib/errors.js'
+import { printable } from '../../lib/printable.js'
+import { commandOf } from './names.js'
+import { withSocketOption } from './socket-option.js'
+
+/** `weir cancel` */
+export function cancelCommand(): Command {
+  const command = commandOf('cancel').argument(
+    '<id...>',
+    'of "weir transfers", or its beginning if no other transfer begins so',
+  )
+  return withSocketOption(command).action(runCancel)
+}
+
+/** Cancels all that it finds; the others are the error. */
+async function runCancel(wanted: string[], { socket }: { socket: string }): Promise<void> {
+  const client = await connectDaemon(socket)
+  const wrong: string[] = []
+  try {
+    const transfers = await client.transfers()
+    for (const id of new Set(wanted)) {
+      const found = findTransfers(id, transfers)
+      if (found.length !== 1) wrong.push(whyNot(id, found))
+      else if (await client.cancel(found[0]!.transferId)) process.stdout.write(cancelledText(found[0]!))
+      else wrong.push(`${found[0]!.transferId} has ended by itself`)
+    }
+  } finally {
+    client.close()
+  }
+  if (wrong.length > 0) throw new WeirError('WEIR_NO_TRANSFER', `${wrong.join('; ')}: see weir transfers`)
+}
+
+/** The transfer of that id, else those whose ids begin with it. */
+export function findTransfers(id: string, transfers: readonly TransferInfo[]): TransferInfo[] {
+  const exact = transfers.filter(({ transferId }) => transferId === id)
+  return exact.length > 0 ? exact : transfers.filter(({ transferId }) => transferId.startsWith(id))
+}
+
+function whyNot(id: string, found: readonly TransferInfo[]): string {
+  if (found.length === 0) return `there is no transfer "${id}"`
+  return `"${id}" is the beginning of ${found.map(({ transferId }) => transferId).join(', ')}`
+}
+
+function cancelledText({ transferId, direction, name, peer, progress }: TransferInfo): string {
+  const way = direction === 'send' || direction === 'serve' ? 'to' : 'from'
+  const share = progress && progress.totalBytes > 0 ? progress.bytes / progress.totalBytes : 0
+  return `cancelled ${transferId}: ${printable(name) || 'a file'} ${way} ${printable(peer)}, ${Math.floor(share * 100)}% done\n`
+}

@@ -1,0 +1,16 @@
+/** Texts that have to fit into a column. */
+
+/** `text`, or its beginning and its end with an ellipsis between them, in at most `columns` characters. */
+export function fit(text: string, columns: number): string {
+  const characters = [...text]
+  if (characters.length <= columns) return text
+  if (columns < 2) return '…'.slice(0, Math.max(0, columns))
+  const tail = Math.floor((columns - 1) / 2)
+  const head = columns - 1 - tail
+  return `${characters.slice(0, head).join('')}…${tail === 0 ? '' : characters.slice(-tail).join('')}`
+}
+
+/** Columns of the terminal; 80 where there is none. */
+export function columnsOf(stream: NodeJS.WriteStream): number {
+  return stream.isTTY && stream.columns > 0 ? stream.columns : 80
+}

@@ -1,0 +1,100 @@
+/** What `weir status` prints for people. */
+import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
+import { printable } from '../../lib/printable.js'
+import { table } from '../../lib/scenario/print-tables.js'
+import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
+import { dropWords } from './drop-words.js'
+import { columnsOf, fit } from './fit.js'
+
+const GAP_COLUMNS = 2
+
+export function statusText(status: StatusReply, columns: number = columnsOf(process.stdout)): string {
+  return [headText(status), connectionsText(status, columns), dropsText(status, columns)].join('\n')
+}
+
+function headText(status: StatusReply): string {
+  const { version, pid, uptimeSeconds, residentBytes, address, port, intPort, io, share, inbox } = status
+  const { congestionControl, lineRateBps, pathMtu, transfers, sentBytes, receivedBytes } = status
+  const lines: [string, string][] = [
+    [
+      'daemon',
+      `weir ${version}, pid ${pid}, up ${uptime(uptimeSeconds)}, ${formatBytes(residentBytes)} in memory`,
+    ],
+    ['address', `${address}, UDP ports ${port} (RoCEv2) and ${intPort} (telemetry)`],
+    ['io', `${io}, packets of ${pathMtu} bytes, ${congestionControl} up to ${formatRate(lineRateBps)}`],
+    ['inbox', printable(inbox)],
+    ['share', share === '' ? 'nothing' : printable(share)],
+    [
+      'transfers',
+      `${transfers} under way; since the start ${formatBytes(sentBytes)} sent, ${formatBytes(receivedBytes)} received`,
+    ],
+  ]
+  return lines.map(([name, text]) => `${name.padEnd(11)}${text}\n`).join('')
+}
+
+function connectionsText({ connections, connectionCount }: StatusReply, columns: number): string {
+  if (connectionCount === 0) return 'no connections\n'
+  const head = ['control', 'RTT', 'base', 'window', 'rate', 'repeated', 'peer']
+  const figures = connections.map(figuresOf)
+  const widths = head.map((title, i) => Math.max(title.length, ...figures.map(row => row[i]?.length ?? 0)))
+  const used = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
+  const rows = connections.map((connection, i) => [...figures[i]!, fit(connection.peer, columns - used)])
+  const more = connectionCount - connections.length
+  const text = connectionTable(head, rows)
+  return more > 0 ? `${text}and ${more} more connections\n` : text
+}
+
+/** The peers stand last, where one that is long disturbs no other column. */
+function connectionTable(head: string[], rows: string[][]): string {
+  const last = Math.max(...rows.map(row => row.at(-1)!.length), head.at(-1)!.length)
+  const padded = rows.map(row => [...row.slice(0, -1), row.at(-1)!.padEnd(last)])
+  return table([...head.slice(0, -1), head.at(-1)!.padEnd(last)], padded, 1)
+}
+
+function figuresOf(connection: ConnectionInfo): string[] {
+  const { congestionControl, state, rttNs, baseRttNs, windowBytes, rateBps, retransmittedBytes } = connection
+  return [
+    state === 'established' ? congestionControl || '-' : state,
+    time(rttNs),
+    time(baseRttNs),
+    windowBytes > 0 ? formatBytes(Math.round(windowBytes)) : '-',
+    rateBps > 0 ? formatRate(Math.round(rateBps)) : '-',
+    formatBytes(retransmittedBytes),
+  ]
+}
+
+function time(ns: number): string {
+  return ns > 0 ? formatDuration(Math.round(ns)) : '-'
+}
+
+/** Only what is not 0: an idle host has nothing to say here. */
+function dropsText({ drops }: StatusReply, columns: number): string {
+  const seen = Object.entries(drops).filter(([, count]) => count > 0)
+  if (seen.length === 0) return 'nothing was dropped\n'
+  const rows = seen.map(([reason, count]) => ({ reason, count: String(count), words: dropWords(reason) }))
+  const reasonColumns = Math.max(...rows.map(({ reason }) => reason.length))
+  const countColumns = Math.max(...rows.map(({ count }) => count.length))
+  const left = columns - reasonColumns - countColumns - 2 * GAP_COLUMNS
+  const lines = rows.map(({ reason, count, words }) =>
+    `${reason.padEnd(reasonColumns)}  ${count.padStart(countColumns)}  ${fit(words, left)}`.trimEnd(),
+  )
+  return `dropped or ignored since the start:\n${lines.join('\n')}\n`
+}
+
+/** `3d 4h`, `2h 5min`, `12min 3s`, `7s`. */
+export function uptime(seconds: number): string {
+  const whole = Math.floor(seconds)
+  const parts: [number, string][] = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
+  ]
+  const first = parts.findIndex(([count]) => count > 0)
+  if (first < 0) return '0s'
+  return parts
+    .slice(first, first + 2)
+    .filter(([count], i) => i === 0 || count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join(' ')
+}

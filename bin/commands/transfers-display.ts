@@ -1,0 +1,55 @@
+/** What `weir transfers` prints. */
+import type { Progress, TransferInfo } from '../../lib/client/daemon-client.js'
+import { printable } from '../../lib/printable.js'
+import { table } from '../../lib/scenario/print-tables.js'
+import { formatBytes, formatRate } from '../../lib/units/units.js'
+import { columnsOf, fit } from './fit.js'
+
+/** What `--json` prints. */
+export interface TransfersReport {
+  transfers: TransferInfo[]
+}
+
+const HEAD = ['id', 'state', 'done', 'size', 'rate', 'file']
+const GAP_COLUMNS = 2
+/** File and peer get at least this much of a line. */
+const LAST_COLUMNS_MIN = 16
+
+export function transfersText(
+  transfers: readonly TransferInfo[],
+  columns: number = columnsOf(process.stdout),
+): string {
+  if (transfers.length === 0) return 'no transfers\n'
+  const cells = transfers.map(cellsOf)
+  const used = HEAD.slice(0, -1).map((title, i) =>
+    Math.max(title.length, ...cells.map(row => row[i]!.length)),
+  )
+  const left = columns - used.reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
+  const last = transfers.map(transfer => fileAndPeer(transfer, Math.max(LAST_COLUMNS_MIN, left)))
+  const width = Math.max(HEAD.at(-1)!.length, ...last.map(text => [...text].length))
+  const rows = cells.map((row, i) => [...row, last[i]!.padEnd(width)])
+  return table([...HEAD.slice(0, -1), HEAD.at(-1)!.padEnd(width)], rows, 2)
+}
+
+function cellsOf({ transferId, progress }: TransferInfo): string[] {
+  if (progress === null) return [transferId, '-', '-', '-', '-']
+  const { bytes, totalBytes, goodputBps } = progress
+  return [
+    transferId,
+    stateOf(progress),
+    totalBytes > 0 ? `${Math.floor((bytes / totalBytes) * 100)}%` : '-',
+    totalBytes > 0 ? formatBytes(totalBytes) : '-',
+    goodputBps > 0 ? formatRate(Math.round(goodputBps)) : '-',
+  ]
+}
+
+function stateOf({ state, retry, retries }: Progress): string {
+  return retry > 0 ? `${state} ${retry}/${retries}` : state
+}
+
+/** `big.iso to 10.0.0.7`: the peer is whole, and the file has what is left. */
+function fileAndPeer({ direction, name, peer }: TransferInfo, columns: number): string {
+  const outwards = direction === 'send' || direction === 'serve'
+  const where = ` ${outwards ? 'to' : 'from'} ${printable(peer)}`
+  return fit(fit(printable(name) || '-', Math.max(1, columns - where.length)) + where, columns)
+}

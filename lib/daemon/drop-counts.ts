@@ -1,0 +1,36 @@
+import type { HostParts } from './host-parts.js'
+
+/**
+ * Everything that a host has dropped, refused or ignored since it started, by layer and reason, those that are 0 too: a
+ * counter that is not here is seen by nobody. `bin/commands/drop-words.ts` has the words for people.
+ *
+ * | layer | whose |
+ * |---|---|
+ * | `port` | sockets and rings below the NIC (lib/io/port.ts) |
+ * | `nic` | rx and tx pipelines (lib/nic) |
+ * | `qp` | queue pairs, of all connections together (lib/qp/counters.ts) |
+ * | `cm` | the connection manager (lib/cm/counters.ts) |
+ */
+export function dropCounts({ nic, port }: HostParts): Record<string, number> {
+  const { rx, tx, pause, feedback, cm } = nic.counters
+  const { frames: _received, ...refused } = rx
+  const { sent: _sent, repeated: _repeated, received: _taken, ...cmDrops } = cm
+  const { drops, rxErrors } = port.counters
+  return {
+    ...under('port', { ...drops, rxErrors }),
+    ...under('nic', {
+      ...refused,
+      implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
+      badRateRequests: feedback.badRequests,
+      noFrame: tx.noFrame,
+      malformedPfc: pause.malformed,
+      globalPauses: pause.globalPauses,
+    }),
+    ...under('qp', nic.dropTotals.sum(nic.table.flows)),
+    ...under('cm', cmDrops),
+  }
+}
+
+function under(layer: string, counts: object): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).map(([reason, count]) => [`${layer}.${reason}`, count]))
+}

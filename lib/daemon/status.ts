@@ -1,0 +1,74 @@
+/** What a daemon says of itself. */
+import type { ConnectionInfo, Loose, StatusReply } from '../control/messages.js'
+import type { Flow } from '../nic/flow.js'
+import { dropCounts } from './drop-counts.js'
+import type { HostParts } from './host-parts.js'
+import { packageVersion } from './package-version.js'
+
+const VERSION = packageVersion()
+/** Most connections of one reply, which has to stay within 64 KiB. */
+const CONNECTIONS_MAX = 200
+
+/** @param startedMs when the daemon started, ms since 1970 */
+export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply> {
+  const { address, udpPort, io, inbox, share, nic, transfers } = host
+  const { rx, feedback } = nic.counters
+  return {
+    version: VERSION,
+    pid: process.pid,
+    address: address.toString(),
+    port: udpPort,
+    intPort: udpPort + 1,
+    inbox: inbox.folder,
+    io,
+    congestionControl: nic.settings.cc.name,
+    lineRateBps: nic.settings.lineRateBps,
+    pathMtu: nic.settings.pathMtu,
+    uptimeSeconds: (Date.now() - startedMs) / 1000,
+    residentBytes: process.memoryUsage.rss(),
+    transfers: transfers.count,
+    receivedBytes: transfers.receivedBytes,
+    sentBytes: transfers.sentBytes,
+    share: share?.folder ?? '',
+    refusedFeedback: rx.untaggedFeedback + rx.forgedFeedback + rx.replayedFeedback,
+    implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
+    connections: connectionsOf(nic.table.flows),
+    connectionCount: nic.table.count,
+    drops: dropCounts(host),
+  }
+}
+
+function connectionsOf(flows: readonly (Flow | null)[]): ConnectionInfo[] {
+  const infos: ConnectionInfo[] = []
+  for (const flow of flows) {
+    if (flow !== null) infos.push(connectionInfo(flow))
+    if (infos.length === CONNECTIONS_MAX) break
+  }
+  return infos
+}
+
+function connectionInfo(flow: Flow): ConnectionInfo {
+  const { stats, qpn: id, remote, phase: state, active, cc } = flow
+  return {
+    id,
+    peer: remote.toString(),
+    state,
+    active,
+    congestionControl: cc?.name ?? '',
+    baseRttNs: stats.baseRttNs,
+    rttNs: stats.rttNs,
+    rateBps: stats.rateBps,
+    windowBytes: stats.windowBytes,
+    inFlightBytes: flow.qp.inFlightBytes,
+    sentBytes: stats.sentBytes,
+    ackedBytes: stats.ackedBytes,
+    retransmittedBytes: stats.retransmittedBytes,
+    receivedBytes: flow.qp.counters.receivedBytes + flow.qp.counters.readResponseBytes,
+    timeouts: stats.timeouts,
+    pathQueueBytes: stats.pathQueueBytes,
+    pathHops: stats.pathHops,
+    sourcePort: stats.sourcePort,
+    refusedFeedback: stats.refusedFeedback,
+    implausibleTelemetry: stats.implausibleTelemetry,
+  }
+}

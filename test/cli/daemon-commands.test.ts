@@ -1,0 +1,163 @@
+/** The commands that ask a running daemon: `weir status`, `transfers`, `cancel` and `stop`. */
+import { createSocket } from 'node:dgram'
+import { truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { findTransfers } from '../../bin/commands/cancel.js'
+import { dropWords } from '../../bin/commands/drop-words.js'
+import { statusText, uptime } from '../../bin/commands/status-display.js'
+import { transfersText } from '../../bin/commands/transfers-display.js'
+import { connectDaemon, type StatusReply, type TransferInfo } from '../../lib/client/daemon-client.js'
+import {
+  DaemonProcess,
+  type Ended,
+  Run,
+  scratch,
+  send,
+  untilIdle,
+  untilMoved,
+} from '../support/daemon-process.js'
+
+const COLUMNS = 80
+/** Too many for the test to see their end. */
+const MANY_BYTES = 20e9
+
+async function weir(t: Test, daemon: DaemonProcess, ...words: string[]): Promise<Ended> {
+  return await new Run(t, [...words, '--socket', daemon.socket]).ended
+}
+
+async function slowSend(t: Test): Promise<{ from: DaemonProcess; to: DaemonProcess; run: Run }> {
+  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const file = join(await scratch(t), `a file ${'with a long name '.repeat(4)}`)
+  await writeFile(file, '')
+  await truncate(file, MANY_BYTES)
+  const run = send(t, from, [file, to.address])
+  await untilMoved(run, from, 'send', 1)
+  return { from, to, run }
+}
+
+function widest(text: string): number {
+  return Math.max(...text.split('\n').map(line => [...line].length))
+}
+
+t.test('status, transfers and cancel of a transfer that runs', async t => {
+  const { from, to, run } = await slowSend(t)
+  const status = await weir(t, from, 'status')
+  t.equal(status.code, 0, status.stderr)
+  t.match(status.stdout, new RegExp(`^address +${from.address}, UDP ports 4791 .* 4792 `, 'm'))
+  t.match(status.stdout, new RegExp(`^hpcc .* ${to.address}$`, 'm'), 'the connection, with its controller')
+  t.ok(widest(status.stdout) <= COLUMNS, status.stdout)
+  const lists = await weir(t, to, 'transfers')
+  t.match(lists.stdout, new RegExp(`^receive-1 .* from ${from.address}$`, 'm'))
+  t.ok(widest(lists.stdout) <= COLUMNS, lists.stdout)
+
+  const cancelled = await weir(t, from, 'cancel', 'nothing', 'se')
+  t.equal(cancelled.code, 1)
+  t.match(cancelled.stdout, /^cancelled send-1: a file .* to /, 'what there is, by the beginning of its id')
+  t.match(cancelled.stderr, /there is no transfer "nothing".*\(WEIR_NO_TRANSFER\)/)
+  t.match((await run.ended).stderr, /cancelled \(WEIR_CANCELLED\)/)
+  await untilIdle(to)
+})
+
+t.test('stop ends the daemon and waits for that', async t => {
+  const { from, run } = await slowSend(t)
+  const ended = await weir(t, from, 'stop')
+  t.equal(ended.code, 0, ended.stderr)
+  t.match(ended.stdout, new RegExp(`pid ${from.child.pid}\\) has stopped; 1 under way`))
+  t.equal(from.child.exitCode, 0, 'the process is gone')
+  t.notOk(from.served)
+  t.match((await run.ended).stderr, /WEIR_/)
+  const again = await weir(t, from, 'stop')
+  t.match(again, { code: 1, stderr: /no daemon answers/ })
+  // Its ports and its socket are free.
+  await DaemonProcess.start(t, [], from)
+})
+
+t.test('as JSON, once and again until a signal', async t => {
+  const { from, to } = await slowSend(t)
+  const clients = await Promise.all([from, to].map(({ socket }) => connectDaemon(socket)))
+  t.teardown(() => clients.map(client => client.close()))
+  const receiver = await clients[1]!.status()
+  t.match(receiver.connections, [{ peer: from.address, active: false, state: 'established' }])
+  t.ok(receiver.connections[0]!.receivedBytes > 0)
+  const sender = JSON.parse((await weir(t, from, 'status', '--json')).stdout) as StatusReply
+  t.match(sender.connections, [{ peer: to.address, active: true, congestionControl: 'hpcc' }])
+  t.ok(sender.connections[0]!.sentBytes > 0)
+  const watch = new Run(t, ['transfers', '--watch', '--json', '--socket', from.socket])
+  await watch.until(() => watch.stdout.split('\n').length > 2, 'two lines')
+  watch.child.kill('SIGINT')
+  const { code, stdout, stderr } = await watch.ended
+  t.equal(code, 130, stderr)
+  t.equal(stderr, '')
+  const listed = { transferId: 'send-1', direction: 'send', progress: { totalBytes: MANY_BYTES } }
+  for (const line of stdout.trim().split('\n')) t.match(JSON.parse(line).transfers, [listed])
+})
+
+t.test('what is dropped is seen', async t => {
+  const daemon = await DaemonProcess.start(t)
+  const before = await weir(t, daemon, 'status')
+  t.match(before.stdout, /^nothing was dropped$/m)
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  await new Promise(resolve => socket.send('no RoCEv2', 4791, daemon.address, resolve))
+  const client = await connectDaemon(daemon.socket)
+  t.teardown(() => client.close())
+  while ((await client.status()).drops['nic.malformed'] === 0)
+    await new Promise(resolve => setTimeout(resolve, 10))
+  t.match((await weir(t, daemon, 'status')).stdout, /^nic\.malformed +1 +no sound RoCEv2 packet$/m)
+  for (const reason of Object.keys((await client.status()).drops)) {
+    t.ok(dropWords(reason) !== '' && dropWords(reason).length <= 50, `${reason} has words`)
+  }
+})
+
+t.test('tables keep within their columns, whatever they hold', async t => {
+  const long = '2001:db8:1111:2222:3333:4444:5555:6666'
+  const connection = {
+    id: 1,
+    peer: long,
+    state: 'connecting',
+    active: true,
+    congestionControl: 'hpcc',
+    rateBps: 12.34e9,
+    windowBytes: Number.POSITIVE_INFINITY,
+    retransmittedBytes: 123_456_789,
+    inFlightBytes: 123_456_789,
+    baseRttNs: 1_234_567,
+    rttNs: 1_234_567,
+  }
+  const status = {
+    address: long,
+    connections: [connection, { ...connection, windowBytes: 999_900_000 }],
+    connectionCount: 300,
+    drops: Object.fromEntries([['port.kernelFull', 2 ** 50]]),
+  } as unknown as StatusReply
+  const text = statusText({ ...status, inbox: '', share: '' }, COLUMNS)
+  t.match(text, '298 more connections')
+  t.ok(widest(text.replace(/^address.*$/m, '')) <= COLUMNS, text)
+  const progress = {
+    bytes: 1,
+    totalBytes: 3,
+    goodputBps: 1e9,
+    state: 'connecting',
+    retry: 999,
+    retries: 1000,
+  }
+  const transfer = {
+    transferId: 'receive-1234',
+    direction: 'receive',
+    name: 'ü'.repeat(200),
+    peer: long,
+    progress,
+  }
+  t.ok(widest(transfersText([transfer as unknown as TransferInfo], 100)) <= 100)
+  t.equal(transfersText([]), 'no transfers\n')
+})
+
+t.test('small things', async t => {
+  const transfers = ['send-1', 'send-12', 'get-1'].map(transferId => ({ transferId }) as TransferInfo)
+  const found = (id: string) => findTransfers(id, transfers).map(({ transferId }) => transferId)
+  t.same(found('send-1'), ['send-1'], 'the whole id goes before the beginning of another')
+  t.same(found('send'), ['send-1', 'send-12'])
+  t.same(found('g'), ['get-1'])
+  t.same([0.5, 61, 3600, 93_784].map(uptime), ['0s', '1min 1s', '1h', '1d 2h'])
+})
