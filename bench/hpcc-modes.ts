@@ -36,7 +36,7 @@ interface Mode {
 
 const DIRECT = { thresholdBytes: 20_000, of: 'all' } as const
 
-/** By name; section numbers are those of the README. */
+/** By name, as docs/telemetry.md lists them. */
 const MODES: Readonly<Record<string, Mode>> = {
   'every packet, every ACK': {},
   'compact records': { format: 'compact' },

@@ -1,6 +1,6 @@
 /**
  * How telemetry is collected and brought back, setting by setting: the one table that checks, scenario files, command lines,
- * their help and the README follow. Sources are the drafts draft-miao-rtgwg-hpccplus (draft-02) and
+ * their help and docs/telemetry.md follow. Sources are the drafts draft-miao-rtgwg-hpccplus (draft-02) and
  * draft-pan-tsvwg-hpccplus-01 (draft-01).
  */
 

@@ -1,4 +1,4 @@
-/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the description of scenario files, with its section. */
+/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in docs/telemetry.md, with its section. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
 
-const README = readFileSync(packageFile('bench/scenarios/README.md'), 'utf8')
+const PAGE = readFileSync(packageFile('docs/telemetry.md'), 'utf8')
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
 
 function helpOf(command: Command): string {
@@ -38,7 +38,7 @@ function otherValue(option: TelemetryOption): string {
   return String(option.max)
 }
 
-t.test('telemetry: scenario, daemon, perf, README', async t => {
+t.test('telemetry: scenario, daemon, perf, page', async t => {
   t.equal(HELPS.length, 3)
   for (const option of TELEMETRY_OPTIONS) {
     const { name, source } = option
@@ -49,12 +49,12 @@ t.test('telemetry: scenario, daemon, perf, README', async t => {
     t.equal(String(parseTelemetrySettings([`${name}=${value}`])[name]), value, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
-    t.match(README, `\`${name}\``, `README: ${name}`)
+    t.match(PAGE, `\`${name}\``, `page: ${name}`)
     t.match(source, /^draft-0[12], /)
   }
 })
 
-t.test('paths: scenario, daemon, perf, README', async t => {
+t.test('paths: scenario, daemon, perf, page', async t => {
   for (const option of PATH_OPTIONS) {
     const { name, key, kind } = option
     const value =
@@ -66,7 +66,7 @@ t.test('paths: scenario, daemon, perf, README', async t => {
     t.equal(String(parsePathSettings([`${name}=${value}`])[key]), read, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, PATHS_SOURCE, `${command}: ${name}`)
-    t.match(README, `\`${name}\``, `README: ${name}`)
+    t.match(PAGE, `\`${name}\``, `page: ${name}`)
   }
   const settings = pathSettings({
     count: 7,
@@ -102,7 +102,7 @@ function sample({ unit, min }: OptionSpec): [inFile: string, typed: string, valu
   return [String(Math.max(min, 0)), String(Math.max(min, 0)), Math.max(min, 0)]
 }
 
-t.test('controllers: scenario, daemon, perf, README', async t => {
+t.test('controllers: scenario, daemon, perf, page', async t => {
   for (const controller of ccNames()) {
     for (const spec of ccOptions(controller)) {
       const { name } = spec
@@ -121,7 +121,7 @@ t.test('controllers: scenario, daemon, perf, README', async t => {
         const part = help.slice(help.indexOf(`${controller}:\n`))
         t.match(part, `${name}=`, `${command}: ${controller} ${name}`)
       }
-      if (controller.endsWith('hpcc')) t.match(README, `\`${name}`, `README: ${controller} ${name}`)
+      if (controller.endsWith('hpcc')) t.match(PAGE, `\`${name}`, `page: ${controller} ${name}`)
     }
   }
   for (const text of ['eta', 'eta=', 'etta=1', 'eta=high', 'minRate=fast', 'countFlows=2']) {
@@ -130,15 +130,15 @@ t.test('controllers: scenario, daemon, perf, README', async t => {
   t.throws(() => parseCcOptions('nobody', []), { code: 'WEIR_BAD_ARGUMENT' })
 })
 
-t.test('encapsulations, keys and switches: scenario, daemon, README', async t => {
+t.test('encapsulations, keys and switches: scenario, daemon, page', async t => {
   const [, daemon] = HELPS[0]!
   for (const format of FORMAT_NAMES) {
     t.match(daemon, format)
-    t.match(README, `| \`${format}\` |`)
+    t.match(PAGE, `| \`${format}\` |`)
     t.equal(parseScenario(`${BASE}switches: [s1]\nint: {format: ${format}}`, 'x.yaml').int.format, format)
   }
   t.match(daemon, '--key-file')
-  t.match(README, '--key-file')
+  t.match(PAGE, '--key-file')
   const { switches } = parseScenario(
     `${BASE}switches: {s1: {telemetry: {queue: own, rate: share, ratioOnly: true, direct: {threshold: 5KB, interval: 3us, to: receiver, of: subscribed}}}}`,
     'x.yaml',
@@ -150,7 +150,7 @@ t.test('encapsulations, keys and switches: scenario, daemon, README', async t =>
     direct: { thresholdBytes: 5000, intervalNs: 3000, to: 'receiver', of: 'subscribed' },
   })
   for (const key of ['queue', 'rate', 'direct.threshold', 'direct.interval', 'direct.of', 'direct.to']) {
-    t.match(README, new RegExp(`\\| \`${key}\` \\|.*(draft-0[12]|same section|default)`), key)
+    t.match(PAGE, new RegExp(`\\| \`${key}\` \\|.*(draft-0[12]|same section|default)`), key)
   }
-  t.match(README, 'ratioOnly: true')
+  t.match(PAGE, 'ratioOnly: true')
 })

@@ -1,0 +1,95 @@
+/** The documents: links lead somewhere, and the list of error codes is that of the code. Examples are run by test/docs. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import t from 'tap'
+import { ERROR_CODES } from '../../lib/errors.js'
+import { repositoryRoot } from '../support/fixtures.js'
+
+const README_LINES_MAX = 150
+const TOP = ['README.md', 'HACKING.md', 'ARCHITECTURE.md', 'bench/scenarios/README.md']
+const PAGES = readdirSync(join(repositoryRoot, 'docs'))
+  .filter(name => name.endsWith('.md'))
+  .map(name => `docs/${name}`)
+const DOCUMENTS = [...TOP, ...PAGES]
+
+function read(document: string): string {
+  return readFileSync(join(repositoryRoot, document), 'utf8')
+}
+
+/** Without code, in which brackets are no links. */
+function proseOf(document: string): string {
+  return read(document)
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/`[^`\n]*`/g, code => code.replace(/[[\]()]/g, ''))
+}
+
+/** The anchors that GitHub makes of headings. */
+function anchorsOf(document: string): Set<string> {
+  const headings = read(document)
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .matchAll(/^#+ (.*)$/gm)
+  return new Set(
+    [...headings].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\- ]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
+
+t.test('README is a page', async t => {
+  const lines = read('README.md').split('\n').length - 1
+  t.ok(lines <= README_LINES_MAX, `${lines} lines, at most ${README_LINES_MAX}: move the rest into docs/`)
+})
+
+t.test('every link leads to a file and a heading that exist', async t => {
+  let links = 0
+  for (const document of DOCUMENTS) {
+    for (const [, target] of proseOf(document).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target!)) continue
+      links++
+      const [path = '', anchor] = target!.split('#')
+      const file =
+        path === '' ? document : relative(repositoryRoot, join(repositoryRoot, dirname(document), path))
+      const found = existsSync(join(repositoryRoot, file))
+      if (!found) t.fail(`${document}: no file ${target}`)
+      else if (anchor !== undefined && !anchorsOf(file).has(anchor))
+        t.fail(`${document}: no heading ${target}`)
+    }
+  }
+  t.ok(links > 40, `${links} links were found`)
+})
+
+t.test('every page is in the index, and the index is in README', async t => {
+  const index = read('docs/README.md')
+  for (const page of PAGES.filter(page => page !== 'docs/README.md')) {
+    t.match(index, `](${page.slice('docs/'.length)})`, page)
+    t.match(read('README.md'), `](${page})`, page)
+  }
+})
+
+t.test('troubleshooting: every error code with its meaning and what to do, and no other', async t => {
+  const rows = [...read('docs/troubleshooting.md').matchAll(/^\| `(WEIR_[A-Z_]+)` \|(.*)\|(.*)\|$/gm)]
+  t.same(
+    rows.map(([, code]) => code),
+    Object.keys(ERROR_CODES),
+    'in the order of lib/errors.ts',
+  )
+  for (const [, code, meaning, mend] of rows) {
+    t.ok(meaning!.trim().length > 20, `${code}: meaning`)
+    t.ok(mend!.trim().length > 5, `${code}: what to do`)
+  }
+  for (const document of DOCUMENTS) {
+    for (const [code] of read(document).matchAll(/\bWEIR_[A-Z_]+\b/g)) {
+      if (/^WEIR_(IO|SOCKET|LABS|LAB_ID|LONG)$/.test(code)) continue
+      t.ok(Object.hasOwn(ERROR_CODES, code), `${document}: ${code} is a code`)
+    }
+  }
+})
+
+t.test('no command fetches the package of somebody else', async t => {
+  for (const document of DOCUMENTS) {
+    t.notMatch(read(document), /npx weir(?!`)/, document)
+  }
+})
