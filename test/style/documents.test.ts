@@ -87,9 +87,3 @@ t.test('troubleshooting: every error code with its meaning and what to do, and n
     }
   }
 })
-
-t.test('no command fetches the package of somebody else', async t => {
-  for (const document of DOCUMENTS) {
-    t.notMatch(read(document), /npx weir(?!`)/, document)
-  }
-})
