@@ -144,6 +144,7 @@ t.test('encapsulations, keys and switches: scenario, daemon, page', async t => {
     'x.yaml',
   )
   t.same(switches[0]!.telemetry, {
+    writes: true,
     queue: 'own',
     rate: 'share',
     ratioOnly: true,
@@ -153,4 +154,7 @@ t.test('encapsulations, keys and switches: scenario, daemon, page', async t => {
     t.match(PAGE, new RegExp(`\\| \`${key}\` \\|.*(draft-0[12]|same section|default)`), key)
   }
   t.match(PAGE, 'ratioOnly: true')
+  const silent = parseScenario(`${BASE}switches: {s1: {telemetry: off}}`, 'x.yaml').switches[0]!
+  t.equal(silent.telemetry!.writes, false)
+  t.match(PAGE, '| `off`', 'a switch that writes none')
 })

@@ -71,11 +71,7 @@ t.test('every page is in the index, and the index is in README', async t => {
 
 t.test('troubleshooting: every error code with its meaning and what to do, and no other', async t => {
   const rows = [...read('docs/troubleshooting.md').matchAll(/^\| `(WEIR_[A-Z_]+)` \|(.*)\|(.*)\|$/gm)]
-  t.same(
-    rows.map(([, code]) => code).sort(),
-    Object.keys(ERROR_CODES).sort(),
-    'those of lib/errors.ts',
-  )
+  t.same(rows.map(([, code]) => code).sort(), Object.keys(ERROR_CODES).sort(), 'those of lib/errors.ts')
   for (const [, code, meaning, mend] of rows) {
     t.ok(meaning!.trim().length > 20, `${code}: meaning`)
     t.ok(mend!.trim().length > 5, `${code}: what to do`)
