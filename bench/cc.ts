@@ -45,6 +45,7 @@ function acknowledgement(name: string, hopCount: number): Operation {
     seq: 0,
     sndNxt: inFlight,
     ackedBytes: MTU_BYTES,
+    advanced: true,
     inFlightBytes: inFlight * MTU_BYTES,
     rttNs: BASE_RTT_NS,
     ecnEcho: false,

@@ -1,6 +1,8 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
+import { Cubic } from './cubic/cubic.js'
+import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc.js'
 import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
@@ -11,22 +13,39 @@ interface Entry {
   /** True if its packets are to collect in-band telemetry. */
   telemetry: boolean
   create(context: CongestionContext, options: OptionValues): CongestionControl
+  /** The share of a window after which it needs an acknowledgement. */
+  ackShare: number
   /** The receiver's end, if the window is worked out there. */
   createReceiver?(context: CongestionContext, options: OptionValues): ReceiverControl
 }
 
 const CATALOGUE: Readonly<Record<string, Entry>> = {
-  hpcc: { options: HPCC_OPTIONS, telemetry: true, create: (context, options) => new Hpcc(context, options) },
+  hpcc: {
+    options: HPCC_OPTIONS,
+    telemetry: true,
+    ackShare: 1 / 2,
+    create: (context, options) => new Hpcc(context, options),
+  },
   'rx-hpcc': {
     options: RX_HPCC_OPTIONS,
     telemetry: true,
+    // Windows of the receiver acknowledge as well, so fewer are asked for.
+    ackShare: 3 / 4,
     create: (context, options) => new RxHpcc(context, options),
     createReceiver: (context, options) => new RxHpccReceiver(context, options),
   },
   'fixed-window': {
     options: FIXED_WINDOW_OPTIONS,
     telemetry: false,
+    ackShare: 1 / 2,
     create: (context, options) => new FixedWindow(context, options),
+  },
+  cubic: {
+    options: CUBIC_OPTIONS,
+    telemetry: false,
+    // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
+    ackShare: 1 / 8,
+    create: (context, options) => new Cubic(context, options),
   },
 }
 
@@ -41,6 +60,11 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 
 export function ccWantsTelemetry(name: string): boolean {
   return entry(name).telemetry
+}
+
+/** The share of a window after which the controller needs an acknowledgement, if not more often anyway. */
+export function ccAckShare(name: string): number {
+  return entry(name).ackShare
 }
 
 /** True if the receiver works out the window. */

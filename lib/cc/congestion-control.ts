@@ -13,6 +13,8 @@ export interface AckSample {
   sndNxt: number
   /** Payload bytes newly acknowledged. */
   ackedBytes: number
+  /** It acknowledges the oldest packet that was not acknowledged: SND.UNA has advanced. */
+  advanced: boolean
   /** Payload bytes sent and not acknowledged. */
   inFlightBytes: number
   /** Time from that packet's departure to this sample, or 0 when it is not known. */

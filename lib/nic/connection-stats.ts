@@ -1,3 +1,4 @@
+import type { AckSample } from '../cc/congestion-control.js'
 import type { ConnectionStats } from './types.js'
 
 /** Of a connection of which nothing is known yet. */
@@ -23,4 +24,17 @@ export function newConnectionStats(): ConnectionStats {
     pathUtilization: 0,
     admissionDelayNs: 0,
   }
+}
+
+/** An acknowledgement or telemetry has arrived. */
+export function recordSample(stats: ConnectionStats, sample: AckSample): void {
+  stats.ackedBytes += sample.ackedBytes
+  stats.inFlightBytes = sample.inFlightBytes
+  if (sample.rttNs > 0) stats.rttNs = sample.rttNs
+  const { hops } = sample
+  if (hops.count === 0) return
+  let fullest = 0
+  for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
+  stats.pathQueueBytes = fullest
+  stats.pathHops = hops.count
 }

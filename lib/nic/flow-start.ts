@@ -1,4 +1,4 @@
-import { ccIsReceiverBased, ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
+import { ccAckShare, ccIsReceiverBased, ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicSettings } from './config.js'
@@ -60,6 +60,7 @@ export class FlowStart {
       mtuBytes: flow.pathMtu,
     }
     flow.cc = createCongestionControl(cc.name, context, cc.options)
+    flow.ackShare = ccAckShare(cc.name)
     flow.probe = null
     flow.stats.baseRttNs = baseRttNs
     flow.qp.baseRttNs = baseRttNs

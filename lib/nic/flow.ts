@@ -8,7 +8,7 @@ import type { WorkStatus } from '../qp/work-status.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
-import { newConnectionStats } from './connection-stats.js'
+import { newConnectionStats, recordSample } from './connection-stats.js'
 import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
 import type { FlowOptions, FlowPhase } from './flow-options.js'
@@ -56,6 +56,8 @@ export class Flow implements QpObserver {
   peerRepeatsNs: Nanos = 0
   /** The CM's id of the connection, 0 before there is one. */
   cmId = 0
+  /** The share of a window after which the controller needs an acknowledgement. */
+  ackShare = 1 / 2
   /** Null until T is known: no payload is sent before that. */
   cc: CongestionControl | null = null
   /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
@@ -137,6 +139,8 @@ export class Flow implements QpObserver {
   /** What the queue pair said of the packet just handled: read and cleared by the rx pipeline. */
   ackedSeq = -1
   ackedBytes = 0
+  /** SND.UNA when the controller last heard of an acknowledgement. */
+  #ackedUna = 0
   failedStatus: WorkStatus | -1 = -1
   /** Why the flow is failing: told to the handler once the peer has been told. */
   failure: WeirError | null = null
@@ -259,9 +263,7 @@ export class Flow implements QpObserver {
    * Asks for acknowledgements so often that a window which has become small does not run out while it waits for one.
    */
   adjustAckRequests(): void {
-    // Windows of the receiver acknowledge as well, so fewer are asked for.
-    const share = this.rateRequest === null ? 1 / 2 : 3 / 4
-    const packets = Math.floor((this.windowBytes() / this.pathMtu) * share)
+    const packets = Math.floor((this.windowBytes() / this.pathMtu) * this.ackShare)
     this.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
   }
 
@@ -306,6 +308,8 @@ export class Flow implements QpObserver {
 
   #acknowledge(now: Nanos, sample: AckSample): void {
     sample.ackedBytes = this.ackedBytes
+    sample.advanced = this.qp.sndUna > this.#ackedUna
+    this.#ackedUna = this.qp.sndUna
     this.#fill(sample, now, false, this.ackedSeq)
     this.ackedSeq = -1
     this.ackedBytes = 0
@@ -381,17 +385,8 @@ export class Flow implements QpObserver {
   }
 
   #record(sample: AckSample): void {
-    const stats = this.stats
-    stats.ackedBytes += sample.ackedBytes
-    stats.inFlightBytes = sample.inFlightBytes
-    if (sample.rttNs > 0) stats.rttNs = sample.rttNs
-    const hops = sample.hops
-    this.hostShare.onFlows(hops.flows)
+    recordSample(this.stats, sample)
+    this.hostShare.onFlows(sample.hops.flows)
     this.#tellRate()
-    if (hops.count === 0) return
-    let fullest = 0
-    for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
-    stats.pathQueueBytes = fullest
-    stats.pathHops = hops.count
   }
 }

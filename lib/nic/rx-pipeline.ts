@@ -77,6 +77,7 @@ export class RxPipeline {
     seq: 0,
     sndNxt: 0,
     ackedBytes: 0,
+    advanced: false,
     inFlightBytes: 0,
     rttNs: 0,
     ecnEcho: false,

@@ -5,7 +5,7 @@
  * SEED=n replays one seed.
  */
 import t from 'tap'
-import { ccNames, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
+import { ccNames, ccOptions, createCongestionControl, createReceiverControl } from '../../lib/cc/catalogue.js'
 import type { CongestionControl, LossSample } from '../../lib/cc/congestion-control.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
@@ -85,6 +85,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
         sndNxt: next,
         rttNs: random.below(3) === 0 ? 0 : random.below(1e9),
         ackedBytes: random.below(1e6),
+        advanced: random.below(2) === 0,
         inFlightBytes: random.below(1e9),
         ecnEcho: random.below(2) === 0,
         pathId: random.below(50) === 0 ? 2 : 1,
@@ -128,6 +129,7 @@ for (const name of ccNames()) {
   for (const [at, context] of CONTEXTS.entries()) {
     t.test(`${name} in context ${at}`, async t => {
       const bdp = (context.lineRateBps * context.baseRttNs) / 8e9
+      const windowMax = ccOptions(name).find(({ name }) => name === 'maxWindow')?.default ?? bdp
       for (const seed of seeds) {
         const cc = createCongestionControl(name, context)
         let wrong = ''
@@ -136,7 +138,7 @@ for (const name of ccNames()) {
           const rate = cc.rateBps()
           const holds =
             window > 0 &&
-            window <= bdp * (1 + 1e-9) &&
+            window <= windowMax * (1 + 1e-9) &&
             rate > 0 &&
             rate <= context.lineRateBps * (1 + 1e-9) &&
             !Number.isNaN(cc.nextTimeout())

@@ -19,6 +19,7 @@ export interface SampleOptions {
   pathId?: number
   rttNs?: number
   ackedBytes?: number
+  advanced?: boolean
   inFlightBytes?: number
   ecnEcho?: boolean
 }
@@ -39,6 +40,7 @@ export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): Ack
     seq: options.seq ?? 0,
     sndNxt: options.sndNxt ?? 0,
     ackedBytes: options.ackedBytes ?? 1000,
+    advanced: options.advanced ?? true,
     inFlightBytes: options.inFlightBytes ?? 0,
     rttNs: options.rttNs ?? 0,
     ecnEcho: options.ecnEcho ?? false,

@@ -177,7 +177,16 @@ function both(format: number, m: number, seed: number): [number, number] {
       const bytes = echo.write(answer, 0, T)
       echo.clear()
       intShim.read(answer.view, 0, bytes, hops)
-      const sample = { seq: 0, sndNxt: 1e9, ackedBytes: 0, inFlightBytes: 0, rttNs: 0, ecnEcho: false, hops }
+      const sample = {
+        seq: 0,
+        sndNxt: 1e9,
+        ackedBytes: 0,
+        advanced: true,
+        inFlightBytes: 0,
+        rttNs: 0,
+        ecnEcho: false,
+        hops,
+      }
       ccs[i]!.onAck(ts, sample)
     }
   }

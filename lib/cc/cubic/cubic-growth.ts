@@ -1,0 +1,117 @@
+/**
+ * CUBIC's congestion avoidance: the cubic curve, the window that Reno would have, and what is remembered of the last
+ * maximum (RFC 9438, sections 4.1 to 4.5, 4.7). Windows are bytes here; C and alpha are of segments, as in the RFC.
+ */
+import type { Nanos } from '../../time/nanos.js'
+import type { CubicConstants } from './cubic-options.js'
+
+const SECOND = 1e9
+/** The target is at most so many windows ahead (section 4.2). */
+const TARGET_MOST = 1.5
+
+export class CubicGrowth {
+  readonly #mtu: number
+  readonly #c: number
+  readonly #beta: number
+  readonly #alpha: number
+  readonly #fastConvergence: boolean
+  /** W_max. 0: no window has been reduced yet. */
+  #wMax = 0
+  /** The window before it was last reduced: until Reno would have reached it, it grows by alpha. */
+  #cwndPrior = 0
+  /** W_est: what Reno's window would be. */
+  #wEst = 0
+  /** K, in seconds. */
+  #k = 0
+  /** When the current congestion avoidance began, later by all the time for which the window did not grow. */
+  #epochNs: Nanos = 0
+  #lastNs: Nanos = 0
+  // What `undo` brings back.
+  #undoWMax = 0
+  #undoCwndPrior = 0
+  #undoWEst = 0
+  #undoK = 0
+  #undoEpochNs: Nanos = 0
+
+  constructor(mtuBytes: number, constants: CubicConstants) {
+    this.#mtu = mtuBytes
+    this.#c = constants.c
+    this.#beta = constants.beta
+    this.#alpha = constants.alpha
+    this.#fastConvergence = constants.fastConvergence
+  }
+
+  get wMaxBytes(): number {
+    return this.#wMax
+  }
+
+  get wEstBytes(): number {
+    return this.#wEst
+  }
+
+  /** A congestion event: the window is about to be reduced (sections 4.6 and 4.7). */
+  reduce(cwnd: number): void {
+    this.#undoWMax = this.#wMax
+    this.#undoCwndPrior = this.#cwndPrior
+    this.#undoWEst = this.#wEst
+    this.#undoK = this.#k
+    this.#undoEpochNs = this.#epochNs
+    this.#cwndPrior = cwnd
+    const gaveWay = this.#fastConvergence && cwnd < this.#wMax
+    this.#wMax = gaveWay ? (cwnd * (1 + this.#beta)) / 2 : cwnd
+  }
+
+  /** The last reduction was wrong (section 4.9). */
+  undo(): void {
+    this.#wMax = this.#undoWMax
+    this.#cwndPrior = this.#undoCwndPrior
+    this.#wEst = this.#undoWEst
+    this.#k = this.#undoK
+    this.#epochNs = this.#undoEpochNs
+  }
+
+  /** Congestion avoidance begins after a reduction: the curve leads back to W_max (section 4.2). */
+  begin(now: Nanos, cwnd: number): void {
+    this.#k = Math.cbrt(Math.max(0, this.#wMax - cwnd) / this.#mtu / this.#c)
+    // Below W_max only if the reduction was: the curve of a window that has grown past W_max begins at the window.
+    if (this.#wMax < cwnd) this.#wMax = cwnd
+    this.#start(now, cwnd)
+  }
+
+  /** It begins after a slow start: at once on the convex part, with the window as the last maximum (sections 4.8, 4.10). */
+  beginFresh(now: Nanos, cwnd: number): void {
+    this.#wMax = cwnd
+    this.#k = 0
+    this.#start(now, cwnd)
+  }
+
+  #start(now: Nanos, cwnd: number): void {
+    this.#wEst = cwnd
+    this.#epochNs = now
+    this.#lastNs = now
+  }
+
+  /** The window must not grow now, as it is not used: this time does not count (section 4.2: t). */
+  pause(now: Nanos): void {
+    this.#epochNs += now - this.#lastNs
+    this.#lastNs = now
+  }
+
+  /** W_cubic at a time after the epoch's beginning (figure 1). */
+  #cubicAt(seconds: number): number {
+    return this.#c * (seconds - this.#k) ** 3 * this.#mtu + this.#wMax
+  }
+
+  /** The window after an acknowledgement of so many bytes. */
+  next(now: Nanos, cwnd: number, ackedBytes: number, srttNs: Nanos): number {
+    this.#lastNs = now
+    // A part of each segment acknowledged, and at most a whole window at a time.
+    const share = Math.min(1, ackedBytes / cwnd)
+    const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
+    this.#wEst += alpha * this.#mtu * share
+    const t = (now - this.#epochNs) / SECOND
+    if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd, this.#wEst)
+    const target = Math.max(cwnd, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
+    return cwnd + (target - cwnd) * share
+  }
+}

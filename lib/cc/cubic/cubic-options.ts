@@ -1,0 +1,174 @@
+/** Constants of CUBIC (RFC 9438) and of what it works with: HyStart++ (RFC 9406), PRR (RFC 9937), ECN, pacing. */
+import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+
+const NAME = 'cubic'
+
+export const CUBIC_OPTIONS: readonly OptionSpec[] = [
+  number(
+    'c',
+    0.001,
+    100,
+    0.4,
+    'C, how fast the cubic curve rises, in segments per second cubed (RFC 9438, section 5)',
+  ),
+  number('beta', 0.1, 0.95, 0.7, 'share of the window that is left after a loss (RFC 9438, section 4.6)'),
+  number(
+    'betaEcn',
+    0.1,
+    0.95,
+    0.7,
+    'the same after an ECN mark or a CNP; 0.85 backs off less, as queues that mark are short (RFC 8511, section 3)',
+  ),
+  {
+    name: 'alpha',
+    unit: 'number',
+    min: 0.001,
+    max: 10,
+    default: null,
+    doc: 'segments that Reno would add in a round trip; by default 3 (1 - beta) / (1 + beta) (RFC 9438, section 4.3)',
+  },
+  flag(
+    'fastConvergence',
+    true,
+    'a window that no longer reaches its last maximum gives up more of it, for newcomers (RFC 9438, section 4.7)',
+  ),
+  count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
+  count('minWindow', 1, 1000, 2, 'least window after a loss, in packets (RFC 9438, section 4.6)'),
+  bytes('maxWindow', 1, 2 ** 40, 2 ** 30, 'no window grows beyond it (a bound of ours)'),
+  flag(
+    'hystart',
+    true,
+    'the first slow start ends when the round trip grows, before packets are lost (RFC 9406)',
+  ),
+  ns(
+    'hystartRttLeast',
+    0,
+    1e9,
+    4 * MILLISECOND,
+    'MIN_RTT_THRESH: least growth of the round trip that ends it (RFC 9406, section 4.3)',
+  ),
+  ns(
+    'hystartRttMost',
+    0,
+    1e9,
+    16 * MILLISECOND,
+    'MAX_RTT_THRESH: growth that ends it in any case (RFC 9406, section 4.3)',
+  ),
+  count(
+    'hystartRttDivisor',
+    1,
+    1000,
+    8,
+    'MIN_RTT_DIVISOR: between these, the last round trip divided by this (RFC 9406, section 4.3)',
+  ),
+  count(
+    'hystartSamples',
+    1,
+    1000,
+    8,
+    'N_RTT_SAMPLE: round trips measured before a round is judged (RFC 9406, section 4.3)',
+  ),
+  count(
+    'cssGrowthDivisor',
+    2,
+    1000,
+    4,
+    'CSS_GROWTH_DIVISOR: conservative slow start grows so many times slower (RFC 9406, section 4.3)',
+  ),
+  count('cssRounds', 1, 1000, 5, 'CSS_ROUNDS: rounds of conservative slow start (RFC 9406, section 4.3)'),
+  flag('prr', true, 'in recovery packets leave as others arrive, down to the new window (RFC 9937)'),
+  number(
+    'slowStartGain',
+    1,
+    100,
+    2,
+    'pace in slow start, as a multiple of window / round trip (as Linux: tcp_pacing_ss_ratio)',
+  ),
+  number('avoidanceGain', 1, 100, 1.25, 'pace at other times (RFC 9002, section 7.7)'),
+  flag(
+    'idleRestart',
+    true,
+    'after a pause of a timeout the window is halved, for each one, down to the initial window (RFC 2861, section 3.1)',
+  ),
+  ns(
+    'timeoutLeast',
+    0,
+    60e9,
+    200 * MILLISECOND,
+    'the least timeout by which pauses are counted (Linux; RFC 6298, section 2.4, has 1 s)',
+  ),
+]
+
+export interface CubicConstants {
+  c: number
+  beta: number
+  betaEcn: number
+  alpha: number
+  fastConvergence: boolean
+  initialPackets: number
+  minPackets: number
+  maxWindowBytes: number
+  hystart: boolean
+  hystartRttLeastNs: Nanos
+  hystartRttMostNs: Nanos
+  hystartRttDivisor: number
+  hystartSamples: number
+  cssGrowthDivisor: number
+  cssRounds: number
+  prr: boolean
+  slowStartGain: number
+  avoidanceGain: number
+  idleRestart: boolean
+  timeoutLeastNs: Nanos
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a value out of range. */
+export function cubicConstants(options: OptionValues): CubicConstants {
+  const value = (name: string) => optionNumber(NAME, CUBIC_OPTIONS, options, name)
+  const isOn = (name: string) => optionFlag(NAME, CUBIC_OPTIONS, options, name)
+  const beta = value('beta')
+  const alpha = value('alpha')
+  return {
+    c: value('c'),
+    beta,
+    betaEcn: value('betaEcn'),
+    alpha: Number.isNaN(alpha) ? (3 * (1 - beta)) / (1 + beta) : alpha,
+    fastConvergence: isOn('fastConvergence'),
+    initialPackets: value('initialWindow'),
+    minPackets: value('minWindow'),
+    maxWindowBytes: value('maxWindow'),
+    hystart: isOn('hystart'),
+    hystartRttLeastNs: value('hystartRttLeast'),
+    hystartRttMostNs: value('hystartRttMost'),
+    hystartRttDivisor: value('hystartRttDivisor'),
+    hystartSamples: value('hystartSamples'),
+    cssGrowthDivisor: value('cssGrowthDivisor'),
+    cssRounds: value('cssRounds'),
+    prr: isOn('prr'),
+    slowStartGain: value('slowStartGain'),
+    avoidanceGain: value('avoidanceGain'),
+    idleRestart: isOn('idleRestart'),
+    timeoutLeastNs: value('timeoutLeast'),
+  }
+}
+
+function number(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
+  return { name, unit: 'number', min, max, default: standard, doc }
+}
+
+function count(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
+  return { name, unit: 'count', min, max, default: standard, doc }
+}
+
+function bytes(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
+  return { name, unit: 'bytes', min, max, default: standard, doc }
+}
+
+function ns(name: string, min: Nanos, max: Nanos, standard: Nanos, doc: string): OptionSpec {
+  return { name, unit: 'ns', min, max, default: standard, doc }
+}
+
+function flag(name: string, standard: boolean, doc: string): OptionSpec {
+  return { name, unit: 'boolean', min: 0, max: 1, default: standard ? 1 : 0, doc }
+}
