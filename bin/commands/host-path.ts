@@ -1,11 +1,92 @@
+/**
+ * How a command line names a host, and a path there.
+ *
+ * | form | |
+ * |---|---|
+ * | `HOST`, `HOST:PATH` | as scp has it; HOST is a name or an IPv4 address |
+ * | `[IPv6]`, `[IPv6]:PATH`, `IPv6` | an IPv6 address holds colons, so a path needs the brackets |
+ * | `weir://HOST[:PORT][/PATH]` | with the UDP port of the host's daemon; what is special in a URL is written as %XX |
+ *
+ * Only the URL holds a port: behind `HOST:` stands a path. One that could be meant as a port is refused.
+ */
 import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
+import { whole } from './option-values.js'
 
-/** `HOST`, `HOST:PATH`, `[IPv6]:PATH` or a bare IPv6 address. Throws WEIR_BAD_ARGUMENT; `expected` says where. */
-export function parseHostPath(text: string, expected: string): { host: string; path: string } {
-  if (isIPv6(text)) return { host: text, path: '' }
+const SCHEME = 'weir://'
+/** Telemetry goes to the next one. */
+const PORT_MAX = 65_534
+
+export interface HostPath {
+  host: string
+  /** UDP port; 0 = none is named. */
+  port: number
+  /** '' = none is named. */
+  path: string
+}
+
+/** Throws WEIR_BAD_ARGUMENT; `expected` says what is wanted where. @param portOption value of --port, 0 if it is not there */
+export function parseHostPath(text: string, expected: string, portOption = 0): HostPath {
+  const isUrl = text.startsWith(SCHEME)
+  const named = isUrl ? parseUrl(text) : parsePlain(text)
+  if (named === null) throw bad(`"${text}" is no host: ${expected}`)
+  if (named.port !== 0 && portOption !== 0 && named.port !== portOption) {
+    throw bad(`"${text}" names port ${named.port}, --port is ${portOption}: leave one of them out`)
+  }
+  if (!isUrl && /^\d{1,5}(:|$)/.test(named.path)) throw lookLikePort(text, named)
+  return { ...named, port: named.port || portOption }
+}
+
+/** A host alone. Throws WEIR_BAD_ARGUMENT. */
+export function parseHost(text: string, portOption = 0): Omit<HostPath, 'path'> {
+  const { host, port, path } = parseHostPath(text, 'HOST, [IPv6] or weir://HOST:PORT is expected', portOption)
+  if (path === '') return { host, port }
+  throw bad(`"${text}" names a path: a host alone is expected`)
+}
+
+/** True for what names a host and not a file of this machine. As scp has it: a colon before any slash. `./a:b` is a file. */
+export function namesHost(text: string): boolean {
+  return text.startsWith(SCHEME) || /^(?:\[[^\]]*\]|[^/:]*):/.test(text)
+}
+
+/** Reads `--port`; 0 if it is not there. Throws WEIR_BAD_ARGUMENT. */
+export function portOption(text: string | undefined): number {
+  return text === undefined ? 0 : whole('--port', text, 1, PORT_MAX)
+}
+
+function parsePlain(text: string): HostPath | null {
+  if (isIPv6(text)) return { host: text, port: 0, path: '' }
   const match = /^(?:\[([^\]]+)\]|([^:[\]/]+))(?::(.*))?$/s.exec(text)
   const host = match?.[1] ?? match?.[2]
-  if (host) return { host, path: match?.[3] ?? '' }
-  throw new WeirError('WEIR_BAD_ARGUMENT', `"${text}" is no host: ${expected}`)
+  return host ? { host, port: 0, path: match?.[3] ?? '' } : null
+}
+
+function parseUrl(text: string): HostPath | null {
+  const match = /^weir:\/\/(?:\[([^\]]+)\]|([^:[\]/?#]+))(?::([^/?#]*))?(?:\/([^?#]*))?$/s.exec(text)
+  const host = match?.[1] ?? match?.[2]
+  if (!host) return null
+  const port = match?.[3] === undefined ? 0 : whole(`the port of "${text}"`, match[3], 1, PORT_MAX)
+  return { host, port, path: decoded(match?.[4] ?? '', text) }
+}
+
+function decoded(path: string, text: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    throw bad(`"${text}": a % in a URL is written as %25`)
+  }
+}
+
+function lookLikePort(text: string, { host, path }: HostPath): WeirError {
+  const [port = '', ...rest] = path.split(':')
+  const name = isIPv6(host) ? `[${host}]` : host
+  const more = rest.length > 0 ? `/${rest.join(':')}` : ''
+  const meant = rest.length > 0 ? `${name}:${rest.join(':')}` : name
+  return bad(
+    `"${text}" may mean port ${port} or a path: write ${meant} --port ${port}, or weir://${name}:${port}${more}, for the port, and ${name}:./${path} for the path`,
+  )
+}
+
+function bad(text: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', text)
 }

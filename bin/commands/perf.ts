@@ -14,6 +14,7 @@ import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
+import { parseHost, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { pathMtu, quantity, whole } from './option-values.js'
 import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
@@ -39,6 +40,7 @@ export interface PerfFlags {
   busyPoll?: boolean
   histogram?: boolean
   json?: boolean
+  port?: string
   socket: string
 }
 
@@ -62,7 +64,7 @@ function testCommand(test: Test, what: string, size: string): Command {
   const isBw = test === 'bw'
   const command = new Command(test)
     .description(what)
-    .argument('<host>', 'a name or an address')
+    .argument('<host>', 'a name, an address, or weir://HOST:PORT')
     .addOption(
       new Option('--op <operation>', 'operation (lat: a write carries an immediate, so that it is noticed)')
         .choices(['write', 'send', 'read'])
@@ -80,6 +82,7 @@ function testCommand(test: Test, what: string, size: string): Command {
       ),
     )
     .option('--busy-poll', 'both daemons look for packets without sleeping: a whole core each')
+    .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
     .option('--histogram', 'print how the times are distributed')
     .option('--json', 'print the outcome as JSON')
   if (isBw) {
@@ -154,7 +157,7 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
   const warmupNs = flags.warmup === undefined ? WARMUP_NS : quantity('--warmup', flags.warmup, parseDuration)
   const isBw = test === 'bw'
   const shared = {
-    host,
+    ...parseHost(host, portOption(flags.port)),
     test,
     op: flags.op,
     qps: isBw ? whole('--qps', flags.qps, 1, 512) : 1,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
-import { parseHostPath } from './host-path.js'
+import { parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
@@ -19,11 +19,12 @@ async function runSend(args: string[], flags: TransferFlags): Promise<void> {
     const text = `"${target}" is all there is: name at least one file and then the host, as in: weir send FILE HOST`
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
-  const { host, path: directory } = parseHostPath(target, 'HOST, HOST:DIR or [IPv6]:DIR is expected last')
+  const expected = 'HOST, HOST:DIR, [IPv6]:DIR or weir://HOST:PORT/DIR is expected last'
+  const { host, port, path: directory } = parseHostPath(target, expected, portOption(flags.port))
   const itemOf = (file: string): Item => ({
     file,
     host,
-    start: (client, options) => client.send(resolve(file), host, { ...options, directory }),
+    start: (client, options) => client.send(resolve(file), host, { ...options, port, directory }),
     describe: path => `${file} → ${host}:${path}`,
   })
   await runTransfers(args.map(itemOf), flags)

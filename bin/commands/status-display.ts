@@ -1,4 +1,5 @@
 /** What `weir status` prints for people. */
+import { isIPv6 } from 'node:net'
 import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
 import { table } from '../../lib/scenario/print-tables.js'
@@ -32,13 +33,16 @@ function headText(status: StatusReply): string {
   return lines.map(([name, text]) => `${name.padEnd(11)}${text}\n`).join('')
 }
 
-function connectionsText({ connections, connectionCount }: StatusReply, columns: number): string {
+function connectionsText({ connections, connectionCount, port }: StatusReply, columns: number): string {
   if (connectionCount === 0) return 'no connections\n'
   const head = ['control', 'RTT', 'base', 'window', 'rate', 'repeated', 'peer']
   const figures = connections.map(figuresOf)
   const widths = head.map((title, i) => Math.max(title.length, ...figures.map(row => row[i]?.length ?? 0)))
   const used = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const rows = connections.map((connection, i) => [...figures[i]!, fit(connection.peer, columns - used)])
+  const rows = connections.map((connection, i) => [
+    ...figures[i]!,
+    fit(peerOf(connection, port), columns - used),
+  ])
   const more = connectionCount - connections.length
   const text = connectionTable(head, rows)
   return more > 0 ? `${text}and ${more} more connections\n` : text
@@ -61,6 +65,12 @@ function figuresOf(connection: ConnectionInfo): string[] {
     rateBps > 0 ? formatRate(Math.round(rateBps)) : '-',
     formatBytes(retransmittedBytes),
   ]
+}
+
+/** With its UDP port where that is not the daemon's own. */
+function peerOf({ peer, port }: ConnectionInfo, ownPort: number): string {
+  if (port === ownPort) return peer
+  return isIPv6(peer) ? `[${peer}]:${port}` : `${peer}:${port}`
 }
 
 function time(ns: number): string {

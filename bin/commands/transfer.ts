@@ -17,6 +17,7 @@ import { transferDisplay } from './transfer-display.js'
 
 export interface TransferFlags {
   socket: string
+  port?: string
   overwrite?: boolean
   digest: string
   retries: number
@@ -54,6 +55,7 @@ export interface Item {
 /** Adds the options that both commands have. */
 export function withTransferOptions(command: Command): Command {
   return withSocketOption(command)
+    .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
     .option('--overwrite', 'replace files that are there already')
     .addOption(
       new Option('--digest <kind>', 'digest that is compared at the end')

@@ -32,6 +32,8 @@ export interface TransferOptions {
   name?: string
   /** Replaces a file of that name. Default false: it is an error. */
   overwrite?: boolean
+  /** UDP port of RoCEv2 at the host, 1 to 65534. Default: that of the daemon on this machine, as a rule 4791. */
+  port?: number
   /** 'xxh64' (default) or 'sha256'. */
   digest?: string
   /**

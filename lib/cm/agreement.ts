@@ -142,6 +142,7 @@ export function requestEvent(connection: Connection, message: req.Req): ConnectR
     type: 'connectRequest',
     id: connection.id,
     remote: connection.remote,
+    udpPort: connection.udpPort,
     local: connection.local,
     port: cma.portOf(message.serviceId),
     sourcePort: cma.sourcePort(header, 0),

@@ -4,6 +4,7 @@ import type { HostAddress } from '../wire/address.js'
 import * as dreq from '../wire/cm/dreq.js'
 import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
+import * as mad from '../wire/mad.js'
 import { buildRep, buildReq } from './agreement.js'
 import type { Connection } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
@@ -105,7 +106,8 @@ export class ConnectionManager {
     checkConnect(params, addresses)
     this.#checkQpnFree(params.qpn)
     const local = params.local ?? addresses.find(address => address.family === params.remote.family)!
-    const connection = this.#machine.open(now, false, local, params.remote)
+    const ends = { local, remote: params.remote, udpPort: params.udpPort ?? this.#options.udpPort }
+    const connection = this.#machine.open(now, false, ends)
     if (!connection) {
       throw new WeirError(
         'WEIR_FULL',
@@ -203,7 +205,10 @@ export class ConnectionManager {
 
   /** The next datagram to be sent to QP 1 of `into.destination`; false when there is none. */
   pollTransmit(_now: Nanos, into: MadDatagram): boolean {
-    return this.#outbox.take(into)
+    if (!this.#outbox.take(into)) return false
+    const { udpPort } = this.#options
+    if (into.udpPort !== udpPort) mad.setReplyPort(into.view, 0, udpPort)
+    return true
   }
 
   /** The next event, or null. An application that takes none gets no further connections. */

@@ -1,7 +1,6 @@
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
-import { Connection } from './connection.js'
+import { Connection, type Ends } from './connection.js'
 
 /**
  * All connections of a manager, found by what messages name them with: the local communication id, the peer's GUID
@@ -36,9 +35,9 @@ export class ConnectionTable {
   }
 
   /** A new connection; the table must not be full, and the id not in use. */
-  add(id: number, passive: boolean, local: HostAddress, remote: HostAddress): Connection {
+  add(id: number, passive: boolean, ends: Ends): Connection {
     const slot = this.#free.pop() ?? this.#newSlot()
-    const connection = new Connection(slot, id, passive, local, remote)
+    const connection = new Connection(slot, id, passive, ends)
     this.#slots[slot] = connection
     this.#byId.set(id, connection)
     return connection

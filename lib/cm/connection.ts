@@ -3,6 +3,14 @@ import type { HostAddress } from '../wire/address.js'
 import type { PeerParameters } from './events.js'
 import type { State } from './states.js'
 
+/** Between whom a connection is. */
+export interface Ends {
+  local: HostAddress
+  remote: HostAddress
+  /** UDP port at which the remote end takes datagrams. */
+  udpPort: number
+}
+
 /** One connection as the manager keeps it. */
 export class Connection {
   /** Row in the table and source of its deadline heap. */
@@ -12,6 +20,8 @@ export class Connection {
   readonly passive: boolean
   readonly local: HostAddress
   readonly remote: HostAddress
+  /** UDP port at which the peer takes datagrams. */
+  readonly udpPort: number
   state: State = 'IDLE'
   /** Communication id of the peer, 0 until it is known. */
   remoteId = 0
@@ -35,11 +45,12 @@ export class Connection {
   /** `disconnected` was told. */
   over = false
 
-  constructor(slot: number, id: number, passive: boolean, local: HostAddress, remote: HostAddress) {
+  constructor(slot: number, id: number, passive: boolean, ends: Ends) {
     this.slot = slot
     this.id = id
     this.passive = passive
-    this.local = local
-    this.remote = remote
+    this.local = ends.local
+    this.remote = ends.remote
+    this.udpPort = ends.udpPort
   }
 }

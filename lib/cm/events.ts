@@ -28,6 +28,8 @@ export interface ConnectRequest extends PeerParameters {
   /** The connection's id here: argument of the commands, key of all its events. */
   id: number
   remote: HostAddress
+  /** UDP port at which it takes datagrams. */
+  udpPort: number
   local: HostAddress
   /** The port that it asks for. */
   port: number

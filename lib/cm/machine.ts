@@ -1,11 +1,10 @@
 import { assert, WeirError } from '../errors.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
 import { MessageKind } from '../wire/cm/fields.js'
 import * as rej from '../wire/cm/rej.js'
 import type * as rep from '../wire/cm/rep.js'
 import type * as req from '../wire/cm/req.js'
-import type { Connection } from './connection.js'
+import type { Connection, Ends } from './connection.js'
 import type { ConnectionTable } from './connection-table.js'
 import type { CmCounters } from './counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established } from './events.js'
@@ -66,7 +65,7 @@ export class Machine {
    * A new idle connection with an id drawn at random, or null when there is no room. The oldest connection in
    * timewait gives way. An application that takes no events gets no connections: each makes a few events at most.
    */
-  open(now: Nanos, passive: boolean, local: HostAddress, remote: HostAddress): Connection | null {
+  open(now: Nanos, passive: boolean, ends: Ends): Connection | null {
     if (this.#events.length >= EVENTS_PER_CONNECTION * this.#options.connectionsMax) return null
     if (this.#table.full) {
       const oldest = this.#table.oldestInTimewait()
@@ -74,7 +73,7 @@ export class Machine {
       this.#counters.timewaitCutShort++
       this.step(now, oldest, 'expire', {})
     }
-    return this.#table.add(this.drawId(), passive, local, remote)
+    return this.#table.add(this.drawId(), passive, ends)
   }
 
   /** A communication id that no connection has. */
@@ -146,7 +145,7 @@ export class Machine {
         sender.mra(connection, input.serviceTimeout ?? this.#options.serviceTimeoutExponent)
         break
       case 'sendDrep':
-        sender.drep(connection.local, connection.remote, input.transactionId!, {
+        sender.drep(connection, input.transactionId!, {
           localCommId: connection.id,
           remoteCommId: connection.remoteId,
         })

@@ -2,12 +2,15 @@
 import { WeirError } from '../errors.js'
 import type { HostAddress } from '../wire/address.js'
 import * as req from '../wire/cm/req.js'
+import * as udp from '../wire/udp.js'
 
 export interface CmOptions {
   /** 64 bits that name this host to its peers; unique, as an EUI-64. */
   caGuid: bigint
   /** Addresses of this host, at least one; the first is the one that it speaks of itself with. */
   addresses: readonly HostAddress[]
+  /** UDP port at which this host takes datagrams, 1 to 65,534. Peers with another one are told. Default 4791. */
+  udpPort?: number
   /** Unsigned 32-bit numbers: communication ids, source ports. */
   random: () => number
   /** Connections in any state, timewait included, 1 to 65,536. Default 4,096. */
@@ -57,6 +60,8 @@ export interface ConnectParams extends QueuePairParams {
   local?: HostAddress
   /** The peer's port in RDMA_PS_TCP, 1 to 65,535. */
   port: number
+  /** UDP port at which the peer takes datagrams, 1 to 65,534. Default: the same as this host. */
+  udpPort?: number
   /** This end's port, 1 to 65,535. Default: drawn from 32,768 to 60,999. */
   sourcePort?: number
   /** 256, 512, 1024, 2048 or 4096 bytes. */
@@ -84,6 +89,7 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
   const resolved: ResolvedCmOptions = {
     caGuid: options.caGuid,
     addresses: options.addresses,
+    udpPort: options.udpPort ?? udp.PORT_ROCE,
     random: options.random,
     connectionsMax,
     pendingRequestsMax: options.pendingRequestsMax ?? Math.min(128, connectionsMax),
@@ -98,6 +104,7 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
   }
   if (resolved.caGuid < 0n || resolved.caGuid >= 1n << 64n) bad('caGuid', '64 bits', resolved.caGuid)
   if (resolved.addresses.length === 0) bad('addresses', 'one or more', 'none')
+  within('udpPort', resolved.udpPort, 1, 65_534)
   within('connectionsMax', resolved.connectionsMax, 1, 65_536)
   within('pendingRequestsMax', resolved.pendingRequestsMax, 1, connectionsMax)
   within('transmitQueueMax', resolved.transmitQueueMax, 1, 65_536)
@@ -115,6 +122,7 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
 export function checkConnect(params: ConnectParams, own: readonly HostAddress[]): void {
   checkQueuePair(params, REQ_USER_BYTES)
   within('port', params.port, 1, 65_535)
+  if (params.udpPort !== undefined) within('udpPort', params.udpPort, 1, 65_534)
   if (params.sourcePort !== undefined) within('sourcePort', params.sourcePort, 1, 65_535)
   if (req.mtuCode(params.pathMtu) === 0) bad('pathMtu', '256, 512, 1024, 2048 or 4096', params.pathMtu)
   within('retryCount', params.retryCount ?? 7, 0, 7)

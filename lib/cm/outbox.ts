@@ -5,6 +5,8 @@ import * as mad from '../wire/mad.js'
 export class MadDatagram {
   source: HostAddress = HostAddress.fromIpv4(0)
   destination: HostAddress = HostAddress.fromIpv4(0)
+  /** UDP port of the destination. */
+  udpPort = 0
   readonly bytes = new Uint8Array(mad.BYTES)
   readonly view = new DataView(this.bytes.buffer)
 }
@@ -28,7 +30,7 @@ export class Outbox {
   }
 
   /** The datagram to be filled in, or null when the ring is full. */
-  add(source: HostAddress, destination: HostAddress): MadDatagram | null {
+  add(source: HostAddress, destination: HostAddress, udpPort: number): MadDatagram | null {
     if (this.#count === this.capacity) return null
     const at = (this.#head + this.#count) % this.capacity
     // Slots are made as the ring first reaches them: `at` is then just past the last one made.
@@ -36,6 +38,7 @@ export class Outbox {
     const datagram = this.#ring[at]!
     datagram.source = source
     datagram.destination = destination
+    datagram.udpPort = udpPort
     this.#count++
     return datagram
   }
@@ -46,6 +49,7 @@ export class Outbox {
     const datagram = this.#ring[this.#head]!
     into.source = datagram.source
     into.destination = datagram.destination
+    into.udpPort = datagram.udpPort
     into.bytes.set(datagram.bytes)
     this.#head = (this.#head + 1) % this.capacity
     this.#count--

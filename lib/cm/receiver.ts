@@ -11,7 +11,7 @@ import { Attribute } from '../wire/cm-messages.js'
 import * as mad from '../wire/mad.js'
 import { namedAddress, type Refusal, refusalOf, sameGid } from './admission.js'
 import { peerOfRep, peerOfReq, requestEvent } from './agreement.js'
-import type { Connection } from './connection.js'
+import type { Connection, Ends } from './connection.js'
 import type { ConnectionTable } from './connection-table.js'
 import type { CmCounters } from './counters.js'
 import type { Machine } from './machine.js'
@@ -126,7 +126,7 @@ export class Receiver {
     }
     const local = namedAddress(message, this.#options.addresses)!
     const room = this.#machine.undecided < this.#options.pendingRequestsMax
-    const connection = room ? this.#machine.open(now, true, local, from) : null
+    const connection = room ? this.#machine.open(now, true, { ...this.#endsTo(from), local }) : null
     if (!connection) {
       this.#counters.noResources++
       this.#refuse(from, MessageKind.REQ, rej.Reason.NO_RESOURCES)
@@ -215,7 +215,7 @@ export class Receiver {
     if (!found) {
       // It is closed here already, and has been forgotten since.
       this.#counters.unknown++
-      this.#sender.drep(this.#sourceFor(from), from, transactionId, this.#turnedIds())
+      this.#sender.drep(this.#endsTo(from), transactionId, this.#turnedIds())
       return
     }
     const connection = this.#expected(from, found)
@@ -254,7 +254,7 @@ export class Receiver {
     const ids = this.#turnedIds()
     // What stands in the receiver's place of a REQ is reserved.
     if (message === MessageKind.REQ) ids.localCommId = refusal?.withOwnId ? this.#machine.drawId() : 0
-    this.#sender.refuse(this.#sourceFor(to), to, mad.transactionId(this.#view, 0), {
+    this.#sender.refuse(this.#endsTo(to), mad.transactionId(this.#view, 0), {
       ...ids,
       message,
       reason,
@@ -270,8 +270,10 @@ export class Receiver {
     }
   }
 
-  #sourceFor(destination: HostAddress): HostAddress {
-    const own = this.#options.addresses
-    return own.find(address => address.family === destination.family) ?? own[0]!
+  /** Where an answer to the message at hand goes. */
+  #endsTo(remote: HostAddress): Ends {
+    const { addresses, udpPort } = this.#options
+    const local = addresses.find(address => address.family === remote.family) ?? addresses[0]!
+    return { local, remote, udpPort: mad.replyPort(this.#view, 0) || udpPort }
   }
 }

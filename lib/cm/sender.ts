@@ -1,4 +1,3 @@
-import type { HostAddress } from '../wire/address.js'
 import * as drep from '../wire/cm/drep.js'
 import * as dreq from '../wire/cm/dreq.js'
 import { type CommIds, MessageKind } from '../wire/cm/fields.js'
@@ -8,7 +7,7 @@ import * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
 import * as rtu from '../wire/cm/rtu.js'
 import * as mad from '../wire/mad.js'
-import type { Connection } from './connection.js'
+import type { Connection, Ends } from './connection.js'
 import type { CmCounters } from './counters.js'
 import type { MadDatagram, Outbox } from './outbox.js'
 
@@ -28,24 +27,24 @@ export class Sender {
 
   /** Sends ready-made bytes, for the first time or again. */
   bytes(connection: Connection, message: Uint8Array): void {
-    this.#add(connection.local, connection.remote)?.bytes.set(message)
+    this.#add(connection)?.bytes.set(message)
   }
 
   rtu(connection: Connection): void {
-    const datagram = this.#add(connection.local, connection.remote)
+    const datagram = this.#add(connection)
     if (datagram) rtu.write(datagram.view, 0, connection.transactionId, idsOf(connection))
   }
 
   /** MRA for a REQ, the one message that an application may take long to answer. */
   mra(connection: Connection, serviceTimeout: number): void {
-    const datagram = this.#add(connection.local, connection.remote)
+    const datagram = this.#add(connection)
     if (!datagram) return
     const message = { ...idsOf(connection), message: MessageKind.REQ, serviceTimeout }
     mra.write(datagram.view, 0, connection.transactionId, message)
   }
 
-  drep(source: HostAddress, destination: HostAddress, transactionId: bigint, ids: CommIds): void {
-    const datagram = this.#add(source, destination)
+  drep(ends: Ends, transactionId: bigint, ids: CommIds): void {
+    const datagram = this.#add(ends)
     if (datagram) drep.write(datagram.view, 0, transactionId, { ...ids, privateData: NOTHING })
   }
 
@@ -58,7 +57,7 @@ export class Sender {
   ): void {
     // Whoever gets a time-out may not know this end's communication id yet: the GUID stands for it.
     const information = reason === rej.Reason.TIMEOUT ? guidBytes(this.#caGuid) : NOTHING
-    this.refuse(connection.local, connection.remote, connection.transactionId, {
+    this.refuse(connection, connection.transactionId, {
       ...idsOf(connection),
       message,
       reason,
@@ -67,19 +66,14 @@ export class Sender {
     })
   }
 
-  refuse(
-    source: HostAddress,
-    destination: HostAddress,
-    transactionId: bigint,
-    message: Omit<rej.Rej, 'informationLength'>,
-  ): void {
-    const datagram = this.#add(source, destination)
+  refuse(ends: Ends, transactionId: bigint, message: Omit<rej.Rej, 'informationLength'>): void {
+    const datagram = this.#add(ends)
     if (!datagram) return
     rej.write(datagram.view, 0, transactionId, { ...message, informationLength: message.information.length })
   }
 
-  #add(source: HostAddress, destination: HostAddress): MadDatagram | null {
-    const datagram = this.#outbox.add(source, destination)
+  #add({ local, remote, udpPort }: Ends): MadDatagram | null {
+    const datagram = this.#outbox.add(local, remote, udpPort)
     if (datagram) this.#counters.sent++
     else this.#counters.outboxFull++
     return datagram

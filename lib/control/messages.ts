@@ -16,6 +16,8 @@ export interface SendRequest {
   digest: string
   /** 0 = none. */
   retries: number
+  /** UDP port of the host; 0 = that of this daemon. */
+  port: number
 }
 
 /** Has the daemon get a file of another host. */
@@ -28,6 +30,8 @@ export interface GetRequest {
   digest: string
   /** 0 = none. */
   retries: number
+  /** UDP port of the host; 0 = that of this daemon. */
+  port: number
 }
 
 /** Laboratory use: has the daemon send bytes from memory. */
@@ -62,6 +66,8 @@ export interface PerfRequest {
   options: Record<string, number>
   telemetry: string[]
   paths: string[]
+  /** UDP port of the host; 0 = that of this daemon. */
+  port: number
 }
 
 /** Cancels a transfer of the daemon, or a request of this connection; the other field is left out. */
@@ -144,6 +150,8 @@ export interface StatusReply {
 export interface ConnectionInfo {
   id: number
   peer: string
+  /** UDP port of RoCEv2 at the peer. */
+  port: number
   state: string
   active: boolean
   congestionControl: string

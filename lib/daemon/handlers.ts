@@ -14,6 +14,8 @@ import { statusOf } from './status.js'
 
 /** How often a client hears how its transfer stands. */
 const PROGRESS_EVERY_MS = 200
+/** Telemetry goes to the next one. */
+const UDP_PORT_MAX = 65_534
 /** How long the answer to a cancel waits for the transfer to end. */
 const CANCEL_WITHIN_MS = 2000
 
@@ -27,14 +29,14 @@ export function transferHandlers(host: HostParts): Omit<HostHandlers, 'traffic' 
     status: async () => ({ status: statusOf(host, startedMs) }),
     send: async (request, context) => {
       checkAbsolute(request.path)
-      checkHost(request.host)
+      checkHost(request)
       checkRetries(request.retries)
       const send = (onStarted: OnStarted) => transfers.send(request, context.signal, onStarted)
       return { transfer: await run(loop, context, send) }
     },
     get: async (request, context) => {
       checkAbsolute(request.directory)
-      checkHost(request.host)
+      checkHost(request)
       checkRetries(request.retries)
       const get = (onStarted: OnStarted) => transfers.get(request, context.signal, onStarted)
       return { transfer: await run(loop, context, get) }
@@ -71,8 +73,11 @@ function checkAbsolute(path: string): void {
   throw new WeirError('WEIR_BAD_ARGUMENT', `"${path}" is not absolute: the daemon runs in another folder`)
 }
 
-function checkHost(host: string): void {
+function checkHost({ host, port }: { host: string; port: number }): void {
   if (host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'the request names no host')
+  if (port > UDP_PORT_MAX) {
+    throw new WeirError('WEIR_BAD_ARGUMENT', `the UDP port is 1 to ${UDP_PORT_MAX}, not ${port}`)
+  }
 }
 
 function checkRetries(retries: number): void {

@@ -50,7 +50,7 @@ const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 export interface NicOptions {
   /** An address of this machine; nobody else can reach 127.0.0.1. */
   address: string
-  /** UDP port of RoCEv2, default 4791; INT goes to the next one. */
+  /** UDP port of RoCEv2, 1 to 65534, default 4791; packets with telemetry come to the next one. Peers are reached by it too, unless a connection names another. */
   port?: number
   /** A name of IO_NAMES, default 'auto'. */
   io?: string
@@ -180,6 +180,8 @@ function createNic(
   if (cc) checkController(cc, lineRateBps, pathMtu)
   return new Nic({
     address,
+    udpPort: options.port,
+    reachesOtherPorts: !options.overlay && !link,
     pool,
     random: systemRandom(),
     lineRateBps,

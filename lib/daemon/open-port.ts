@@ -55,6 +55,7 @@ export interface OpenedPort {
  */
 export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   const { pool, io, address, port, overlay } = options
+  if (overlay || io === 'packet') checkStandardPort(overlay ? 'an emulated link' : 'io "packet"', port)
   if (overlay) return { io: 'vxlan', port: await VxlanPort.open({ pool, ...overlay }) }
   if (!(IO_NAMES as readonly string[]).includes(io)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `io "${io}": choose one of ${IO_NAMES.join(', ')}`)
@@ -80,11 +81,14 @@ export function automaticIo(): { takes: 'batch' | 'dgram'; why?: string } {
   return fault === null ? { takes: 'batch' } : { takes: 'dgram', why: fault }
 }
 
+/** Switches know RoCEv2 by its port. */
+function checkStandardPort(what: string, port: number): void {
+  if (port === udp.PORT_ROCE) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${what}: the UDP port is 4791, not ${port}`)
+}
+
 /** Raw frames carry the ports that RoCEv2 has, and the MAC address that the peer has. */
 async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
-  if (options.port !== udp.PORT_ROCE) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `io "packet": the UDP port is 4791, not ${options.port}`)
-  }
   const address = HostAddress.parse(options.address)
   await interfaceUp(address, options.interface)
   const port = HostPacketPort.open({ pool: options.pool, address, interface: options.interface })

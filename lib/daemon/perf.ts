@@ -131,10 +131,13 @@ function settingsOf(request: PerfRequest): PerfSettings {
 }
 
 /** Congestion control other than the daemon's. Throws WEIR_BAD_ARGUMENT. */
-function connectOptions(request: PerfRequest): Pick<ConnectOptions, 'cc' | 'telemetry' | 'paths'> {
-  const { congestionControl: name, options, telemetry, paths } = request
+function connectOptions(
+  request: PerfRequest,
+): Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'> {
+  const { congestionControl: name, options, telemetry, paths, port } = request
   const cc = { name, options: { ...options } }
   return {
+    udpPort: port || undefined,
     ...(name !== '' && { cc }),
     ...(telemetry.length > 0 && { telemetry: parseTelemetrySettings(telemetry) }),
     ...(paths.length > 0 && { paths: parsePathSettings(paths) }),

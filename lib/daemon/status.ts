@@ -32,26 +32,27 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     share: share?.folder ?? '',
     refusedFeedback: rx.untaggedFeedback + rx.forgedFeedback + rx.replayedFeedback,
     implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
-    connections: connectionsOf(nic.table.flows),
+    connections: connectionsOf(nic.table.flows, udpPort),
     connectionCount: nic.table.count,
     drops: dropCounts(host),
   }
 }
 
-function connectionsOf(flows: readonly (Flow | null)[]): ConnectionInfo[] {
+function connectionsOf(flows: readonly (Flow | null)[], ownPort: number): ConnectionInfo[] {
   const infos: ConnectionInfo[] = []
   for (const flow of flows) {
-    if (flow !== null) infos.push(connectionInfo(flow))
+    if (flow !== null) infos.push(connectionInfo(flow, ownPort))
     if (infos.length === CONNECTIONS_MAX) break
   }
   return infos
 }
 
-function connectionInfo(flow: Flow): ConnectionInfo {
+function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
   const { stats, qpn: id, remote, phase: state, active, cc } = flow
   return {
     id,
     peer: remote.toString(),
+    port: flow.udpPort || ownPort,
     state,
     active,
     congestionControl: cc?.name ?? '',

@@ -50,6 +50,11 @@ export class Frame {
   /** Where the payload lies if not in the slot; byte n of the frame is its byte `outsideBase` + n. Null: all is in the slot. */
   outside: Backing | null = null
   outsideBase = 0
+  /**
+   * UDP port of RoCEv2 at the receiver, where a socket sends the frame; telemetry goes to the next one. 0: that of the sending
+   * port itself. The headers name 4791 and 4792 in any case, and the ICRC covers those.
+   */
+  udpPort = 0
   /** Must leave as a packet of its own: its receiver cannot take runs, see `Port.takesRuns`. */
   alone = false
   /** Kept by FramePool: true while somebody owns the frame. */
@@ -106,6 +111,7 @@ export class Frame {
     this.payload = -1
     this.payloadLength = 0
     this.outside = null
+    this.udpPort = 0
     this.alone = false
   }
 
@@ -114,6 +120,7 @@ export class Frame {
     this.bytes.set(other.bytes.subarray(0, other.length), 0)
     if (other.outside !== null) this.bytes.set(other.payloadBytes(), other.payload)
     this.outside = null
+    this.udpPort = other.udpPort
     this.alone = other.alone
     this.length = other.length
     this.wireLength = other.wireLength

@@ -22,7 +22,7 @@ export interface BatchPortOptions {
   pool: FramePool
   /** This host's address: literal, and one of its own. */
   address: string
-  /** UDP ports to bind, and to send to. Default 4791 and 4792, which is what frames say in any case. */
+  /** UDP ports to bind, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */

@@ -17,7 +17,7 @@ export interface DgramPortOptions {
   pool: FramePool
   /** This host's address: literal, and one of its own. Default 127.0.0.1: nobody else can reach it. */
   address?: string
-  /** UDP ports to bind, and to send to. Default 4791 and 4792, which is what frames say in any case. */
+  /** UDP ports to bind, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
@@ -112,7 +112,7 @@ export class DgramPort implements Port {
       }
       if (senders.length === 0) senders.push(await open(0, true, ignore))
       const peersMax = Math.ceil(PEER_SOCKETS_MAX / senders.length)
-      const each = { ...common, localAddress: port.address, port: port.#intPort, peersMax }
+      const each = { ...common, localAddress: port.address, peersMax }
       port.#sending = senders.map(any => ({ any, peers: new PeerSockets({ ...each, localPort: any.port }) }))
       port.#sourcePorts = senders.map(any => any.port)
       port.#sendingOf = new SourcePortIndex(port.sourcePorts)
@@ -172,11 +172,12 @@ export class DgramPort implements Port {
     const start = l4 + udp.BYTES
     const { any, peers } = this.#sending[this.#sendingOf.of(udp.sourcePort(view, l4))]!
     if (udp.destinationPort(view, l4) === udp.PORT_ROCE) {
-      any.send(frame, start, null, this.#rocePort, address)
+      any.send(frame, start, null, frame.udpPort || this.#rocePort, address)
       return
     }
-    const peer = this.#closed ? null : peers.find(address)
-    if (peer === null) any.send(frame, start, null, this.#intPort, address)
+    const intPort = frame.udpPort === 0 ? this.#intPort : frame.udpPort + 1
+    const peer = this.#closed ? null : peers.find(address, intPort)
+    if (peer === null) any.send(frame, start, null, intPort, address)
     else if (peers.canSend()) peer.send(frame, start)
     else {
       this.counters.drops.txFull++

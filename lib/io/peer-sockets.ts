@@ -3,7 +3,7 @@ import { PeerSocket, type PeerSocketOptions } from './peer-socket.js'
 /** After so many packets to peers without a socket, sockets that are no longer used make room. */
 const SWEEP_PACKETS = 4096
 
-export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'onHeld'> {
+export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'port' | 'onHeld'> {
   /** Most frames, of all peers together, that may wait for the kernel. */
   maxInFlight: number
   /** Most peers that have a socket of their own. */
@@ -15,7 +15,9 @@ export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 
 /** The connected sockets of a port, made when a peer is first sent to. */
 export class PeerSockets {
   readonly #options: PeerSocketsOptions
-  readonly #byAddress = new Map<string, PeerSocket>()
+  /** By UDP port and address: nearly all peers have the same port. */
+  readonly #byPort = new Map<number, Map<string, PeerSocket>>()
+  #size = 0
   #closing: Promise<void>[] = []
   #missed = 0
   #held = 0
@@ -27,13 +29,13 @@ export class PeerSockets {
 
   /** Peers with a socket now. */
   get size(): number {
-    return this.#byAddress.size
+    return this.#size
   }
 
   /** The peer's socket, or null as long as there is none. */
-  find(address: string): PeerSocket | null {
-    const socket = this.#byAddress.get(address)
-    if (socket === undefined) return this.#miss(address)
+  find(address: string, port: number): PeerSocket | null {
+    const socket = this.#byPort.get(port)?.get(address)
+    if (socket === undefined) return this.#miss(address, port)
     return socket.ready ? socket : null
   }
 
@@ -45,7 +47,7 @@ export class PeerSockets {
   }
 
   async close(): Promise<void> {
-    for (const address of [...this.#byAddress.keys()]) this.#drop(address)
+    this.#dropWhere(() => true)
     await Promise.all(this.#closing)
   }
 
@@ -56,22 +58,36 @@ export class PeerSockets {
     this.#options.onWritable()
   }
 
-  #miss(address: string): null {
-    if (this.#byAddress.size === this.#options.peersMax && ++this.#missed >= SWEEP_PACKETS) this.#sweep()
-    if (this.#byAddress.size < this.#options.peersMax) {
-      this.#byAddress.set(address, new PeerSocket({ ...this.#options, address, onHeld: this.#onHeld }))
-    }
+  #miss(address: string, port: number): null {
+    const { peersMax } = this.#options
+    if (this.#size === peersMax && ++this.#missed >= SWEEP_PACKETS) this.#sweep()
+    if (this.#size === peersMax) return null
+    const there = this.#byPort.get(port) ?? new Map<string, PeerSocket>()
+    this.#byPort.set(port, there)
+    there.set(address, new PeerSocket({ ...this.#options, address, port, onHeld: this.#onHeld }))
+    this.#size++
     return null
   }
 
   #sweep(): void {
     this.#missed = 0
-    for (const [address, socket] of this.#byAddress) if (socket.idle()) this.#drop(address)
+    this.#dropWhere(socket => socket.idle())
   }
 
-  #drop(address: string): void {
-    const closing = this.#byAddress.get(address)!.close()
-    this.#byAddress.delete(address)
+  #dropWhere(isOver: (socket: PeerSocket) => boolean): void {
+    for (const [port, sockets] of this.#byPort) {
+      for (const [address, socket] of sockets) {
+        if (!isOver(socket)) continue
+        sockets.delete(address)
+        this.#size--
+        this.#close(socket)
+      }
+      if (sockets.size === 0) this.#byPort.delete(port)
+    }
+  }
+
+  #close(socket: PeerSocket): void {
+    const closing = socket.close()
     this.#closing.push(closing)
     void closing.then(() => {
       this.#closing = this.#closing.filter(other => other !== closing)

@@ -18,7 +18,7 @@ export interface RawPortOptions {
   pool: FramePool
   /** This host's address: literal IPv4, and one of its own. */
   address: string
-  /** UDP ports to hold, and to send to. Default 4791 and 4792, which is what frames say in any case. */
+  /** UDP ports to hold, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
   rocePort?: number
   intPort?: number
   /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
@@ -149,7 +149,9 @@ export class RawPort implements Port {
     }
     const { view, l3, l4, bytes, length } = frame
     const toInt = udp.destinationPort(view, l4) === udp.PORT_INT
-    udp.setDestinationPort(view, l4, toInt ? this.#intPort : this.#rocePort)
+    const rocePort = frame.udpPort || this.#rocePort
+    const intPort = frame.udpPort === 0 ? this.#intPort : frame.udpPort + 1
+    udp.setDestinationPort(view, l4, toInt ? intPort : rocePort)
     const address = this.#addresses.text4(ipv4.destination(view, l3))
     this.#inFlight++
     this.#socket.send(bytes, l3, length - l3, address, error => this.#onSent(frame, error))

@@ -1,19 +1,22 @@
 /**
  * Source ports of a port on ordinary sockets; the UDP source port is a flow's entropy for ECMP. Those of RoCEv2 lie
- * in 0xc000 to 0xffff. All hosts with the same receiving ports have the same ones, so that both directions of a
- * connection use one, and a symmetric hash sends them by one path. A port that receives is never among them.
+ * in 0xc000 to 0xffff; these lie above the ports that Linux gives away itself. All hosts have the same ones, whatever ports they receive by, so
+ * that both directions of a connection use one, and a symmetric hash sends them by one path. Two hosts on one address share them. A port that receives
+ * is never among them.
  */
 
 import { WeirError } from '../errors.js'
 
 const SOURCE_PORTS_MAX = 64
+const FIRST = 0xf000
 
-/** Throws WEIR_BAD_ARGUMENT. @param rocePort the first that receives; @param count 1 to 64 */
+/** Throws WEIR_BAD_ARGUMENT. @param rocePort the first that receives, and the next one is the second; @param count 1 to 64 */
 export function sourcePortsFor(rocePort: number, count: number): number[] {
   if (!Number.isInteger(count) || count < 1 || count > SOURCE_PORTS_MAX) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `source ports: choose 1 to ${SOURCE_PORTS_MAX}, not ${count}`)
   }
-  return Array.from({ length: count }, (_, i) => 0xc000 | ((rocePort + 0x1000 + i) & 0x3fff))
+  const ports = Array.from({ length: count + 2 }, (_, i) => FIRST + i)
+  return ports.filter(port => port !== rocePort && port !== rocePort + 1).slice(0, count)
 }
 
 /**

@@ -8,6 +8,7 @@ import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
+import { PORT_ROCE } from '../wire/udp.js'
 import { checkSecret } from './connection-key.js'
 import type { HostIntake } from './host-hop.js'
 import type { IcrcMode } from './rx-pipeline.js'
@@ -16,6 +17,10 @@ import type { ConnectOptions } from './types.js'
 export interface NicConfig {
   address: HostAddress
   pool: FramePool
+  /** UDP port of RoCEv2 at which peers reach this host, 1 to 65534; telemetry comes to the next one. Default 4791. */
+  udpPort?: number
+  /** Peers may have another `udpPort` than this host: what sends the frames heeds `Frame.udpPort`. Default false. */
+  reachesOtherPorts?: boolean
   /** Source of 32-bit whole numbers: keys, PSNs, ports, ids. */
   random: () => number
   /** Of the host's link, bit/s; flows start at this rate and never exceed it. */
@@ -106,7 +111,7 @@ export interface NicConfig {
   /** Lateness of the driving loop that pacing makes up for, ns. Default 0, as in virtual time. */
   slackNs?: Nanos
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
-  cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'random'>>
+  cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
 
 export const RECOVERIES = ['selective', 'goBackN'] as const
@@ -126,6 +131,8 @@ export function nicSettings(config: NicConfig): NicSettings {
   const settings: NicSettings = {
     mac: macOf(config.address),
     peerMac: 0x02_57_45_49_52_00,
+    udpPort: PORT_ROCE,
+    reachesOtherPorts: false,
     pathMtu: 1024,
     cc: { name: 'hpcc', options: {} },
     int: { format: 'wide', hops: 5 },
@@ -210,6 +217,7 @@ function check(settings: NicSettings): void {
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
+  whole('udpPort', settings.udpPort, 1, 65_534)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
@@ -222,12 +230,20 @@ function check(settings: NicSettings): void {
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option of a connection that is out of its range. */
-export function checkConnectOptions(options: ConnectOptions, format: IntFormat): void {
+export function checkConnectOptions(options: ConnectOptions, settings: NicSettings): void {
+  const { udpPort = settings.udpPort } = options
+  whole('udpPort', udpPort, 1, 65_534)
+  if (udpPort !== settings.udpPort && !settings.reachesOtherPorts) {
+    throw new WeirError(
+      'WEIR_UNSUPPORTED',
+      `NIC: all hosts of this network have UDP port ${settings.udpPort}, none has ${udpPort}; io batch, dgram and raw reach others`,
+    )
+  }
   if (options.pathMtu !== undefined) checkPathMtu(options.pathMtu)
   checkBaseRtt(options.baseRttNs)
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
-  checkHops(telemetrySettings(options.telemetry), format)
+  checkHops(telemetrySettings(options.telemetry), settings.int.format)
   pathSettings(options.paths)
 }
 

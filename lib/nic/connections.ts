@@ -13,8 +13,9 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
+import { PORT_ROCE } from '../wire/udp.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
-import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
+import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from './config.js'
 import { Endings } from './endings.js'
 import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
@@ -49,8 +50,9 @@ export class Connections {
     this.#reorderPool = new ReorderPool(settings.reorderPackets, settings.pool.slotBytes)
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
-      caGuid: BigInt(settings.mac),
+      caGuid: guidOf(settings),
       addresses: [settings.address],
+      udpPort: settings.udpPort,
       random: settings.random,
       connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
       pendingRequestsMax: settings.connectionsMax,
@@ -79,7 +81,7 @@ export class Connections {
     options: ConnectOptions,
   ): Connection {
     this.#nic.checkController(options.cc)
-    checkConnectOptions(options, this.#nic.settings.int.format)
+    checkConnectOptions(options, this.#nic.settings)
     const { pathMtu, cc, telemetry, paths } = options
     const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry, paths })
     try {
@@ -94,6 +96,7 @@ export class Connections {
 
   #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
     const { remote } = flow
+    flow.udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
     flow.sourcePort = this.#nic.sourcePorts.choose(options.sourcePort, this.#nic.settings.random)
     flow.priority = options.priority ?? this.#nic.settings.priority
@@ -103,6 +106,7 @@ export class Connections {
     flow.receivePsn = this.#nic.settings.random() & 0xffffff
     flow.cmId = this.#cm.connect(now, {
       remote,
+      udpPort: options.udpPort,
       port,
       qpn: flow.qpn,
       startingPsn: flow.receivePsn,
@@ -165,6 +169,7 @@ export class Connections {
       this.#nic.headers.forManagement(this.#datagram.destination),
       this.#datagram.bytes,
       this.#datagramPsn,
+      otherThanOwn(this.#nic.settings, this.#datagram.udpPort),
     )
   }
 
@@ -213,7 +218,7 @@ export class Connections {
     if (event.type === 'established') this.#onEstablished(now, flow, event)
     else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
-      const what = `${flow.remote} did not answer: is a daemon running there?`
+      const what = `${peerOf(flow)} did not answer: is a daemon running there?`
       this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
@@ -240,13 +245,15 @@ export class Connections {
       this.#nic.table.checkRoom()
       checkKey(this.#nic.settings, words, request)
       const privateData = words?.applicationData ?? request.privateData
-      const handler = listener.accept(now, { remote: request.remote, port: request.port, privateData })
+      const { remote, udpPort, port } = request
+      const handler = listener.accept(now, { remote, udpPort, port, privateData })
       const pathMtu = request.pathMtu || undefined
-      flow = this.#makeFlow({ remote: request.remote, handler, phase: 'accepting', pathMtu, cc: undefined })
+      flow = this.#makeFlow({ remote, handler, phase: 'accepting', pathMtu, cc: undefined })
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       return
     }
+    flow.udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
     flow.cmId = request.id
     this.#byCmId.set(flow.cmId, flow)
     flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
@@ -366,4 +373,19 @@ function asWeirError(error: unknown): WeirError {
   return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
     cause: error,
   })
+}
+
+/** Two hosts may share an address, on different UDP ports: peers must not take one for the other, started anew. */
+function guidOf({ mac, udpPort }: NicSettings): bigint {
+  return BigInt(mac) | (udpPort === PORT_ROCE ? 0n : BigInt(udpPort) << 48n)
+}
+
+/** For messages: the peer's port is told if it is not this host's. */
+function peerOf({ remote, udpPort }: Flow): string {
+  return udpPort === 0 ? remote.toString() : `${remote} on UDP port ${udpPort}`
+}
+
+/** A peer's UDP port; 0 for the one that this host has too, which its port knows. */
+function otherThanOwn(own: NicSettings, udpPort: number = own.udpPort): number {
+  return udpPort === own.udpPort ? 0 : udpPort
 }

@@ -63,6 +63,8 @@ export class Flow implements QpObserver {
   /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
   headers: Buffer = Buffer.alloc(0)
   sourcePort = 0
+  /** UDP port of RoCEv2 at the peer; 0 = the same as this host's. */
+  udpPort = 0
   /** Of the flow's packets. */
   dscp = 0
   /** UDP source port of the peer's last data packet, 0 = none has come. */

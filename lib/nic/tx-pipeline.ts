@@ -254,9 +254,10 @@ export class TxPipeline {
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */
-  managementDatagram(headers: Buffer, mad: Uint8Array, psn: number): Frame | null {
+  managementDatagram(headers: Buffer, mad: Uint8Array, psn: number, udpPort: number): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
+    frame.udpPort = udpPort
     const view = frame.view
     const at = beginFrame(frame, headers)
     bth.write(
@@ -306,6 +307,7 @@ export class TxPipeline {
     const frame = this.#take()
     if (frame === null) return null
     frame.alone = !flow.peerTakesRuns
+    frame.udpPort = flow.udpPort
     frame.payload = beginFrame(frame, headers)
     return frame
   }

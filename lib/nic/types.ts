@@ -31,6 +31,8 @@ export interface Verbs {
 
 /** Options of a connection. */
 export interface ConnectOptions {
+  /** UDP port of RoCEv2 at the peer, 1 to 65534. Default: the same as this host's. */
+  udpPort?: number
   /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
@@ -60,6 +62,8 @@ export interface Listener {
 /** A peer asks a listener for a connection. */
 export interface ConnectionRequest {
   remote: HostAddress
+  /** UDP port of RoCEv2 at the peer. */
+  udpPort: number
   port: number
   privateData: Uint8Array
 }

@@ -53,8 +53,8 @@ export interface PerfRunOptions {
   limits: HostLimits
   remote: HostAddress
   settings: PerfSettings
-  /** Congestion control of the data's connections, how they collect telemetry and choose paths; default: the NIC's. */
-  connect?: Pick<ConnectOptions, 'cc' | 'telemetry' | 'paths'>
+  /** The remote end's UDP port, and of the data's connections congestion control, telemetry and paths; default: the NIC's. */
+  connect?: Pick<ConnectOptions, 'udpPort' | 'cc' | 'telemetry' | 'paths'>
   /** The clock that `now` comes from. */
   clock: () => Nanos
   /** User and system time of this process, microseconds. */
@@ -110,13 +110,13 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     checkSettings(options.settings)
     this.#options = options
     this.settings = options.settings
-    const { verbs, remote, settings } = options
+    const { verbs, remote, settings, connect } = options
     this.#depth = depthWithin(settings, options.limits)
     this.#region = registerMemory(verbs, settings.size, options.storage)
     this.#channel = new ControlChannel(verbs)
     const privateData = Uint8Array.of(CONTROL_MARK)
     try {
-      this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData })
+      this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData, udpPort: connect?.udpPort })
     } catch (error) {
       this.#channel.close()
       verbs.memory.deregister(this.#region)

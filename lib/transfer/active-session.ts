@@ -1,6 +1,6 @@
 /** The end that a user asked for a transfer: it connects, and it disconnects when the transfer has ended. */
 import { WeirError } from '../errors.js'
-import type { Connection } from '../nic/types.js'
+import type { Connection, ConnectOptions } from '../nic/types.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import { TransferFailure } from './failure.js'
@@ -12,6 +12,8 @@ const RECEIVES = 16
 
 export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
+  /** UDP port of RoCEv2 at the remote end. Default: that of this host. */
+  udpPort?: number
   /** Name of the other end for messages. */
   peer: string
   /** Names the transfer to the other end, the same in all its attempts. Default: empty, this is the only one. */
@@ -41,7 +43,7 @@ export abstract class ActiveSession extends Session {
   protected readonly peer: string
   protected readonly transfer: Uint8Array
   readonly #remote: HostAddress
-  readonly #privateData: Uint8Array | undefined
+  readonly #connectOptions: ConnectOptions
   readonly #startNs: Nanos
   #endNs = 0
   #disconnected = false
@@ -58,7 +60,7 @@ export abstract class ActiveSession extends Session {
     this.peer = config.peer
     this.transfer = config.transfer ?? new Uint8Array()
     this.#remote = config.remote
-    this.#privateData = privateData
+    this.#connectOptions = { privateData, udpPort: config.udpPort }
     this.#startNs = config.time.now()
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -81,9 +83,8 @@ export abstract class ActiveSession extends Session {
   /** Connects. */
   start(): void {
     const { verbs, time } = this
-    const options = this.#privateData ? { privateData: this.#privateData } : {}
     try {
-      this.connection = verbs.connect(time.now(), this.#remote, TRANSFER_PORT, this, options)
+      this.connection = verbs.connect(time.now(), this.#remote, TRANSFER_PORT, this, this.#connectOptions)
       time.wake()
     } catch (error) {
       this.closed = true

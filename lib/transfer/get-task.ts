@@ -9,7 +9,7 @@ import { DownloadFolder } from './download-folder.js'
 import { GetSession, type GetSessionConfig } from './get-session.js'
 import type { Offer } from './messages.js'
 import { checkName } from './names.js'
-import { resolveHost } from './resolve.js'
+import { peerName, resolveHost } from './resolve.js'
 import type { Common, TaskOptions } from './task-options.js'
 
 export interface GetOptions extends TaskOptions {
@@ -33,14 +33,27 @@ export class GetTask implements Task {
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
   static async open(options: GetOptions, common: Common, here: Here): Promise<GetTask> {
-    const { path, host: peer, overwrite = false } = options
+    const { path, host, port = 0, overwrite = false } = options
     const name = options.name || basename(path)
     checkName(name)
     const { kind: digestKind } = await digestFor(options.digest)
-    const remote = await resolveHost(peer, common.verbs.address)
+    const remote = await resolveHost(host, common.verbs.address)
     const store = await DownloadFolder.at(options.directory, here.arrivals)
     const { chunkBytes } = here
-    return new GetTask({ ...common, remote, peer, store, path, name, digestKind, overwrite, chunkBytes })
+    const peer = peerName(host, port)
+    const udpPort = port || undefined
+    return new GetTask({
+      ...common,
+      remote,
+      udpPort,
+      peer,
+      store,
+      path,
+      name,
+      digestKind,
+      overwrite,
+      chunkBytes,
+    })
   }
 
   private constructor(config: GetSessionConfig) {

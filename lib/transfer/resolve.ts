@@ -1,6 +1,6 @@
 /** Names of hosts to addresses. */
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { WeirError } from '../errors.js'
 import { HostAddress } from '../wire/address.js'
 
@@ -28,6 +28,12 @@ async function lookUp(host: string, family: 4 | 6): Promise<HostAddress> {
     const text = `${host} has no IPv${family} address (${code ?? (cause as Error).message})`
     throw new WeirError('WEIR_UNREACHABLE', text, { cause })
   }
+}
+
+/** A host as messages name it: with its UDP port, if one was named. @param port 0 = none was */
+export function peerName(host: string, port: number): string {
+  if (port === 0) return host
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** True for 127.0.0.0/8 and ::1. */

@@ -6,7 +6,7 @@ import type { Task } from './active-transfer.js'
 import { digestFor } from './digest.js'
 import type { FileSource } from './file.js'
 import { openSource } from './file-source.js'
-import { resolveHost } from './resolve.js'
+import { peerName, resolveHost } from './resolve.js'
 import { SendSession } from './send-session.js'
 import type { Common, TaskOptions } from './task-options.js'
 
@@ -28,8 +28,10 @@ export class SendTask implements Task {
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE or WEIR_BAD_ARGUMENT. */
   static async open(options: SendOptions, common: Common): Promise<SendTask> {
     await digestFor(options.digest)
-    const remote = await resolveHost(options.host, common.verbs.address)
-    return new SendTask(options, { ...common, remote, peer: options.host }, await openSource(options.path))
+    const { host, port = 0 } = options
+    const remote = await resolveHost(host, common.verbs.address)
+    const config = { ...common, remote, udpPort: port || undefined, peer: peerName(host, port) }
+    return new SendTask(options, config, await openSource(options.path))
   }
 
   private constructor(options: SendOptions, config: ActiveSessionConfig, source: FileSource) {

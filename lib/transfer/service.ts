@@ -20,7 +20,7 @@ import { Meter } from './meter.js'
 import type { PassiveOutcome, PassiveSession } from './passive-session.js'
 import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
-import { isLoopback } from './resolve.js'
+import { isLoopback, peerName } from './resolve.js'
 import { RingPool } from './ring-pool.js'
 import { type SendOptions, SendTask } from './send-task.js'
 import { ServeSession } from './serve-session.js'
@@ -195,7 +195,7 @@ export class TransferService implements Listener {
   async #run(
     direction: 'send' | 'get',
     task: SendTask | GetTask,
-    { host, retries = 0 }: TaskOptions,
+    { host, port = 0, retries = 0 }: TaskOptions,
     signal: AbortSignal,
     onStarted: OnStarted,
   ): Promise<TransferResult> {
@@ -205,7 +205,7 @@ export class TransferService implements Listener {
       this.#checkOpen(signal)
       const session = await task.attempt(null)
       const retryAfterNs = retryAfterMs * MILLISECOND
-      const about = { id: this.#newId(direction), direction, peer: host }
+      const about = { id: this.#newId(direction), direction, peer: peerName(host, port) }
       transfer = new ActiveTransfer({ ...about, task, session, time, log, retries, retryAfterNs })
     } catch (error) {
       await task.close()
@@ -217,7 +217,7 @@ export class TransferService implements Listener {
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     if (this.#closing) transfer.interrupt(SHUTTING_DOWN)
-    const about = { transfer: id, file: transfer.session.name, peer: host }
+    const about = { transfer: id, file: transfer.session.name, peer: transfer.peer }
     try {
       const ended = transfer.run()
       onStarted(transfer)

@@ -4,6 +4,8 @@ import type { ActiveSessionConfig } from './active-session.js'
 export interface TaskOptions {
   /** Name or address of the other end. */
   host: string
+  /** UDP port of RoCEv2 there, 1 to 65534. Default 0: that of this host. */
+  port?: number
   overwrite?: boolean
   /** 'xxh64' or 'sha256'. Default xxh64. */
   digest?: string

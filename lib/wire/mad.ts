@@ -5,6 +5,9 @@
  *     0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
  *     4 status (2) | 6 class specific (2) | 8 transaction id (8)
  *     16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
+ *
+ * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host takes datagrams, if that
+ * is another one than it sends this datagram to. 0: the two are the same.
  */
 export const BYTES = 256
 
@@ -100,6 +103,15 @@ export function attributeId(view: DataView, at: number): number {
 
 export function setAttributeId(view: DataView, at: number, value: number): void {
   view.setUint16(at + 16, value)
+}
+
+/** UDP port at which the sender takes datagrams; 0: the one that this datagram was sent to. */
+export function replyPort(view: DataView, at: number): number {
+  return view.getUint16(at + 18)
+}
+
+export function setReplyPort(view: DataView, at: number, value: number): void {
+  view.setUint16(at + 18, value)
 }
 
 /** Writes the header of a message of the connection manager and zeros the 232 bytes after it. */

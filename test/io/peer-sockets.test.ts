@@ -118,28 +118,28 @@ t.test('sockets are bounded: when all are taken, those not used any more make ro
     counters: new PortCounters(),
     localAddress: A,
     localPort,
-    port: 9,
     maxInFlight: 4,
     peersMax: 64,
     socketBufferBytes: 65_536,
     onWritable: () => {},
   })
-  for (let host = 1; host <= 100; host++) t.equal(sockets.find(`127.0.1.${host}`), null, 'not yet')
+  for (let host = 1; host <= 100; host++) t.equal(sockets.find(`127.0.1.${host}`, 9), null, 'not yet')
   t.equal(sockets.size, 64)
-  await until(() => sockets.find('127.0.1.64') !== null)
+  await until(() => sockets.find('127.0.1.64', 9) !== null)
   // Twice as many packets to peers without a socket as it takes to look, once to mark and once to drop.
   for (let n = 0; n < 2 * 4096; n++) {
-    const busy = sockets.find('127.0.1.1')!
+    const busy = sockets.find('127.0.1.1', 9)!
     const frame = n % 1000 === 0 ? pool.take() : null
     if (frame !== null) {
       pool.give(frame)
       busy.send(numbered(pool, '127.0.1.1', n, 0), 42)
     }
-    sockets.find('127.0.1.100')
+    sockets.find('127.0.1.100', 9)
   }
   t.ok(sockets.size < 64)
-  t.not(sockets.find('127.0.1.1'), null, 'the busy one has stayed')
-  await until(() => sockets.find('127.0.1.100') !== null)
+  t.not(sockets.find('127.0.1.1', 9), null, 'the busy one has stayed')
+  t.equal(sockets.find('127.0.1.1', 11), null, 'another port of the host is another peer')
+  await until(() => sockets.find('127.0.1.100', 9) !== null)
   await sockets.close()
   t.equal(sockets.size, 0)
   t.equal(pool.inUse, 0)

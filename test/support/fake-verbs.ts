@@ -84,7 +84,7 @@ export class FakeVerbs implements Verbs {
       let theirs: FakeConnection
       try {
         const privateData = options.privateData ?? new Uint8Array()
-        const request = { remote: this.address, port, privateData }
+        const request = { remote: this.address, udpPort: 4791, port, privateData }
         theirs = new FakeConnection(peer, listener.accept(now, request))
       } catch (error) {
         mine.end(new WeirError('WEIR_REJECTED', (error as Error).message))

@@ -40,7 +40,7 @@ export interface BatchSenderOptions {
   counters: PortCounters
   fd: number
   family: 4 | 6
-  /** UDP ports to which packets for 4791 and 4792 really go. */
+  /** UDP ports to which packets for 4791 and 4792 really go, if their frames do not say. */
   rocePort: number
   intPort: number
 }
@@ -209,6 +209,7 @@ export class BatchSender {
       this.#runSegments < this.#segmentsMax &&
       this.#runBytes + bytes <= RUN_BYTES_MAX &&
       tos === this.#runTos &&
+      frame.udpPort === head.udpPort &&
       udp.destinationPort(frame.view, frame.l4) === udp.PORT_INT &&
       sameDestination(head, frame, this.#family)
     )
@@ -220,7 +221,7 @@ export class BatchSender {
     const { view } = this.#batch
     const name = this.#batch.nameAt(message)
     const toInt = udp.destinationPort(frame.view, frame.l4) === udp.PORT_INT
-    view.setUint16(name + 2, toInt ? this.#intPort : this.#rocePort)
+    view.setUint16(name + 2, this.#portOf(frame, toInt))
     if (this.#family === 4) {
       view.setUint16(name, AF_INET, true)
       view.setUint32(name + 4, ipv4.destination(frame.view, frame.l3))
@@ -235,6 +236,11 @@ export class BatchSender {
     this.#runTos = tos
     this.#runSegments = 0
     this.#runBytes = 0
+  }
+
+  #portOf({ udpPort }: Frame, toInt: boolean): number {
+    if (udpPort === 0) return toInt ? this.#intPort : this.#rocePort
+    return toInt ? udpPort + 1 : udpPort
   }
 
   /** Completes the header of the last message: nothing joins it any more. */
