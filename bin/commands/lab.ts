@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander'
-import { IO_NAMES } from '../../lib/daemon/open-port.js'
+import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { WeirError } from '../../lib/errors.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
 import { allLabs, findLab, lookUpLab } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
@@ -34,6 +33,8 @@ function upCommand(): Command {
     .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
     .option('--foreground', 'stay, and take the lab down at Ctrl-C')
     .action(async (file: string, options: { name?: string; io: string; foreground?: boolean }) => {
+      // The schema takes half of the time in which other commands of a lab start.
+      const { loadScenario } = await import('../../lib/scenario/load-scenario.js')
       const scenario = loadScenario(file)
       const { io, name = scenario.name } = options
       const up: typeof VethLab.up = (scenario, more, signal) =>

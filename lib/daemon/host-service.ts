@@ -6,6 +6,9 @@ import type { HostParts } from './host-parts.js'
 export const HOST_REQUESTS = ['status', 'send', 'get', 'cancel', 'listTransfers', 'traffic', 'perf'] as const
 export type HostRequest = (typeof HOST_REQUESTS)[number]
 
+/** How long what runs gets to end when a host is closed: transfers first, then measurements and flows. */
+export const GRACE_MS = 2000
+
 /** What answers each of them. */
 export type HostHandlers = { [K in HostRequest]: Handler<K> }
 

@@ -10,15 +10,19 @@ import { Share } from '../transfer/share.js'
 import { sweepPartials } from '../transfer/sweep.js'
 import { transferHandlers } from './handlers.js'
 import type { HostParts } from './host-parts.js'
-import type { HostAbout, HostHandlers, HostRequest, HostService } from './host-service.js'
+import {
+  GRACE_MS,
+  type HostAbout,
+  type HostHandlers,
+  type HostRequest,
+  type HostService,
+} from './host-service.js'
 import { closeNic, type NicOptions, openNic } from './open-nic.js'
 import { perfHandler, type ServedPerf, servePerf } from './perf.js'
 import { takeTraffic, trafficHandler } from './traffic.js'
 
 /** Partial files that no transfer has resumed for 7 days are removed when a host starts. */
 const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
-/** How long what runs gets to end when the host is closed: transfers first, then measurements and flows. */
-export const GRACE_MS = 2000
 /** How long the NIC runs on after that, to tell the peers of connections that were just closed. */
 const LAST_WORDS_MS = 50
 

@@ -13,9 +13,7 @@ import { VxlanPort } from '../io/vxlan-port.js'
 import { macOf, type NicConfig } from '../nic/config.js'
 import { HostAddress } from '../wire/address.js'
 import * as udp from '../wire/udp.js'
-
-/** Names for `--io`. */
-export const IO_NAMES = ['auto', 'batch', 'dgram', 'raw', 'packet'] as const
+import { IO_NAMES } from './io-names.js'
 
 /** Room that the pool of a port has to have. */
 export const PORT_ROOM_BYTES = RECEIVER_ROOM_BYTES

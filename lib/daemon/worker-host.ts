@@ -2,9 +2,9 @@ import type { RequestBodies, ResponseContent } from '../control/messages.js'
 import type { RequestContext } from '../control/server.js'
 import type { Logger } from '../log.js'
 import { ServiceThread } from '../thread/service-thread.js'
-import type { HostAbout, HostRequest, HostService } from './host-service.js'
+import { GRACE_MS, type HostAbout, type HostRequest, type HostService } from './host-service.js'
 import type { HostStart } from './host-thread.js'
-import { GRACE_MS, type HostOptions } from './local-host.js'
+import type { HostOptions } from './local-host.js'
 
 /** A thread that has not closed its host by then is ended as it is. */
 const CLOSE_MS_MAX = 2 * GRACE_MS + 3000
