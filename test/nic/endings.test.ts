@@ -2,24 +2,21 @@
  * In which order the two ends of a connection learn that it is over, and why. Whatever the network loses, doubles or
  * turns round: who had a request refused hears that it was, and who had a message delivered hears that it arrived,
  * before either hears that the peer is gone.
- *
- * SEED=n replays one seed; without it a fixed set is run.
  */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import type { NicConfig, Recovery } from '../../lib/nic/config.js'
+import type { Recovery } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
-import { type FaultRates, LinkFaults } from '../../lib/sim/faults.js'
+import { LinkFaults } from '../../lib/sim/faults.js'
 import type { Pipe } from '../../lib/sim/pipe.js'
-import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as aeth from '../../lib/wire/aeth.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as deth from '../../lib/wire/deth.js'
 import { Opcode } from '../../lib/wire/opcode.js'
-import { fixedSeeds, isReplay } from '../support/seeds.js'
-import { App, connected, frameName, makePair, memoryOf, type Pair, PORT } from './pair.js'
+import { connected, frameName, makePair, memoryOf } from './pair.js'
+import { clean, completions, post } from './refusals.js'
 
 const HELD_BACK_NS = MILLISECOND
 
@@ -37,30 +34,6 @@ class OvertakesAcks extends LinkFaults {
 function isNak(frame: Frame): boolean {
   if (frameName(frame) !== 'RC_ACKNOWLEDGE') return false
   return !aeth.isAck(aeth.syndrome(frame.view, frame.bth + bth.BYTES))
-}
-
-function post(pair: Pair, app: App, id: number, opcode: WorkOpcode, length = 100, rkey = 0xdead): void {
-  const region = memoryOf(pair.a, Buffer.alloc(length))
-  app.connection!.postSend(pair.network.now, {
-    id,
-    opcode,
-    region,
-    offset: 0,
-    length,
-    remoteAddress: 0x1000,
-    rkey,
-  })
-}
-
-function clean(t: Test, pair: Pair): void {
-  pair.settle()
-  t.equal(pair.pool.inUse, 0, 'every frame was given back')
-  t.equal(pair.a.table.count + pair.b.table.count, 0, 'no flow is left')
-}
-
-/** What completions say, in order. */
-function completions(app: App): string[] {
-  return app.log.filter(line => line.startsWith('completion'))
 }
 
 t.test('a receiver that leaves when it has its message: the sender hears that it arrived', async t => {
@@ -189,58 +162,4 @@ for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
     t.equal(right.error?.code, 'WEIR_CONNECTION_LOST')
     clean(t, pair)
   })
-}
-
-/** Some good messages, one that is refused, and some behind it, on each of several connections, one after the other. */
-function refusals(t: Test, seed: number, rates: FaultRates, b: Partial<NicConfig>): LinkFaults[] {
-  const random = new Random(seed)
-  const faults = [0, 1].map(() => new LinkFaults(rates, () => random.next()))
-  const pair = makePair({ seed, faults: { ab: faults[0]!, ba: faults[1]! }, a: { retryCount: 7 }, b })
-  for (let round = 0; round < 10; round++) {
-    const left = new App(pair.a)
-    const right = new App(pair.b)
-    const port = PORT + round
-    pair.b.listen(port, { accept: () => right })
-    pair.a.connect(pair.network.now, pair.b.address, port, left)
-    t.ok(pair.until(() => left.log.includes('established')))
-    const leavesAtOnce = random.next() < 0.5
-    const before = random.below(8)
-    const behind = random.below(8)
-    right.onDone = (now, connection, { status }) => {
-      if (leavesAtOnce && status !== 0) connection.disconnect(now)
-    }
-    for (let id = 0; id < before; id++) post(pair, left, id, WorkOpcode.SEND, 1 + random.below(5000))
-    post(pair, left, before, WorkOpcode.RDMA_WRITE, 1 + random.below(5000))
-    for (let id = 0; id < behind; id++) post(pair, left, before + 1 + id, WorkOpcode.SEND)
-    t.ok(pair.until(() => left.closed === 1 && right.closed === 1))
-    const expected = Array.from({ length: before + 1 + behind }, (_, id) => {
-      return `completion ${id} ${id < before ? 'SUCCESS' : id === before ? 'REM_ACCESS_ERR' : 'WR_FLUSH_ERR'}`
-    })
-    t.same(completions(left), expected, `connection ${round}`)
-    t.match(left.error?.message, /REM_ACCESS_ERR/)
-    t.equal(right.log.filter(line => line.startsWith('received')).length, before)
-  }
-  clean(t, pair)
-  return faults
-}
-
-const WEATHERS: Record<string, FaultRates> = {
-  fair: {},
-  'loss 10 %': { loss: 0.1 },
-  reordering: { reorder: 0.3, reorderNs: MILLISECOND },
-  storm: { loss: 0.05, reorder: 0.2, reorderNs: 300_000, duplication: 0.1, corruption: 0.02 },
-}
-
-const seeds = fixedSeeds([1, 2, 3])
-for (const recovery of ['selective', 'goBackN'] as Recovery[]) {
-  for (const [weather, rates] of Object.entries(WEATHERS)) {
-    for (const seed of seeds) {
-      t.test(`refused, ${recovery}, ${weather}, seed ${seed}`, async t => {
-        const faults = refusals(t, seed, rates, { recovery })
-        if (isReplay) return
-        if (rates.loss) t.ok(faults[0]!.lost + faults[1]!.lost > 0, 'frames were lost')
-        if (rates.reorder) t.ok(faults[0]!.reordered + faults[1]!.reordered > 0, 'frames were overtaken')
-      })
-    }
-  }
 }

@@ -127,7 +127,7 @@ function crowdedOut(t: Test, config: Partial<NicConfig>, inPieces: boolean, seed
   const { pair } = net
   const { left } = connected(pair)
   const sent = pattern(seed, inPieces ? 20_000 : 4_000_000)
-  const pieces = inPieces ? 300 : 1
+  const pieces = inPieces ? 100 : 1
   const targets: Buffer[] = []
   let crowded = -1
   for (let n = 0; n < pieces; n++) {

@@ -19,9 +19,10 @@ traffic:
 watch: { queues: [s1:s2], every: 10ms }
 `
 
+const virtual = await runOn(t, YAML, 'virtual')
+
 for (const { on, skip } of REAL_TIME) {
   t.test(`${on} reports what virtual time does`, { skip }, async t => {
-    const virtual = await runOn(t, YAML, 'virtual')
     const real = await runOn(t, YAML, on)
     t.equal(real.on, on)
     t.same(completions(real), completions(virtual))

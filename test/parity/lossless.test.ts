@@ -1,8 +1,3 @@
-/** With PFC an incast far over what the path holds loses nothing: senders are paused, everywhere alike. */
-import { sum, testIncast } from './incast.js'
+import { lossless } from './lossless.js'
 
-await testIncast('buffer: 1MB, pfc: { xoff: 20KB }', (t, { ports, flows }) => {
-  t.equal(sum(ports.map(({ drops }) => drops)), 0, 'nothing is lost')
-  t.ok(sum(ports.map(({ pausesSent }) => pausesSent)) > 0, 'senders are paused')
-  t.equal(sum(flows.map(({ timeouts }) => timeouts)), 0)
-})
+await lossless('overlay')

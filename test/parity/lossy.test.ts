@@ -1,8 +1,3 @@
-/** Without PFC the same incast overflows the queue, and what is lost is sent again, everywhere alike. */
-import { sum, testIncast } from './incast.js'
+import { lossy } from './lossy.js'
 
-await testIncast('buffer: 60KB', (t, { ports, flows }) => {
-  t.ok(sum(ports.map(({ drops }) => drops)) > 0, 'the queue overflows')
-  t.equal(sum(ports.map(({ pausesSent }) => pausesSent)), 0)
-  t.ok(sum(flows.map(({ retransmittedBytes }) => retransmittedBytes)) > 0)
-})
+await lossy('overlay')

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { noLabs, Place } from '../lab/support.js'
 
-type Where = RunResult['on']
+export type Where = RunResult['on']
 
 /** Where a scenario runs in real time, and why that is not possible here, or false. */
 export const REAL_TIME: readonly { on: Where; skip: string | false }[] = [

@@ -1,0 +1,3 @@
+import { testRefusals } from './refusals.js'
+
+testRefusals([1])

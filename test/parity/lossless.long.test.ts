@@ -1,0 +1,3 @@
+import { lossless } from './lossless.js'
+
+await lossless('veth')

@@ -1,0 +1,3 @@
+import { lossy } from './lossy.js'
+
+await lossy('veth')

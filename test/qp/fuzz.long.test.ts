@@ -1,0 +1,3 @@
+import { fuzz } from './fuzz.js'
+
+fuzz(Array.from({ length: 600 }, (_, i) => 61 + i))

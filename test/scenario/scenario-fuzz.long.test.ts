@@ -1,0 +1,3 @@
+import { fuzzScenarios } from './scenario-fuzz.js'
+
+fuzzScenarios(8, 5000)

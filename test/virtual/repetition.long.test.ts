@@ -1,0 +1,3 @@
+import { testRepetition } from './repetition.js'
+
+testRepetition(200)
