@@ -45,10 +45,8 @@ export function compilePrograms(examples: readonly Example[], folder: string): P
     files.set(parts.at(-1)!, join(folder, `${name}.mjs`))
   }
   const paths = [...sources.keys()].map(name => join(folder, name))
-  const program = ts.createProgram(paths, {
-    ...COMPILER_OPTIONS,
-    typeRoots: [join(folder, 'node_modules/@types')],
-  })
+  const options = { ...COMPILER_OPTIONS, typeRoots: [join(folder, 'node_modules/@types')] }
+  const program = ts.createProgram(paths, options, hostFor(options))
   const wrong =
     paths.length === 0 ? [] : [...ts.getPreEmitDiagnostics(program), ...program.emit().diagnostics]
   const problems = wrong.map(one => {
@@ -59,6 +57,20 @@ export function compilePrograms(examples: readonly Example[], folder: string): P
     return `${placeOf(example)}, line ${line} of the program: ${text}`
   })
   return { problems, files }
+}
+
+const declarations = new Map<string, ts.SourceFile | undefined>()
+
+/** Reads declarations, most of all there is to read, once a process. */
+function hostFor(options: ts.CompilerOptions): ts.CompilerHost {
+  const host = ts.createCompilerHost(options)
+  const read = host.getSourceFile
+  host.getSourceFile = (name, ...rest) => {
+    if (!name.endsWith('.d.ts')) return read(name, ...rest)
+    if (!declarations.has(name)) declarations.set(name, read(name, ...rest))
+    return declarations.get(name)
+  }
+  return host
 }
 
 /** Programs that go over several blocks. */

@@ -21,6 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu/real-time'],
   ['switch-emu/virtual', 'switch-emu/overlay', 'switch-emu/veth'],
   ['switch-emu/lab'],
+  ['switch-emu/index'],
   ['bench', 'bin'],
 ]
 const LINES_MAX = 400

@@ -1,0 +1,158 @@
+/** Turns a captured packet into what a program gets of it. For people and tools: allocates. */
+import type { Frame } from '../frame/frame.js'
+import { formatIpv4, formatIpv6 } from '../wire/address.js'
+import * as bth from '../wire/bth.js'
+import * as ethernet from '../wire/ethernet.js'
+import { HopRecords } from '../wire/hop-records.js'
+import * as icrc from '../wire/icrc.js'
+import * as intShim from '../wire/int-shim.js'
+import * as ipv4 from '../wire/ipv4.js'
+import * as ipv6 from '../wire/ipv6.js'
+import { formatMac } from '../wire/mac.js'
+import { opcodeName } from '../wire/opcode.js'
+import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from '../wire/parse.js'
+import * as pfc from '../wire/pfc.js'
+import { printFrame } from '../wire/print.js'
+import * as telemetry from '../wire/telemetry.js'
+import * as udp from '../wire/udp.js'
+import type { CapturedPacket } from './captured-packet.js'
+import { decodeExtended } from './decode-extended.js'
+import type {
+  BaseTransportHeader,
+  EthernetHeader,
+  IcrcVerdict,
+  IpHeader,
+  Packet,
+  Telemetry,
+  UdpHeader,
+} from './packet.js'
+
+const ECN_NAMES = ['not-ect', 'ect1', 'ect0', 'ce'] as const
+const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7]
+const NANOS = 1_000_000_000n
+
+/** @param frame what `loadFrame` has made of the packet; @param number its place in the file */
+export function decodePacket(captured: CapturedPacket, frame: Frame, number: number): Packet {
+  const text = printFrame(frame)
+  const error = parseFrame(frame)
+  const bytes = new Uint8Array(frame.bytes.subarray(0, frame.length))
+  const end = Math.min(frame.payload + frame.payloadLength, frame.length)
+  return {
+    number,
+    timeNs: BigInt(captured.seconds) * NANOS + BigInt(captured.nanos),
+    wireBytes: frame.wireLength,
+    bytes,
+    fault: faultOf(frame, error),
+    ethernet: decodeEthernet(frame),
+    pfcQuanta: decodePfc(frame),
+    ip: frame.l3 < 0 ? null : decodeIp(frame),
+    udp: frame.l4 < 0 ? null : decodeUdp(frame),
+    telemetry: frame.shim < 0 || frame.bth < 0 ? null : decodeTelemetry(frame),
+    bth: frame.bth < 0 ? null : decodeBth(frame),
+    extended: frame.payload < 0 ? {} : decodeExtended(frame.view, frame.bth),
+    payloadBytes: frame.payloadLength,
+    payload: frame.payload < 0 ? bytes.subarray(0, 0) : bytes.subarray(frame.payload, end),
+    icrc: frame.bth < 0 ? null : icrcVerdict(frame),
+    text,
+  }
+}
+
+/** What a capture has kept too little of may be sound. */
+function faultOf(frame: Frame, error: WireError): string | null {
+  if (error === WireError.OK) return null
+  const isCut = isShort(error) && frame.length < frame.wireLength
+  return `${isCut ? 'captured too short' : 'malformed'}: ${WIRE_ERROR_NAMES[error]}`
+}
+
+/** The verdict on the ICRC of a parsed frame that has a BTH. */
+function icrcVerdict(frame: Frame): IcrcVerdict {
+  if (!icrc.isPresent(frame)) return 'absent'
+  return icrc.verifyOrWithZeroId(frame) ? 'right' : 'wrong'
+}
+
+function decodeEthernet({ view, length }: Frame): EthernetHeader | null {
+  if (ethernet.check(view, 0, length) !== WireError.OK) return null
+  return {
+    source: formatMac(ethernet.source(view, 0)),
+    destination: formatMac(ethernet.destination(view, 0)),
+    type: ethernet.etherType(view, 0),
+    vlan: ethernet.hasVlan(view, 0)
+      ? { id: ethernet.vlanId(view, 0), priority: ethernet.vlanPriority(view, 0) }
+      : null,
+  }
+}
+
+function decodePfc({ view, length }: Frame): (number | null)[] | null {
+  if (!pfc.isPfc(view, 0, length) || pfc.check(view, 0, length) !== WireError.OK) return null
+  return PRIORITIES.map(one => (pfc.isEnabled(view, 0, one) ? pfc.quanta(view, 0, one) : null))
+}
+
+function decodeIp({ view, bytes, l3 }: Frame): IpHeader {
+  if (ipv4.version(view, l3) === 4) {
+    return {
+      version: 4,
+      source: formatIpv4(ipv4.source(view, l3)),
+      destination: formatIpv4(ipv4.destination(view, l3)),
+      dscp: ipv4.dscp(view, l3),
+      ecn: ECN_NAMES[ipv4.ecn(view, l3)]!,
+      ttl: ipv4.ttl(view, l3),
+      protocol: ipv4.protocol(view, l3),
+    }
+  }
+  return {
+    version: 6,
+    source: formatIpv6(bytes, l3 + 8),
+    destination: formatIpv6(bytes, l3 + 24),
+    dscp: ipv6.dscp(view, l3),
+    ecn: ECN_NAMES[ipv6.ecn(view, l3)]!,
+    ttl: ipv6.hopLimit(view, l3),
+    protocol: ipv6.nextHeader(view, l3),
+  }
+}
+
+function decodeUdp({ view, l4 }: Frame): UdpHeader {
+  return {
+    sourcePort: udp.sourcePort(view, l4),
+    destinationPort: udp.destinationPort(view, l4),
+    bytes: udp.length(view, l4) - udp.BYTES,
+  }
+}
+
+function decodeBth({ view, bth: at }: Frame): BaseTransportHeader {
+  const opcode = bth.opcode(view, at)
+  return {
+    opcode,
+    opcodeName: opcodeName(opcode),
+    psn: bth.psn(view, at),
+    destinationQp: bth.destQpn(view, at),
+    partitionKey: bth.partitionKey(view, at),
+    ackRequest: bth.ackRequest(view, at),
+    solicited: bth.solicited(view, at),
+    fecn: bth.fecn(view, at),
+    becn: bth.becn(view, at),
+  }
+}
+
+function decodeTelemetry(frame: Frame): Telemetry | null {
+  const records = new HopRecords()
+  if (telemetry.read(frame, records) !== WireError.OK) return null
+  const isNative = frame.intFormat <= intShim.FORMAT_COMPACT
+  const format = isNative ? intShim.format(frame.view, frame.shim) : frame.intFormat
+  const { pathId, flows, overflow, count } = records
+  const hops = Array.from({ length: count }, (_, i) => ({
+    switchId: records.switchId[i]!,
+    port: records.port[i]!,
+    rateBps: records.rateBps[i]!,
+    timeNs: records.tsNs[i]!,
+    txBytes: records.txBytes[i]!,
+    queueBytes: records.qlenBytes[i]!,
+  }))
+  return {
+    format: telemetry.FORMAT_NAMES[format]!,
+    echo: telemetry.isEcho(frame),
+    pathId,
+    flows,
+    overflow,
+    hops,
+  }
+}

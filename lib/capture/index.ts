@@ -1,0 +1,53 @@
+/** `weir-roce/capture`: reads pcap and pcapng files, packet by packet. */
+import { WeirError } from '../errors.js'
+import { Frame } from '../frame/frame.js'
+import {
+  CapturedPacket,
+  CaptureReader,
+  FRAME_EXTRA_BYTES,
+  loadFrame,
+  PACKET_BYTES_MAX,
+} from './capture-reader.js'
+import { decodePacket } from './decode.js'
+import type { Packet } from './packet.js'
+
+export { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
+export type * from './packet.js'
+
+/**
+ * The packets of a capture file, in its order. Memory use does not grow with the file, which is closed when the loop ends,
+ * also by `break`.
+ *
+ * Packets in VXLAN are not taken out of it; `text` shows them.
+ *
+ * @param path of a pcap or pcapng file: tcpdump's, tshark's, those of `weir run --pcap`
+ * Throws WEIR_NO_FILE when it cannot be read, WEIR_BAD_CAPTURE, with file and offset, where it is no capture or breaks off.
+ * A malformed packet is no error: its `fault` says what is wrong.
+ */
+export function* readCapture(path: string): Generator<Packet, void, void> {
+  yield* packetsOf(path, CaptureReader.open(path))
+}
+
+/**
+ * The same for a capture in memory.
+ * @param name stands for the file name in messages
+ */
+export function* parseCapture(bytes: Uint8Array, name = 'capture'): Generator<Packet, void, void> {
+  yield* packetsOf(name, CaptureReader.fromBytes(name, bytes))
+}
+
+function* packetsOf(name: string, reader: CaptureReader): Generator<Packet, void, void> {
+  try {
+    const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
+    const packet = new CapturedPacket()
+    for (let number = 1; reader.next(packet); number++) {
+      if (!loadFrame(packet, frame)) {
+        const why = `packet ${number} is of link type ${packet.linkType}, which is not read here, or is too short for it`
+        throw new WeirError('WEIR_BAD_CAPTURE', `${name}: ${why}; capture on an Ethernet interface`)
+      }
+      yield decodePacket(packet, frame, number)
+    }
+  } finally {
+    reader.close()
+  }
+}

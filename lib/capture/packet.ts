@@ -1,0 +1,134 @@
+/**
+ * What a program gets of a captured packet. Times are nanoseconds, rates bit/s, sizes bytes. What a packet does not have
+ * is null.
+ */
+
+/** One packet of a capture, decoded. It stays as it is when the next one is read. */
+export interface Packet {
+  /** Its place in the file, from 1. */
+  number: number
+  /** Nanoseconds since 1970; in captures of virtual time, since the network began. */
+  timeNs: bigint
+  /** Its length on the wire, Ethernet header included, FCS not. */
+  wireBytes: number
+  /** What was captured of it, at most `wireBytes`. Bare IP packets and those of "any" have an Ethernet header of zeros. */
+  bytes: Uint8Array
+  /** What is wrong with it, as in `malformed: bad-pad` or `captured too short: short-bth`; null: nothing. */
+  fault: string | null
+  ethernet: EthernetHeader | null
+  /** PFC (802.1Qbb): pause time by priority 0 to 7, in quanta of 512 bit times; 0 resumes, null leaves it as it is. */
+  pfcQuanta: (number | null)[] | null
+  ip: IpHeader | null
+  udp: UdpHeader | null
+  /** Telemetry, stamped by switches or echoed by the receiver. */
+  telemetry: Telemetry | null
+  /** RoCEv2: the base transport header. */
+  bth: BaseTransportHeader | null
+  /** The headers behind it; `{}` when it has none. */
+  extended: ExtendedHeaders
+  /** Length of the transport payload, without pad and ICRC. */
+  payloadBytes: number
+  /** What was captured of the payload: a view of `bytes`. */
+  payload: Uint8Array
+  /** null: it is not RoCEv2. */
+  icrc: IcrcVerdict | null
+  /** The packet as one line, as `weir dump` prints it, without time and verdict. */
+  text: string
+}
+
+/**
+ * `right`, also if it is the one of an IPv4 identification of zero, as hosts on ordinary sockets compute it; `wrong`;
+ * `absent`: the packet was cut before it, or was sent in virtual time.
+ */
+export type IcrcVerdict = 'right' | 'wrong' | 'absent'
+
+export interface EthernetHeader {
+  /** `02:00:00:00:00:01` */
+  source: string
+  destination: string
+  /** EtherType behind a VLAN tag, if there is one: 0x0800 is IPv4. */
+  type: number
+  /** VLAN tag: id 0 to 4095, priority 0 to 7. */
+  vlan: { id: number; priority: number } | null
+}
+
+export interface IpHeader {
+  version: 4 | 6
+  source: string
+  destination: string
+  /** 0 to 63. */
+  dscp: number
+  ecn: 'not-ect' | 'ect1' | 'ect0' | 'ce'
+  /** TTL or hop limit. */
+  ttl: number
+  /** Protocol, or next header: 17 is UDP. */
+  protocol: number
+}
+
+export interface UdpHeader {
+  sourcePort: number
+  destinationPort: number
+  /** Of its payload. */
+  bytes: number
+}
+
+/** IBA 9.2. */
+export interface BaseTransportHeader {
+  opcode: number
+  /** `RC_RDMA_WRITE_ONLY`; `0x…` for one that is unknown. */
+  opcodeName: string
+  /** 24 bits. */
+  psn: number
+  destinationQp: number
+  partitionKey: number
+  ackRequest: boolean
+  solicited: boolean
+  fecn: boolean
+  becn: boolean
+}
+
+/** IBA 9.3, and Weir's own. */
+export interface ExtendedHeaders {
+  deth?: { queueKey: number; sourceQp: number }
+  reth?: { remoteAddress: bigint; remoteKey: number; length: number }
+  atomic?: { remoteAddress: bigint; remoteKey: number; swapOrAdd: bigint; compare: bigint }
+  /** `value`: credits' code of an ACK, timer's code of an RNR NAK, reason's code of a NAK. */
+  aeth?: { kind: 'ack' | 'rnr-nak' | 'reserved' | 'nak'; value: number; msn: number }
+  atomicAck?: { original: bigint }
+  immediate?: number
+  invalidatedKey?: number
+  /** PSNs that have arrived beyond the cumulative acknowledgement. */
+  sack?: number[]
+  /** What the packet is for, and the PSN up to which it acknowledges; null: none. */
+  delayedAck?: { of: 'probe' | 'request' | 'response' | 'unknown'; psn: number | null }
+  rate?: { flows: number; windowBytes: number }
+  rateRequest?: { baseRttNs: number; lineRateBps: number; mtuBytes: number }
+}
+
+/** Telemetry of a path. */
+export interface Telemetry {
+  format: 'wide' | 'compact' | 'p4-int-md' | 'ifa' | 'ioam'
+  /** Brought back by the receiver; else collected on the packet's own way so far. */
+  echo: boolean
+  /** XOR of the switch ids. */
+  pathId: number
+  /** Flows that the receiver counts; 0: unknown. */
+  flows: number
+  /** More hops than slots were passed. */
+  overflow: boolean
+  /** In the order of the path. */
+  hops: Hop[]
+}
+
+/** What one hop has written. */
+export interface Hop {
+  /** 0xffff: the receiving host itself. Compact telemetry names no switches and ports: 0. */
+  switchId: number
+  port: number
+  rateBps: number
+  /** On the hop's own clock; counters wrap, see the format. */
+  timeNs: number
+  /** Sent before this packet. */
+  txBytes: number
+  queueBytes: number
+}

@@ -1,0 +1,93 @@
+/** `weir-roce/lab`: scenarios, and the networks that they describe, for programs. */
+import { stringify } from 'yaml'
+import { parseScenario } from '../lib/scenario/load-scenario.js'
+import type { RunResult } from '../lib/scenario/result.js'
+import type { Scenario } from '../lib/scenario/scenario.js'
+import type { Nanos } from '../lib/time/nanos.js'
+import type { CapturePlace } from './port-captures.js'
+import { type Lab, withLab as withLabOf } from './real-time/lab.js'
+
+export type { Progress } from '../lib/client/daemon-client.js'
+export { ERROR_CODES, type ErrorCode, WeirError } from '../lib/errors.js'
+export { type BundledScenario, bundledScenarios } from '../lib/scenario/bundled-scenarios.js'
+export { loadScenario, parseScenario } from '../lib/scenario/load-scenario.js'
+export type * from '../lib/scenario/result.js'
+export { printTables, resultJson } from '../lib/scenario/result.js'
+export type * from '../lib/scenario/scenario.js'
+export type { CapturePlace } from './port-captures.js'
+export type { Lab, LabHost } from './real-time/lab.js'
+
+/** Where a scenario runs. */
+export type Place = RunResult['on']
+
+/** Options of `runScenario`. */
+export interface RunOptions {
+  /**
+   * `virtual` (default): simulated time, as fast as the CPU allows, repeatable to the byte; it keeps this thread until it is
+   * over. `overlay`: real time, processes joined by VXLAN on loopback. `veth`: real time, real packets between network
+   * namespaces of Linux.
+   */
+  on?: Place
+  /** Of every random choice, a whole number from 0. Default: the scenario's. */
+  seed?: number
+  /** Captures every switch port. */
+  captures?: CapturePlace
+  /** Called now and then: nanoseconds since the traffic's start, flows that have ended, flows in all. */
+  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+}
+
+/** Options of `withLab`. */
+export interface LabOptions {
+  /** What carries the frames. `overlay` (default): VXLAN on loopback. `veth`: pairs between network namespaces of Linux. */
+  on?: Exclude<Place, 'virtual'>
+  /** Captures every switch port. */
+  captures?: CapturePlace
+}
+
+/**
+ * A scenario from an object with the keys of a scenario file: `{ hosts: ['h1', 'h2'], links: ['h1--s1', …], … }`.
+ * @param name stands for the file name in messages; their lines are those of the object as YAML
+ * Throws WEIR_BAD_SCENARIO as `parseScenario` does.
+ */
+export function scenarioFrom(object: object, name = 'scenario'): Scenario {
+  return parseScenario(stringify(object), name)
+}
+
+/**
+ * Runs a scenario and resolves with what `weir run --json` writes. A flow that lost its connection is in the result, `failed`;
+ * a run whose time (`duration`) is up has flows whose `fctNs` is null.
+ *
+ * Throws WEIR_UNSUPPORTED where the machine does not allow the place, WEIR_BAD_SCENARIO for what the place cannot do,
+ * WEIR_UNREACHABLE when a connection cannot be made, WEIR_NO_FILE when a capture cannot be written, WEIR_CANCELLED after
+ * SIGINT or SIGTERM in real time; its processes are gone by then.
+ */
+export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
+  const { on = 'virtual', ...rest } = options
+  if (on === 'virtual') {
+    const { VirtualRun } = await import('./virtual/virtual-run.js')
+    return new VirtualRun(scenario, rest).run()
+  }
+  if (on === 'veth') return await (await import('./lab/run-veth.js')).runVeth(scenario, rest)
+  return await (await import('./overlay/run-overlay.js')).runOverlay(scenario, rest)
+}
+
+/**
+ * Brings a scenario's network up, a daemon on each host, does `work` with it and takes it down again, whatever happens.
+ * `lab.host('h1').client` is the daemon of h1: it sends files to `lab.host('h3').address`. The scenario's traffic is left
+ * alone. `signal` of `work` is aborted when the network is to go.
+ *
+ * Throws what `work` throws; WEIR_UNSUPPORTED where the machine does not allow the network; WEIR_CANCELLED after SIGINT or
+ * SIGTERM.
+ */
+export async function withLab<T>(
+  scenario: Scenario,
+  options: LabOptions,
+  work: (lab: Lab, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { on = 'overlay', captures } = options
+  const up =
+    on === 'veth'
+      ? (await import('./lab/veth-lab.js')).VethLab.up
+      : (await import('./overlay/lab.js')).OverlayLab.up
+  return await withLabOf<Lab, T>(up, scenario, work, { captures })
+}

@@ -1,0 +1,61 @@
+/** `weir-roce/lab`: scenarios of programs, in virtual time and in real time. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readCapture } from '../../lib/capture/index.js'
+import { runScenario, scenarioFrom, withLab } from '../../switch-emu/index.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+const FILE = import.meta.filename
+
+const SMALL = {
+  name: 'small',
+  link: { rate: '50Mbps', delay: '1ms' },
+  hosts: ['h1', 'h2'],
+  switches: ['s1'],
+  links: ['h1--s1', 'h2--s1'],
+  transport: { pathMtu: 4096 },
+  traffic: [{ name: 'flow0', from: 'h1', to: 'h2', size: '300KB' }],
+}
+
+t.test('an object is a scenario; what is wrong with it is said', async t => {
+  const scenario = scenarioFrom(SMALL)
+  t.match(scenario, { name: 'small', flows: [{ name: 'flow0', bytes: 300_000 }] })
+  t.throws(() => scenarioFrom({ ...SMALL, link: { rate: '50Mbit' }, lnks: [] }, 'mine'), {
+    code: 'WEIR_BAD_SCENARIO',
+    message: /^mine:\d+:\d+: .*50Mbit.*\nmine:.*lnks/s,
+  })
+  t.throws(() => scenarioFrom({}), { code: 'WEIR_BAD_SCENARIO' })
+})
+
+t.test('virtual time: the result is that of weir run', async t => {
+  const scenario = scenarioFrom(SMALL)
+  const progress: number[] = []
+  const result = await runScenario(scenario, { seed: 5, onProgress: now => progress.push(now) })
+  const { wallSeconds: _, ...same } = new VirtualRun(scenario, { seed: 5 }).run()
+  t.match(result, same)
+  t.match(result, { on: 'virtual', seed: 5, flows: [{ name: 'flow0', fctNs: Number }] })
+})
+
+t.test('real time: the same flows, real bytes, captures', async t => {
+  const folder = t.testdir()
+  const result = await runScenario(scenarioFrom(SMALL), { on: 'overlay', captures: { folder } })
+  t.match(result, { on: 'overlay', flows: [{ name: 'flow0', bytes: 300_000, fctNs: Number }] })
+  const icrcs = new Set([...readCapture(join(folder, 's1--h2.pcapng'))].map(({ icrc }) => icrc))
+  t.same(
+    [...icrcs].filter(verdict => verdict !== null),
+    ['right'],
+  )
+})
+
+t.test('a lab for a program: its hosts are daemons', async t => {
+  const { inbox, bytes } = await withLab(scenarioFrom(SMALL), { on: 'overlay' }, async lab => {
+    const to = lab.host('h2')
+    t.throws(() => lab.host('h3'), { code: 'WEIR_BAD_ARGUMENT', message: /there is no host h3; there are h/ })
+    const sent = await lab.host('h1').client.send(FILE, to.address)
+    t.ok(readFileSync(join(to.inbox, 'lab-api.test.js')).equals(readFileSync(FILE)))
+    return { inbox: to.inbox, bytes: sent.bytes }
+  })
+  t.ok(bytes > 1000)
+  t.throws(() => readFileSync(join(inbox, 'lab-api.test.js')), { code: 'ENOENT' }, 'the lab is gone')
+})
