@@ -1,7 +1,8 @@
-import { Direction, type PcapngWriter } from '../lib/capture/pcapng-writer.js'
+import { Direction } from '../lib/capture/pcapng-writer.js'
 import type { Frame } from '../lib/frame/frame.js'
 import type { Node } from '../lib/frame/node.js'
 import type { Nanos } from '../lib/time/nanos.js'
+import type { PortCapture } from './port-capture.js'
 
 /**
  * Stands around a switch, or any node, and writes every frame that passes one of its ports to that port's capture,
@@ -11,17 +12,19 @@ import type { Nanos } from '../lib/time/nanos.js'
  */
 export class CaptureTap implements Node {
   readonly #inner: Node
-  readonly #writers: readonly PcapngWriter[]
+  readonly #captures: readonly PortCapture[]
+  readonly #onWritten: (now: Nanos) => void
 
-  /** @param writers one for every port, by number; they stay the caller's to close */
-  constructor(inner: Node, writers: readonly PcapngWriter[]) {
+  /** @param captures one for every port, by number; they stay the caller's to close */
+  constructor(inner: Node, captures: readonly PortCapture[], onWritten: (now: Nanos) => void) {
     this.#inner = inner
-    this.#writers = writers
+    this.#captures = captures
+    this.#onWritten = onWritten
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
     // Before the node: it may drop the frame, or count a hop in it.
-    this.#writers[port]!.write(now, frame, Direction.RECEIVED)
+    this.#write(now, port, frame, Direction.RECEIVED)
     this.#inner.onFrame(now, port, frame)
   }
 
@@ -35,7 +38,12 @@ export class CaptureTap implements Node {
 
   pollTransmit(now: Nanos): Frame | null {
     const frame = this.#inner.pollTransmit(now)
-    if (frame !== null) this.#writers[frame.port]!.write(now, frame, Direction.SENT)
+    if (frame !== null) this.#write(now, frame.port, frame, Direction.SENT)
     return frame
+  }
+
+  #write(now: Nanos, port: number, frame: Frame, direction: Direction): void {
+    this.#captures[port]!.write(now, frame, direction)
+    this.#onWritten(now)
   }
 }

@@ -1,15 +1,19 @@
 import { join } from 'node:path'
-import { PcapngWriter } from '../lib/capture/pcapng-writer.js'
+import { type CaptureAmount, PcapngWriter } from '../lib/capture/pcapng-writer.js'
 import { WeirError } from '../lib/errors.js'
 import type { Node } from '../lib/frame/node.js'
 import { makeFolder } from '../lib/make-folder.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
+import { MILLISECOND, type Nanos, NEVER } from '../lib/time/nanos.js'
 import { CaptureTap } from './capture-tap.js'
 import { linksOf } from './fabric.js'
+import { PortCapture } from './port-capture.js'
 
 /** Open files at a time: what systems allow a process by default. */
 const PORTS_MAX = 900
+/** How long a packet may wait in memory in real time. */
+const FLUSH_NS: Nanos = 500 * MILLISECOND
 
 /** Where captures go, and how much of each frame. */
 export interface CapturePlace {
@@ -17,6 +21,10 @@ export interface CapturePlace {
   folder: string
   /** Bytes kept of each frame, 64 to 65,535. Default: all. */
   snapBytes?: number
+  /** Bytes on disk for each port, beyond which the oldest packets go: see PcapngWriterOptions. Default: no bound. */
+  bytesMax?: number
+  /** When a file cannot be written, its capture alone stops, and `files` says so. Default: that is an error. */
+  mayStop?: boolean
 }
 
 export interface CaptureOptions extends CapturePlace {
@@ -26,14 +34,26 @@ export interface CaptureOptions extends CapturePlace {
   icrc?: boolean
 }
 
+/** The capture of one port. */
+export interface CaptureFile extends CaptureAmount {
+  /** "s1:s2" */
+  port: string
+  path: string
+  /** Why it has stopped; empty: it has not. */
+  fault: string
+}
+
 /**
- * The captures of a run: one pcapng file for every port of every switch, `s1--s2.pcapng` for the port of s1 towards
- * s2 (`s1--s2.0.pcapng`, `s1--s2.1.pcapng` where links are parallel). Files of those names are replaced.
+ * The captures of a run or a lab: one pcapng file for every port of every switch, `s1--s2.pcapng` for the port of s1
+ * towards s2 (`s1--s2.0.pcapng`, `s1--s2.1.pcapng` where links are parallel). Files of those names are replaced.
  *
- * A run that is interrupted leaves valid files; of a process that was killed they lack up to 72 KiB.
+ * A run that is interrupted leaves valid files. Of a process that was killed they lack up to 72 KiB, in real time what
+ * came within the last half second.
  */
 export class PortCaptures {
-  readonly #writers = new Map<string, PcapngWriter[]>()
+  readonly #ports = new Map<string, PortCapture[]>()
+  /** When what is buffered goes to the files, or NEVER. */
+  #flushNs: Nanos = NEVER
 
   /** Throws WEIR_NO_FILE when a file cannot be made, WEIR_BAD_ARGUMENT for more ports than files can be open. */
   constructor(scenario: Scenario, options: CaptureOptions) {
@@ -48,14 +68,15 @@ export class PortCaptures {
       )
     }
     makeFolder(options.folder, { use: 'captures', mend: 'choose another with --pcap' })
+    const { folder, mayStop = false, ...each } = options
     try {
       for (const { name, port, rateBps } of ports) {
         const interfaceName = portName(topology, name, port)
-        const path = join(options.folder, captureFile(interfaceName))
-        const { snapBytes, epochNs, icrc } = options
-        const writers = this.#writers.get(name) ?? []
-        writers.push(new PcapngWriter(path, { interfaceName, rateBps, snapBytes, epochNs, icrc }))
-        this.#writers.set(name, writers)
+        const path = join(folder, captureFile(interfaceName))
+        const writer = new PcapngWriter(path, { ...each, interfaceName, rateBps })
+        const captures = this.#ports.get(name) ?? []
+        captures.push(new PortCapture(interfaceName, path, writer, mayStop))
+        this.#ports.set(name, captures)
       }
     } catch (error) {
       this.close()
@@ -65,12 +86,36 @@ export class PortCaptures {
 
   /** The switch of that name with its captures around it. */
   tap(name: string, node: Node): Node {
-    return new CaptureTap(node, this.#writers.get(name) ?? [])
+    return new CaptureTap(node, this.#ports.get(name) ?? [], now => this.#onWritten(now))
+  }
+
+  /** In the scenario's order. */
+  files(): CaptureFile[] {
+    return this.#all().map(({ port, path, fault, amount }) => ({ port, path, fault, ...amount }))
+  }
+
+  /** For real time: hands to the operating system what has waited for half a second. */
+  onTimeout(now: Nanos): void {
+    if (now < this.#flushNs) return
+    this.#flushNs = NEVER
+    for (const capture of this.#all()) capture.flush()
+  }
+
+  nextTimeout(): Nanos {
+    return this.#flushNs
   }
 
   /** Writes what is buffered, and closes all files; may be called again. */
   close(): void {
-    for (const writers of this.#writers.values()) for (const writer of writers) writer.close()
+    for (const capture of this.#all()) capture.close()
+  }
+
+  #onWritten(now: Nanos): void {
+    if (this.#flushNs === NEVER) this.#flushNs = now + FLUSH_NS
+  }
+
+  #all(): PortCapture[] {
+    return [...this.#ports.values()].flat()
   }
 }
 

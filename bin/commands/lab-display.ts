@@ -1,19 +1,37 @@
 /** What `weir lab` prints for people. */
+import { basename, dirname, join } from 'node:path'
 import { table } from '../../lib/scenario/print-tables.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
-import type { LabState } from '../../switch-emu/lab/lab-state.js'
-import type { HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
+import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
+import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
+import type { CaptureFile } from '../../switch-emu/port-captures.js'
 
-export function printUp({ name, hosts }: LabState): string {
+export function printUp(state: LabState): string {
+  const { name, hosts, captures } = state
   const list = hosts.map(host => `${host.name} ${host.address}`).join(', ')
   const [first] = hosts
   const last = hosts[hosts.length - 1]
   return (
     `lab ${name} is up: ${list}\n` +
+    `  inboxes: ${inboxOf(state, 'HOST')}, ${stays(state.inboxFolder !== undefined)}\n` +
+    (captures === undefined ? '' : `  captures: ${join(captures.folder, 'SWITCH--PEER.pcapng')}\n`) +
     `  weir lab exec ${name} ${first!.name} -- ping ${last!.name}\n` +
     `  weir lab status ${name}\n` +
     `  weir lab down ${name}\n`
   )
+}
+
+/** @param received files that were removed with it */
+export function printDown({ name }: LabState, received: number): string {
+  if (received === 0) return `lab ${name} is down\n`
+  const files = received === 1 ? 'a received file' : `${received} received files`
+  return `lab ${name} is down; ${files} went with it ("weir lab up --inbox DIR" keeps them)\n`
+}
+
+function stays(inboxStays: boolean): string {
+  return inboxStays
+    ? 'which stay when the lab goes'
+    : 'which go with the lab ("weir lab up --inbox DIR" keeps them)'
 }
 
 export function printLabs(labs: readonly { name: string; state: string; file: string }[]): string {
@@ -27,20 +45,46 @@ export function printStatus(status: LabStatus): string {
   if (status.state === 'broken') {
     return `${head}What is left of it is in the way: weir lab down ${status.name}\n`
   }
-  const parts = [head, hostTable(status.hosts)]
+  const parts = [head, hostTable(status.hosts), placesOf(status)]
   if (!status.switch.alive) parts.push(`The switch process has ended. ${status.switch.said}\n`)
   if (status.ports.length > 0) parts.push(portTable(status.ports))
+  if (status.captures !== undefined) parts.push(printCaptures(status.captures))
   return parts.join('\n')
 }
 
+/** The folders and sockets of all hosts, which differ in the host's name alone. */
+function placesOf({ hosts: [first] }: LabStatus): string {
+  if (first === undefined) return ''
+  const { name, inbox, socket, keepsInbox } = first
+  return (
+    `inboxes: ${join(dirname(inbox), 'HOST')}, ${stays(keepsInbox)}\n` +
+    `sockets: ${join(dirname(socket), `HOST${basename(socket).slice(name.length)}`)}\n`
+  )
+}
+
+function printCaptures({ folder, snapBytes, bytesMax, files }: CapturesStatus): string {
+  const sum = (value: (file: CaptureFile) => number) => files.reduce((total, file) => total + value(file), 0)
+  const bound = bytesMax === undefined ? '' : `, at most ${formatBytes(bytesMax)} for a port`
+  const cut = snapBytes === undefined ? '' : `, frames cut to ${snapBytes} bytes`
+  const discarded = sum(file => file.discardedPackets)
+  const lines = [
+    `captures: ${join(folder, 'SWITCH--PEER.pcapng')}${cut}${bound}`,
+    `  ${sum(file => file.packets)} packets, ${formatBytes(sum(file => file.bytes))}` +
+      (discarded === 0 ? '' : `; ${discarded} older packets were discarded`),
+    ...files.filter(({ fault }) => fault !== '').map(({ port, fault }) => `  ${port} has stopped: ${fault}`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
 function hostTable(hosts: readonly HostStatus[]): string {
-  const rows = hosts.map(({ name, address, mac, alive, pid, said }) => [
+  const rows = hosts.map(({ name, address, mac, link, alive, pid, said }) => [
     name,
     address,
     mac,
+    link ?? '?',
     alive ? `pid ${pid}` : said || 'ended',
   ])
-  return table(['host', 'address', 'mac', 'daemon'], rows, 4)
+  return table(['host', 'address', 'mac', 'link', 'daemon'], rows, 5)
 }
 
 function portTable(ports: readonly PortStatus[]): string {

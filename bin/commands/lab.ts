@@ -1,14 +1,32 @@
+import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
+import { CAPTURE_BYTES_LEAST } from '../../lib/capture/pcapng-writer.js'
 import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { WeirError } from '../../lib/errors.js'
+import { formatBytes, parseBytes } from '../../lib/units/units.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
-import { allLabs, findLab, lookUpLab } from '../../switch-emu/lab/lab-state.js'
+import { allLabs, findLab, lookUpLab, receivedFiles } from '../../switch-emu/lab/lab-state.js'
 import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
 import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
+import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
-import { printLabs, printStatus, printUp } from './lab-display.js'
+import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
 import { commandOf } from './names.js'
+import { quantity, whole } from './option-values.js'
+
+/** On disk for each port. */
+const DEFAULT_PCAP_SIZE = '1GB'
+
+interface UpOptions {
+  name?: string
+  io: string
+  inbox?: string
+  pcap?: string
+  snaplen?: string
+  pcapSize?: string
+  foreground?: boolean
+}
 
 /** `weir lab …` */
 export function labCommand(): Command {
@@ -31,14 +49,22 @@ function upCommand(): Command {
     .argument('<file>', 'scenario file (YAML); its traffic is left alone')
     .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
     .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
+    .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: it goes with the lab)')
+    .option('--pcap <dir>', 'capture every switch port there: s1--h1.pcapng is the port of s1 towards h1')
+    .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)')
+    .option(
+      '--pcap-size <size>',
+      `disk that the captures of a port may take, from ${formatBytes(CAPTURE_BYTES_LEAST)} on; the oldest packets make room for new ones (default: ${DEFAULT_PCAP_SIZE})`,
+    )
     .option('--foreground', 'stay, and take the lab down at Ctrl-C')
-    .action(async (file: string, options: { name?: string; io: string; foreground?: boolean }) => {
+    .action(async (file: string, options: UpOptions) => {
       // The schema takes half of the time in which other commands of a lab start.
       const { loadScenario } = await import('../../lib/scenario/load-scenario.js')
       const scenario = loadScenario(file)
-      const { io, name = scenario.name } = options
+      const { io, inbox, name = scenario.name } = options
+      const captures = capturesOf(options)
       const up: typeof VethLab.up = (scenario, more, signal) =>
-        VethLab.up(scenario, { ...more, name, io }, signal)
+        VethLab.up(scenario, { ...more, name, io, inbox, captures }, signal)
       const state = await withLab(up, scenario, async (lab, signal) => {
         if (options.foreground) {
           process.stdout.write(printUp(lab.state))
@@ -49,6 +75,26 @@ function upCommand(): Command {
       })
       process.stdout.write(printUp(state))
     })
+}
+
+/** A lab may stand for months: its captures are bounded, and a full disk must not stop its switches. */
+function capturesOf({ pcap, snaplen, pcapSize }: UpOptions): CapturePlace | undefined {
+  if (pcap === undefined) {
+    const stray = snaplen === undefined ? pcapSize && '--pcap-size' : '--snaplen'
+    if (stray === undefined) return undefined
+    throw new WeirError('WEIR_BAD_ARGUMENT', `${stray} is about captures: give --pcap DIR too`)
+  }
+  const bytesMax = quantity('--pcap-size', pcapSize ?? DEFAULT_PCAP_SIZE, parseBytes)
+  if (bytesMax < CAPTURE_BYTES_LEAST) {
+    const text = `--pcap-size is at least ${formatBytes(CAPTURE_BYTES_LEAST)}, not ${pcapSize}`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return {
+    folder: resolve(pcap),
+    snapBytes: snaplen === undefined ? undefined : whole('--snaplen', snaplen, 64, 65_535),
+    bytesMax,
+    mayStop: true,
+  }
 }
 
 function downCommand(): Command {
@@ -64,8 +110,9 @@ function downCommand(): Command {
       if (states.length === 0)
         process.stdout.write(`${lab === undefined ? 'no lab' : `no lab ${lab}`} is up\n`)
       for (const state of states) {
+        const received = receivedFiles(state)
         await takeDown(state)
-        process.stdout.write(`lab ${state.name} is down\n`)
+        process.stdout.write(printDown(state, received))
       }
     })
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { WeirError } from '../errors.js'
 
 /**
@@ -9,8 +9,9 @@ import { WeirError } from '../errors.js'
 export class ByteSink {
   readonly buffer: Buffer
   readonly #path: string
-  readonly #fd: number
+  #fd: number
   #used = 0
+  #handedOver = 0
   #open = true
 
   /** Creates or replaces the file. @param bufferBytes at least the longest record */
@@ -29,12 +30,31 @@ export class ByteSink {
     return at
   }
 
+  /** Bytes of the file, with those that are buffered. */
+  get bytes(): number {
+    return this.#handedOver + this.#used
+  }
+
   /** Hands what is buffered to the operating system. */
   flush(): void {
+    if (this.#used === 0) return
     this.#guard(() => {
       for (let at = 0; at < this.#used; ) at += writeSync(this.#fd, this.buffer, at, this.#used - at)
     })
+    this.#handedOver += this.#used
     this.#used = 0
+  }
+
+  /** Gives the file the name `older`, which is replaced, and begins an empty one under its own. */
+  startAnew(older: string): void {
+    this.flush()
+    this.#guard(() => {
+      renameSync(this.#path, older)
+      const fd = openSync(this.#path, 'w')
+      closeSync(this.#fd)
+      this.#fd = fd
+    })
+    this.#handedOver = 0
   }
 
   /** Flushes and closes; may be called again. */

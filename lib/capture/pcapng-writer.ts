@@ -27,6 +27,18 @@ const OPTION_PACKET_FLAGS = 2
 const PACKET_OVERHEAD_BYTES = 8 + 20 + 8 + 4 + 4
 const TWO_32 = 0x1_0000_0000
 
+/** Each of the two files holds the longest packet, and many of the usual length. */
+export const CAPTURE_BYTES_LEAST = 1 << 20
+
+/** What a capture holds. */
+export interface CaptureAmount {
+  /** On disk, those of the older file too. */
+  bytes: number
+  packets: number
+  /** Packets that had to make room for newer ones. */
+  discardedPackets: number
+}
+
 /** Values of a packet's direction (section 4.3.1, flags word). */
 export const Direction = { RECEIVED: 1, SENT: 2 } as const
 export type Direction = (typeof Direction)[keyof typeof Direction]
@@ -40,6 +52,12 @@ export interface PcapngWriterOptions {
   snapBytes?: number
   /** Nanoseconds since 1970 that `now` = 0 stands for. Default 0. */
   epochNs?: bigint
+  /**
+   * Bytes that the capture may take on disk, at least CAPTURE_BYTES_LEAST. When the file has half of them it becomes the
+   * older one (`olderCapture`), which it replaces, and a new file begins: the newest packets are always there. Default:
+   * no bound.
+   */
+  bytesMax?: number
   /** False: RoCEv2 packets have no ICRC, as in virtual time, and are captured up to its place. Default true. */
   icrc?: boolean
 }
@@ -55,6 +73,15 @@ export class PcapngWriter {
   readonly #epochHigh: number
   readonly #epochLow: number
   readonly #icrc: boolean
+  readonly #path: string
+  readonly #options: PcapngWriterOptions
+  /** Bytes of one file. */
+  readonly #fileBytesMax: number
+  /** Packets of this file, of the older one, and of those before it. */
+  #packets = 0
+  #packetsOlder = 0
+  #packetsDiscarded = 0
+  #bytesOlder = 0
 
   /** Creates or replaces the file. Throws WEIR_BAD_ARGUMENT for a snap length out of range. */
   constructor(path: string, options: PcapngWriterOptions) {
@@ -63,10 +90,19 @@ export class PcapngWriter {
     this.#epochHigh = Number(epochNs >> 32n)
     this.#epochLow = Number(epochNs & 0xffff_ffffn)
     this.#icrc = options.icrc ?? true
+    this.#path = path
+    this.#options = options
+    this.#fileBytesMax = Math.floor(checkBytesMax(options.bytesMax) / 2)
     this.#sink = new ByteSink(path, BUFFER_BYTES)
-    this.#writeHead(options)
-    // The file can be opened from now on, however little comes.
-    this.#sink.flush()
+    this.#writeHead()
+  }
+
+  get amount(): CaptureAmount {
+    return {
+      bytes: this.#sink.bytes + this.#bytesOlder,
+      packets: this.#packets + this.#packetsOlder,
+      discardedPackets: this.#packetsDiscarded,
+    }
   }
 
   /** Appends a frame. Throws WEIR_BAD_STATE after `close`. */
@@ -75,6 +111,8 @@ export class PcapngWriter {
     const bytes = Math.min(frame.length, this.#snapBytes, real)
     const padded = (bytes + 3) & ~3
     const total = PACKET_OVERHEAD_BYTES + padded
+    if (this.#sink.bytes + total > this.#fileBytesMax) this.#turnOver()
+    this.#packets++
     let at = this.#sink.reserve(total)
     const { buffer } = this.#sink
     const wholeNs = Math.floor(now)
@@ -107,7 +145,19 @@ export class PcapngWriter {
     this.#sink.close()
   }
 
-  #writeHead(options: PcapngWriterOptions): void {
+  /** This file becomes the older one, and the one before it goes. */
+  #turnOver(): void {
+    const { bytes } = this.#sink
+    this.#sink.startAnew(olderCapture(this.#path))
+    this.#bytesOlder = bytes
+    this.#packetsDiscarded += this.#packetsOlder
+    this.#packetsOlder = this.#packets
+    this.#packets = 0
+    this.#writeHead()
+  }
+
+  #writeHead(): void {
+    const options = this.#options
     const section = Buffer.alloc(16)
     section.writeUInt32LE(BYTE_ORDER_MAGIC, 0)
     section.writeUInt16LE(1, 4) // version 1.0
@@ -124,6 +174,8 @@ export class PcapngWriter {
       option(OPTION_INTERFACE_SPEED, speed),
       option(OPTION_TSRESOL, Buffer.from([9])), // 10^-9 s
     ])
+    // The file can be opened from now on, however little comes.
+    this.#sink.flush()
   }
 
   #writeBlock(type: number, parts: readonly Buffer[]): void {
@@ -144,6 +196,19 @@ function option(code: number, value: Buffer): Buffer {
   bytes.writeUInt16LE(value.length, 2)
   value.copy(bytes, 4)
   return bytes
+}
+
+/** Where the packets before those of the file at `path` are, when the capture is bounded. */
+export function olderCapture(path: string): string {
+  return path.replace(/(\.pcapng)?$/, '.older.pcapng')
+}
+
+function checkBytesMax(bytesMax = Number.POSITIVE_INFINITY): number {
+  if (bytesMax >= CAPTURE_BYTES_LEAST) return bytesMax
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `capture: bytesMax is at least ${CAPTURE_BYTES_LEAST}, not ${bytesMax}`,
+  )
 }
 
 function checkSnapBytes(snapBytes = 65_535): number {

@@ -38,6 +38,11 @@ export interface PacketPortOptions {
   ringBytes?: number
   /** Classic BPF that returns 0 for frames which are not to be received. Default: everything is. */
   filter?: readonly FilterInstruction[]
+  /**
+   * Sends past the kernel's queueing discipline, and with it past its taps: captures on the interface then lack what
+   * the port sends. Default false.
+   */
+  qdiscBypass?: boolean
 }
 
 /**
@@ -85,7 +90,7 @@ export class PacketPort implements Port {
     this.#tx = new TxBatch(this.#libc, TX_FRAMES)
     this.#socket = new PacketSocket(options.interface)
     try {
-      this.#socket.configure(RING_RESERVE_BYTES)
+      this.#socket.configure(RING_RESERVE_BYTES, options.qdiscBypass ?? false)
       this.#ring = new RxRing(this.#socket, pool.slotBytes, ringBytes)
       this.#ringBytes = this.#ring.bytes.length
       this.#ringAddress = this.#libc.address(this.#ring.bytes)

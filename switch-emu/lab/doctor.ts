@@ -66,7 +66,7 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
   const koffi = checkKoffi()
   const loopback = await checkLoopback()
   const [labs, privilege] = checkLabs()
-  const packet = checkPacketSockets(koffi, privilege)
+  const [packet, captures] = checkPacketSockets(koffi, privilege)
   const lab = [koffi, ...labs, packet, checkLabsFolder()]
   const checks = [
     node,
@@ -77,6 +77,7 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
     ...checkBuffers(),
     checkFolder(options.inbox),
     ...lab,
+    captures,
     ...TOOLS.map(checkTool),
   ]
   const here = (fault: string | null): Verdict =>
@@ -238,14 +239,36 @@ function checkVethPairs(privilege: Privilege): Check {
   return { ...check, status: 'fail', found: said, fix: advice().fix }
 }
 
-function checkPacketSockets(koffi: Check, privilege: Privilege | null): Check {
+/** Packet sockets themselves, and what tcpdump and tshark see of them. */
+function checkPacketSockets(koffi: Check, privilege: Privilege | null): [Check, Check] {
   const check = { name: 'packet sockets', affects: 'labs; --io packet' }
+  const captures = { name: 'captures', affects: 'tcpdump and tshark in labs' }
+  const untried = { found: 'not tried: what they need is missing', fix: 'see above' }
   if (koffi.status === 'fail' || privilege === null) {
-    return { ...check, status: 'fail', found: 'not tried: what they need is missing', fix: 'see above' }
+    return [
+      { ...check, ...untried, status: 'fail' },
+      { ...captures, ...untried, status: 'warn' },
+    ]
   }
-  const said = probePacketSockets(privilege)
-  if (said === null) return { ...check, status: 'ok', found: 'a ring was mapped on a veth pair' }
-  return { ...check, status: 'fail', found: said, fix: advice().fix }
+  const { fault, seen } = probePacketSockets(privilege)
+  if (fault !== null) {
+    return [
+      { ...check, status: 'fail', found: fault, fix: advice().fix },
+      { ...captures, ...untried, status: 'warn' },
+    ]
+  }
+  const found = 'they see both directions: what Weir’s ports send is shown to the kernel’s taps'
+  return [
+    { ...check, status: 'ok', found: 'a ring was mapped on a veth pair' },
+    seen
+      ? { ...captures, status: 'ok', found }
+      : {
+          ...captures,
+          status: 'warn',
+          found: 'they miss what Weir’s ports send',
+          fix: 'weir lab up --pcap DIR',
+        },
+  ]
 }
 
 /** Why packet sockets cannot be had outside of labs, or null. */

@@ -1,6 +1,6 @@
 import type { Scenario } from '../../lib/scenario/scenario.js'
-import type { CapturePlace } from '../port-captures.js'
 import type { Ports } from '../real-time/real-time-fabric.js'
+import type { LinkState } from './link-states.js'
 
 /**
  * The first message to the keeper of a lab, over the IPC channel of child_process. The next ones are those of
@@ -12,7 +12,6 @@ export interface KeeperStart {
   /** Of the lab; its state is on disk already. */
   lab: string
   scenario: Scenario
-  captures?: CapturePlace
 }
 
 /** The lab is to stay when the channel closes. Answered by the same. */
@@ -22,6 +21,8 @@ export const RELEASE = 'release'
 export interface KeeperStatus {
   unixMs: number
   processes: { name: string; pid: number; alive: boolean; said: string }[]
+  /** Of the hosts' links, in the order of the hosts. */
+  links: LinkState[]
   /** Null when the switch process does not answer any more. */
   switch: Ports | null
 }

@@ -117,13 +117,10 @@ class Keeper {
   }
 
   async #status(): Promise<KeeperStatus> {
-    const { processes } = this.#lab!
-    const ports = await this.#lab!.askSwitch({ type: 'ports' }).catch(() => null)
-    return {
-      unixMs: Date.now(),
-      processes,
-      switch: ports?.type === 'ports' ? { ports: ports.ports, queueBytes: ports.queueBytes } : null,
-    }
+    const lab = this.#lab!
+    const answer = await lab.askSwitch({ type: 'ports' }).catch(() => null)
+    const { processes, links } = lab
+    return { unixMs: Date.now(), processes, links, switch: answer?.type === 'ports' ? answer : null }
   }
 }
 

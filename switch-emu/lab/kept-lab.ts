@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
+import { makeFolder } from '../../lib/make-folder.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
@@ -9,15 +10,18 @@ import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.j
 import type { VethStart } from '../veth/veth-messages.js'
 import { endLeftovers } from './end-leftovers.js'
 import type { KeeperStart, KeeperStatus } from './keeper-messages.js'
+import { writeCommands } from './lab-commands.js'
 import {
   daemonSocket,
   forgetLab,
+  inboxOf,
   type LabState,
   labFolder,
   namespaceFile,
   readState,
   writeState,
 } from './lab-state.js'
+import { type LinkState, linkStates } from './link-states.js'
 import { inNetwork, WITH_OWN_SYS } from './namespaces.js'
 import { hostCommands, hostsFile, moveCommands, pairCommands, peerName } from './network-plan.js'
 import { turnOffloadsOff } from './offloads.js'
@@ -55,12 +59,18 @@ export class KeptLab {
     }))
   }
 
+  /** Of the hosts' links, in the order of the hosts. */
+  get links(): LinkState[] {
+    return linkStates(this.#state.hosts.map(host => host.interface))
+  }
+
   /** Each step is on disk before the next one is taken. */
   async up(): Promise<void> {
     const state = this.#state
     state.keeper = identify(process.pid)!
     state.namespaces = [netNamespaceOf('self')!]
     this.#write()
+    writeCommands(state.name)
     await this.#nameHosts()
     await this.#makeNamespaces()
     this.#write()
@@ -126,8 +136,8 @@ export class KeptLab {
   }
 
   async #startProcesses(): Promise<void> {
-    const { name, hosts, io, dataFolder } = this.#state
-    const { scenario, captures } = this.#start
+    const { name, hosts, io, captures } = this.#state
+    const { scenario } = this.#start
     const folder = join(labFolder(name), 'switch')
     mkdirSync(folder)
     this.#switch = new SwitchClient(
@@ -135,8 +145,12 @@ export class KeptLab {
     )
     const key = keyFileOption(scenario, join(folder, 'key'))
     for (const host of hosts) {
-      const inbox = join(dataFolder, host.name)
-      mkdirSync(inbox)
+      const inbox = inboxOf(this.#state, host.name)
+      makeFolder(inbox, {
+        use: `the inbox of ${host.name}`,
+        mend: 'choose another with --inbox',
+        mode: 0o700,
+      })
       const place = { socket: daemonSocket(name, host.name), inbox, io, ...key }
       const args = daemonArguments(scenario, host.name, place)
       const within = [...inNetwork(namespaceFile(name, host.name)), ...WITH_OWN_SYS]

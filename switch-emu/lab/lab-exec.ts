@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { WeirError } from '../../lib/errors.js'
 import { offer } from '../../lib/scenario/names.js'
-import { daemonSocket, isKept, LAB_MARK, type LabState, namespaceFile } from './lab-state.js'
+import { pathInLab } from './lab-commands.js'
+import { daemonSocket, inboxOf, isKept, LAB_MARK, type LabState, namespaceFile } from './lab-state.js'
 import { inNamespacesOf, inNetwork, WITH_OWN_SYS } from './namespaces.js'
 import { LABS_VARIABLE, labsFolder } from './runtime-folder.js'
 
@@ -11,9 +12,9 @@ const IN_FOLDER = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'weir-lab']
 const NOT_FOUND = 127
 
 /**
- * Runs a command where a host of a lab is, or where its switches are: with its network and the names of all hosts, with
- * WEIR_SOCKET naming the host's daemon. Input, output and signals are the command's. Resolves with its exit
- * code, 128 and the number for a signal.
+ * Runs a command where a host of a lab is, or where its switches are: with its network, the names of all hosts, and
+ * `weir` on the PATH. WEIR_SOCKET names the host's daemon, WEIR_INBOX the folder that receives its files. Input, output
+ * and signals are the command's. Resolves with its exit code, 128 and the number for a signal.
  */
 export async function execInLab(state: LabState, node: string, command: readonly string[]): Promise<number> {
   if (state.keeper === undefined || !isKept(state)) {
@@ -38,10 +39,13 @@ export async function execInLab(state: LabState, node: string, command: readonly
     ...process.env,
     [LAB_MARK]: state.id,
     [LABS_VARIABLE]: labsFolder(),
+    PATH: pathInLab(state.name),
     WEIR_LAB: state.name,
     WEIR_LAB_NODE: node,
   }
-  return await run(words, isHost ? { ...env, WEIR_SOCKET: daemonSocket(state.name, node) } : env)
+  if (!isHost) return await run(words, env)
+  const daemon = { WEIR_SOCKET: daemonSocket(state.name, node), WEIR_INBOX: inboxOf(state, node) }
+  return await run(words, { ...env, ...daemon })
 }
 
 async function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

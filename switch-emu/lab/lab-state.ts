@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { offer } from '../../lib/scenario/names.js'
+import type { CapturePlace } from '../port-captures.js'
 import type { Privilege } from './namespaces.js'
 import type { HostPlan } from './network-plan.js'
 import { isAlive, type ProcessId, processesMarked } from './processes.js'
@@ -31,8 +32,12 @@ export interface LabState {
   privilege: Privilege
   /** How the daemons send: `--io`. */
   io: string
-  /** Holds the files that the hosts receive; goes with the lab. */
+  /** Goes with the lab; holds the files that the hosts receive, unless they have a place that stays. */
   dataFolder: string
+  /** Holds the files that the hosts receive, and stays. Absent: they are in `dataFolder`. */
+  inboxFolder?: string
+  /** Where every switch port is captured. Absent: nothing is. */
+  captures?: CapturePlace
   /** Holds the namespaces; every other process is its child. Absent until it runs. */
   keeper?: ProcessId
   /** The network namespaces as the kernel names them. */
@@ -58,6 +63,18 @@ export function labFolder(name: string): string {
 /** Where the daemon of a host listens. */
 export function daemonSocket(lab: string, host: string): string {
   return join(labFolder(lab), `${host}.sock`)
+}
+
+/** The folder that receives the files of a host. */
+export function inboxOf({ inboxFolder, dataFolder }: LabState, host: string): string {
+  return join(inboxFolder ?? dataFolder, host)
+}
+
+/** How many files `weir lab down` removes with the lab. */
+export function receivedFiles({ inboxFolder, dataFolder }: LabState): number {
+  if (inboxFolder !== undefined || !existsSync(dataFolder)) return 0
+  return readdirSync(dataFolder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+    .length
 }
 
 /** Where the keeper tells how the lab stands. */

@@ -1,15 +1,18 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PortResult } from '../../lib/scenario/result.js'
+import type { CaptureFile, CapturePlace } from '../port-captures.js'
 import type { KeeperStatus } from './keeper-messages.js'
-import { isKept, keeperSocket, type LabState } from './lab-state.js'
+
+import { daemonSocket, inboxOf, isKept, keeperSocket, type LabState } from './lab-state.js'
+import type { LinkState } from './link-states.js'
 import { isAlive } from './processes.js'
 
 /** What `weir lab status --json` prints for a lab. */
 export interface LabStatus {
   name: string
   file: string
-  /** `up`: all is there. `degraded`: a process has ended. `starting`. `broken`: what is left wants `weir lab down`. */
+  /** `up`: all is there. `degraded`: a process has ended, or a link is not up. `starting`. `broken`: what is left wants `weir lab down`. */
   state: 'up' | 'degraded' | 'starting' | 'broken'
   startedUnixMs: number
   /** Whether the namespaces are root's or lie in a user namespace. */
@@ -17,12 +20,32 @@ export interface LabStatus {
   hosts: HostStatus[]
   switch: { pid: number; alive: boolean; said: string }
   ports: PortStatus[]
+  /** Absent: the lab's ports are not captured. */
+  captures?: CapturesStatus
+}
+
+/** Captures of the lab's ports: `weir lab up --pcap`. */
+export interface CapturesStatus {
+  folder: string
+  /** Bytes kept of each frame; absent: all. */
+  snapBytes?: number
+  /** On disk for each port, beyond which the oldest packets go; absent: no bound. */
+  bytesMax?: number
+  /** Empty when the switch process does not answer. */
+  files: CaptureFile[]
 }
 
 export interface HostStatus {
   name: string
   address: string
   mac: string
+  /** Of the daemon: the control socket, and the folder that receives files. */
+  socket: string
+  inbox: string
+  /** Whether the inbox stays when the lab goes. */
+  keepsInbox: boolean
+  /** Of its link; null when the keeper does not answer. */
+  link: LinkState | null
   /** Its daemon. */
   pid: number
   alive: boolean
@@ -44,7 +67,7 @@ const SAMPLE_MS = 250
 const ANSWER_MS = 5000
 
 export async function labStatus(state: LabState): Promise<LabStatus> {
-  const { name, file, startedUnixMs, privilege } = state
+  const { name, file, startedUnixMs, privilege, captures } = state
   const before = await askKeeper(state)
   if (before?.switch) await sleep(SAMPLE_MS)
   const now = before?.switch ? await askKeeper(state) : before
@@ -58,14 +81,19 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
     state: stateOf(state, now),
     startedUnixMs,
     privilege,
-    hosts: state.hosts.map(({ name, address, mac }) => ({
-      name,
+    hosts: state.hosts.map(({ name: host, address, mac }, i) => ({
+      name: host,
       address,
       mac,
-      ...process(`the daemon of ${name}`),
+      socket: daemonSocket(name, host),
+      inbox: inboxOf(state, host),
+      keepsInbox: state.inboxFolder !== undefined,
+      link: now?.links[i] ?? null,
+      ...process(`the daemon of ${host}`),
     })),
     switch: process('the switch process'),
     ports: portsOf(before, now),
+    ...(captures !== undefined && { captures: capturesOf(captures, now) }),
   }
 }
 
@@ -74,7 +102,13 @@ export function stateOf(state: LabState, keeper: KeeperStatus | null): LabStatus
   if (!isKept(state)) return state.up || !isAlive(state.owner) ? 'broken' : 'starting'
   if (!state.up) return 'starting'
   if (keeper === null) return 'broken'
-  return keeper.processes.every(({ alive }) => alive) ? 'up' : 'degraded'
+  const isWhole = keeper.processes.every(({ alive }) => alive) && keeper.links.every(link => link === 'up')
+  return isWhole ? 'up' : 'degraded'
+}
+
+function capturesOf(place: CapturePlace, keeper: KeeperStatus | null): CapturesStatus {
+  const { folder, snapBytes, bytesMax } = place
+  return { folder, snapBytes, bytesMax, files: keeper?.switch?.captures ?? [] }
 }
 
 /** Null when nobody answers. */

@@ -2,7 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
 import { PacketPort } from '../../lib/io/packet-port.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
 import { inNewNamespaces, type Privilege } from './namespaces.js'
 import { turnOffloadsOff } from './offloads.js'
 import { runCommand } from './run-command.js'
@@ -10,8 +12,19 @@ import { runCommand } from './run-command.js'
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 const FRAMES = 512
 
-/** Why a packet port cannot be had on a veth pair, or null. */
-export function probePacketSockets(privilege: Privilege): string | null {
+/** What the probe prints when a capture sees what a port sends. */
+const SEEN = 'seen by captures'
+/** A protocol that no kernel knows: IEEE's local experimental EtherType. */
+const ETHER_TYPE = 0x88b5
+
+export interface PacketProbe {
+  /** Why a packet port cannot be had on a veth pair, or null. */
+  fault: string | null
+  /** A capture on the interface sees what the port sends. */
+  seen: boolean
+}
+
+export function probePacketSockets(privilege: Privilege): PacketProbe {
   const [program, ...args] = [
     ...inNewNamespaces(privilege),
     process.execPath,
@@ -20,13 +33,25 @@ export function probePacketSockets(privilege: Privilege): string | null {
     'probe-packet',
   ]
   const tried = spawnSync(program!, args, { encoding: 'utf8', timeout: 30_000 })
-  if (tried.status === 0) return null
-  return tried.stderr.trim() || `exit code ${tried.status}`
+  const fault = tried.status === 0 ? null : tried.stderr.trim() || `exit code ${tried.status}`
+  return { fault, seen: tried.stdout.trim() === SEEN }
 }
 
 /** The body of `weir internal probe-packet`: within namespaces of its own. Throws what the port throws. */
 export async function probePacketPort(): Promise<void> {
   await runCommand(['ip', 'link', 'add', 'weir0', 'up', 'type', 'veth', 'peer', 'name', 'weir1'])
+  await runCommand(['ip', 'link', 'set', 'weir1', 'up'])
   turnOffloadsOff(['weir0'])
-  await new PacketPort({ pool: new FramePool(FRAMES), interface: 'weir0' }).close()
+  const pool = new FramePool(FRAMES)
+  const port = new PacketPort({ pool, interface: 'weir0' })
+  const capture = new PacketSocket('weir0')
+  capture.bind()
+  const frame = pool.take()!
+  ethernet.write(frame.view, 0, 0, 0, ETHER_TYPE)
+  frame.length = frame.wireLength = ethernet.BYTES
+  port.transmit(frame)
+  port.flush()
+  if (capture.takeSeen() > 0) process.stdout.write(`${SEEN}\n`)
+  capture.close()
+  await port.close()
 }

@@ -1,17 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WeirError } from '../../lib/errors.js'
+import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import { type KeeperStart, RELEASE } from './keeper-messages.js'
-import { claimLab, daemonSocket, forgetLab, LAB_MARK, type LabState, resolveFile } from './lab-state.js'
+import {
+  allLabs,
+  claimLab,
+  daemonSocket,
+  forgetLab,
+  inboxOf,
+  LAB_MARK,
+  type LabState,
+  resolveFile,
+} from './lab-state.js'
 import { inNewNamespaces } from './namespaces.js'
 import { planHosts } from './network-plan.js'
 import { identify } from './processes.js'
@@ -30,6 +40,8 @@ export interface VethLabOptions extends LabOptions {
   name?: string
   /** How the daemons send: a name for `--io`. Default 'packet', which sees ECN marks and honours PFC. */
   io?: string
+  /** Holds a folder of received files for each host, and stays when the lab goes. Default: they go with the lab. */
+  inbox?: string
 }
 
 /**
@@ -53,7 +65,7 @@ export class VethLab implements Lab {
     const state = prepare(scenario, options)
     const lab = new VethLab(scenario, state)
     try {
-      await Promise.race([lab.#start(options), lab.failed, aborted(signal)])
+      await Promise.race([lab.#start(), lab.failed, aborted(signal)])
       return lab
     } catch (error) {
       await lab.down()
@@ -113,12 +125,12 @@ export class VethLab implements Lab {
     await takeDown(this.state)
   }
 
-  async #start({ captures }: VethLabOptions): Promise<void> {
-    const { name: lab, hosts, dataFolder } = this.state
+  async #start(): Promise<void> {
+    const { name: lab, hosts } = this.state
     await this.#client.up()
-    await this.#ask({ type: 'start', lab, scenario: this.scenario, captures }, 'started')
+    await this.#ask({ type: 'start', lab, scenario: this.scenario }, 'started')
     const connect = ({ name, address }: { name: string; address: string }) =>
-      this.#hosts.connect({ name, address, inbox: join(dataFolder, name) }, daemonSocket(lab, name))
+      this.#hosts.connect({ name, address, inbox: inboxOf(this.state, name) }, daemonSocket(lab, name))
     await Promise.all(hosts.map(connect))
   }
 
@@ -133,10 +145,19 @@ export class VethLab implements Lab {
   }
 }
 
+/** Throws WEIR_BAD_STATE when the files would be those of another lab. */
+function checkCaptures(captures: CapturePlace | undefined): void {
+  const other = allLabs().find(lab => captures !== undefined && lab.captures?.folder === captures.folder)
+  if (other === undefined) return
+  const text = `${captures!.folder} holds the captures of lab ${other.name}, which is up: choose another folder with --pcap`
+  throw new WeirError('WEIR_BAD_STATE', text)
+}
+
 /** Checks what can be checked beforehand, and takes the lab's name. */
 function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   const hosts = planHosts(scenario)
   const privilege = checkVeth()
+  checkCaptures(options.captures)
   const id = randomUUID()
   const state: LabState = {
     version: 1,
@@ -149,6 +170,8 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     io: options.io ?? DEFAULT_IO,
     // Nobody can guess it, and it is made when the state tells of it: whatever is killed, `weir lab down` finds it.
     dataFolder: join(tmpdir(), `weir-lab-${id}`),
+    ...(options.inbox !== undefined && { inboxFolder: resolve(options.inbox) }),
+    ...(options.captures !== undefined && { captures: options.captures }),
     namespaces: [],
     hosts,
     processes: [],

@@ -2,12 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { WeirError } from '../../lib/errors.js'
-import type { PortResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
-import type { SwitchReport } from '../real-time/real-time-fabric.js'
+import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import { freePorts } from './free-ports.js'
@@ -73,7 +72,7 @@ export class OverlayLab implements Lab {
   }
 
   /** The ports so far, and what the queue of each holds now. */
-  async ports(): Promise<{ ports: PortResult[]; queueBytes: number[] }> {
+  async ports(): Promise<Ports> {
     return await this.#switch.ask({ type: 'ports' }, 'ports')
   }
 

@@ -8,7 +8,7 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { Classifier } from '../core/classifier.js'
 import type { Responder } from '../core/responder.js'
 import { Fabric, linksOf, type NodeLink } from '../fabric.js'
-import type { PortCaptures } from '../port-captures.js'
+import type { CaptureFile, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
 import { classifierOptions } from '../switch-options.js'
@@ -20,7 +20,7 @@ export interface RealTimeFabricOptions {
   /** The host that each link leads to; every host of the scenario has one. */
   hosts: readonly string[]
   startNs: Nanos
-  /** Of every switch port; the caller closes them. Default: nothing is captured. */
+  /** Of every switch port; the caller closes them, the fabric flushes them. Default: nothing is captured. */
   captures?: PortCaptures
   /**
    * What the switches answer by themselves, by the number of the switch, for hosts with ordinary IP stacks. Default:
@@ -35,10 +35,11 @@ export interface RealTimeFabricOptions {
   deliver: (link: number, frame: Frame) => void
 }
 
-/** The ports, and what the queue of each holds. */
+/** The ports, what the queue of each holds, and their captures, if there are any. */
 export interface Ports {
   ports: PortResult[]
   queueBytes: number[]
+  captures: CaptureFile[]
 }
 
 /** What happened since `begin`. */
@@ -60,6 +61,7 @@ export interface SwitchReport {
 export class RealTimeFabric {
   readonly #scenario: Scenario
   readonly #fabric: Fabric
+  readonly #captures: PortCaptures | undefined
   readonly #attachments: Attachment[] = []
   readonly #ids: number[] = []
   /** By link: 1 if frames have come in that the network has not taken. */
@@ -77,6 +79,7 @@ export class RealTimeFabric {
     const { scenario, pool, hosts, startNs, captures, responder, mtuBytes, backlogBytesMax } = options
     const random = new Random(scenario.seed).fork('marking')
     this.#scenario = scenario
+    this.#captures = captures
     this.#fabric = new Fabric(scenario, {
       pool,
       random: () => random.next(),
@@ -125,12 +128,14 @@ export class RealTimeFabric {
     }
     this.#advance(now)
     for (const attachment of this.#attachments) attachment.deliverUntil(now)
+    this.#captures?.onTimeout(now)
   }
 
-  /** Until when nothing can arrive at a host, or NEVER. */
+  /** Until when nothing can arrive at a host and nothing is to be written, or NEVER. */
   nextDeadline(): Nanos {
     // Only what leaves the process needs it awake: the rest, samples too, is caught up with, exactly, later.
     let deadline = this.#fabric.network.nextEventNs() + this.#lookaheadNs
+    if (this.#captures !== undefined) deadline = Math.min(deadline, this.#captures.nextTimeout())
     for (const attachment of this.#attachments) deadline = Math.min(deadline, attachment.nextDelivery())
     return deadline
   }
@@ -164,6 +169,7 @@ export class RealTimeFabric {
     return {
       ports: portResults(this.#scenario, switches, now),
       queueBytes: switches.flatMap(sw => sw.ports.map(port => port.queueBytes)),
+      captures: this.#captures?.files() ?? [],
     }
   }
 

@@ -1,5 +1,4 @@
-import type { PortResult } from '../../lib/scenario/result.js'
-import type { SwitchReport } from './real-time-fabric.js'
+import type { Ports, SwitchReport } from './real-time-fabric.js'
 
 /**
  * What a lab and its switch process say to each other over the IPC channel of child_process. The lab asks one
@@ -10,7 +9,7 @@ import type { SwitchReport } from './real-time-fabric.js'
 export type SwitchQuestion =
   /** Counting starts anew, at that time of day; by default, or when it is over, now. */
   | { type: 'begin'; atUnixMs?: number }
-  /** The ports since `begin`, and what their queues hold now. */
+  /** The ports since `begin`, what their queues hold now, and their captures. */
   | { type: 'ports' }
   /** Ports and series since `begin`. */
   | { type: 'report' }
@@ -20,6 +19,6 @@ export type SwitchReply =
   | { type: 'up' }
   | { type: 'started' }
   | { type: 'begun' }
-  | { type: 'ports'; ports: PortResult[]; queueBytes: number[] }
+  | ({ type: 'ports' } & Ports)
   | { type: 'report'; report: SwitchReport }
   | { type: 'error'; code: string; message: string }

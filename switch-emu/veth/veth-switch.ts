@@ -74,7 +74,7 @@ export class VethSwitch {
    * throw; nothing stays open then.
    */
   constructor(options: VethSwitchOptions) {
-    const { scenario, links, captures } = options
+    const { scenario, links, captures, qdiscBypass } = options
     this.#busyPoll = options.busyPoll ?? false
     this.#arrivals = new Float64Array(links.length)
     const hosts = hostTable(scenario)
@@ -84,7 +84,7 @@ export class VethSwitch {
       captures === undefined ? null : new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     try {
       for (const link of links)
-        this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface }))
+        this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface, qdiscBypass }))
       this.#fabric = new RealTimeFabric({
         scenario,
         pool: this.#pool,

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
 import { WallClock } from '../../lib/io/linux/wall-clock.js'
 import { PacketPort, type PacketPortOptions } from '../../lib/io/packet-port.js'
 import { sendDatagram } from '../support/kernel-sockets.js'
@@ -77,6 +78,31 @@ t.test('frames of every length cross whole and in order', { skip }, async t => {
   t.equal(from.port.receive(), null, 'what a port sent does not come back')
   t.same([from.pool.inUse, to.pool.inUse], [0, 0])
 })
+
+t.test(
+  'a capture on the interface sees what the port sends, unless it bypasses the qdisc',
+  { skip },
+  async t => {
+    const { namespaces, a, open } = pair(t)
+    const capture = namespaces.inside(a, () => {
+      const socket = new PacketSocket('x0')
+      socket.bind()
+      return socket
+    })
+    t.teardown(() => capture.close())
+    for (const [qdiscBypass, seen] of [
+      [undefined, 300],
+      [true, 0],
+    ] as const) {
+      const { pool, port } = open(a, 'x0', { qdiscBypass })
+      for (let i = 0; i < 300; i++) port.transmit(frameOf(pool, 100))
+      port.flush()
+      t.equal(port.counters.txFrames, 300)
+      t.equal(capture.takeSeen(), seen)
+      await port.close()
+    }
+  },
+)
 
 t.test(
   'a batch is sent at once when it is full, and counts frames that the ring has no room for',

@@ -71,17 +71,21 @@ export class PacketSocket {
   }
 
   /** Options for a switch's or a host's port; `reserveBytes` of room are left before each frame in the ring. */
-  configure(reserveBytes: number): void {
+  configure(reserveBytes: number, qdiscBypass: boolean): void {
     this.#set('PACKET_VERSION', PACKET_VERSION, TPACKET_V2)
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
     // Keeps what this or any other socket sends out of the interface from coming back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
-    this.configureSending()
+    this.configureSending(qdiscBypass)
   }
 
-  /** Options for sending alone. */
-  configureSending(): void {
-    this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
+  /**
+   * Options for sending alone.
+   *
+   * @param qdiscBypass hands frames to the driver directly: tcpdump, tshark and `tc` then see none of them
+   */
+  configureSending(qdiscBypass: boolean): void {
+    if (qdiscBypass) this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
     // In a user namespace the usual limit applies: the buffer stays as it is then.
     this.#write(0, SEND_BUFFER_BYTES)
     this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)
@@ -133,8 +137,18 @@ export class PacketSocket {
     return new DataView(request.buffer).getInt32(IFNAME_BYTES, true)
   }
 
-  /** Frames that the ring had no room for since the last call. */
+  /** Frames that the ring had no room for since the last call of this or `takeSeen`. */
   takeDrops(): number {
+    return this.#takeStatistics(4)
+  }
+
+  /** Frames that the kernel showed to this socket since the last call of this or `takeDrops`, with those it dropped. */
+  takeSeen(): number {
+    return this.#takeStatistics(0)
+  }
+
+  /** Reading sets all of `struct tpacket_stats` to 0. */
+  #takeStatistics(at: number): number {
     new DataView(this.#statisticsBytes.buffer).setUint32(0, this.#statistics.length, true)
     const { fd } = this
     const done = this.#libc.getsockopt(
@@ -144,7 +158,7 @@ export class PacketSocket {
       this.#statistics,
       this.#statisticsBytes,
     )
-    return done < 0 ? 0 : this.#statisticsView.getUint32(4, true)
+    return done < 0 ? 0 : this.#statisticsView.getUint32(at, true)
   }
 
   /**

@@ -1,0 +1,61 @@
+import type { CaptureAmount, Direction, PcapngWriter } from '../lib/capture/pcapng-writer.js'
+import type { Frame } from '../lib/frame/frame.js'
+import type { Nanos } from '../lib/time/nanos.js'
+
+/** One port's capture: a writer, which may have stopped. */
+export class PortCapture {
+  readonly port: string
+  readonly path: string
+  /** Why it has stopped; empty: it has not. */
+  fault = ''
+  readonly #writer: PcapngWriter
+  readonly #mayStop: boolean
+
+  /** @param mayStop a file that cannot be written ends the capture, and not what is captured */
+  constructor(port: string, path: string, writer: PcapngWriter, mayStop: boolean) {
+    this.port = port
+    this.path = path
+    this.#writer = writer
+    this.#mayStop = mayStop
+  }
+
+  get amount(): CaptureAmount {
+    return this.#writer.amount
+  }
+
+  write(now: Nanos, frame: Frame, direction: Direction): void {
+    if (this.fault !== '') return
+    try {
+      this.#writer.write(now, frame, direction)
+    } catch (error) {
+      this.#stop(error)
+    }
+  }
+
+  flush(): void {
+    if (this.fault !== '') return
+    try {
+      this.#writer.flush()
+    } catch (error) {
+      this.#stop(error)
+    }
+  }
+
+  close(): void {
+    try {
+      this.#writer.close()
+    } catch (error) {
+      this.#stop(error)
+    }
+  }
+
+  #stop(error: unknown): void {
+    if (!this.#mayStop) throw error
+    this.fault = (error as Error).message
+    try {
+      this.#writer.close()
+    } catch {
+      // It is what failed; the file is closed all the same.
+    }
+  }
+}

@@ -1,0 +1,135 @@
+/** What tcpdump sees in a lab, and what `weir lab up --pcap` writes. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import {
+  CapturedPacket,
+  CaptureReader,
+  FRAME_EXTRA_BYTES,
+  loadFrame,
+} from '../../lib/capture/capture-reader.js'
+import { Frame } from '../../lib/frame/frame.js'
+import { noLabs, Place, SMALL, until } from './support.js'
+
+const skip = noLabs()
+const noTcpdump = spawnSync('tcpdump', ['--version']).status === 0 ? false : 'tcpdump is not installed'
+const noPing = spawnSync('ping', ['-V']).status === 0 ? false : 'ping is not installed'
+
+/** Sources of the frames of a capture that are IPv4, by their number. */
+function sourcesIn(path: string): Map<string, number> {
+  const reader = CaptureReader.open(path)
+  const packet = new CapturedPacket()
+  const frame = new Frame(0, Buffer.alloc(65_536 + FRAME_EXTRA_BYTES))
+  const sources = new Map<string, number>()
+  while (reader.next(packet)) {
+    loadFrame(packet, frame)
+    if (frame.view.getUint16(12) !== 0x0800) continue
+    const source = [...frame.bytes.subarray(26, 30)].join('.')
+    sources.set(source, (sources.get(source) ?? 0) + 1)
+  }
+  reader.close()
+  return sources
+}
+
+/** Captures ICMP on an interface while h1 pings h2; returns the sources of what was seen. */
+async function pingedOn(t: Test, place: Place, node: string, at: string): Promise<Map<string, number>> {
+  const path = join(place.folder, `${at}.pcap`)
+  const args = ['-i', at, '-U', '--immediate-mode', '-Z', 'root', '-c', '6', '-w', path, 'icmp']
+  const tcpdump = place.start(['lab', 'exec', 'small', node, '--', 'tcpdump', ...args])
+  const ended = new Promise(resolve => tcpdump.once('close', resolve))
+  await until(() => existsSync(path) && statSync(path).size >= 24)
+  const ping = await place.exec('small', 'h1', ['ping', '-c', '3', '-i', '0.2', '-W', '2', 'h2'])
+  t.equal(ping.code, 0, ping.stderr)
+  await ended
+  return sourcesIn(path)
+}
+
+t.test('tcpdump sees both directions', { skip: skip || noTcpdump || noPing }, async t => {
+  const place = new Place(t)
+  t.equal((await place.weir(['lab', 'up', place.file('small.yaml', SMALL)])).code, 0)
+  const both = { '10.0.0.1': 3, '10.0.0.2': 3 }
+  t.same(Object.fromEntries(await pingedOn(t, place, 's1', 's1-h1')), both, 'of a switch’s port')
+  t.same(Object.fromEntries(await pingedOn(t, place, 'h1', 'eth0')), both, 'of a host')
+})
+
+t.test('--pcap: every switch port, readable while the lab runs and when it is down', { skip }, async t => {
+  const place = new Place(t)
+  const folder = join(place.folder, 'captures')
+  const file = place.file('small.yaml', SMALL)
+  const up = await place.weir(['lab', 'up', file, '--pcap', 'captures', '--snaplen', '256'])
+  t.equal(up.code, 0, up.stderr)
+  t.match(up.stdout, new RegExp(`captures: ${folder}/SWITCH--PEER\\.pcapng`))
+  const sent = await place.exec('small', 'h1', ['weir', 'send', place.file('data', 'x'), 'h2'])
+  t.equal(sent.code, 0, sent.stderr)
+  const first = join(folder, 's1--h1.pcapng')
+  await until(() => (sourcesIn(first).get('10.0.0.2') ?? 0) >= 3)
+  t.pass('what has passed is in the file while the lab stands')
+
+  const [{ captures, switch: sw }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
+  t.match(captures, {
+    folder,
+    snapBytes: 256,
+    bytesMax: 1e9,
+    files: [
+      { port: 's1:h1', path: first, fault: '', discardedPackets: 0 },
+      { port: 's1:h2', path: join(folder, 's1--h2.pcapng'), fault: '', discardedPackets: 0 },
+    ],
+  })
+  const { packets, bytes } = captures.files[0]
+  t.ok(packets > 10 && bytes > 1000, `${packets} packets, ${bytes} bytes`)
+  const said = (await place.weir(['lab', 'status'])).stdout
+  t.match(said, /captures: .*SWITCH--PEER\.pcapng, frames cut to 256 bytes, at most 1GB/)
+
+  const other = await place.weir(['lab', 'up', file, '--name', 'other', '--pcap', 'captures'])
+  t.equal(other.code, 1, 'two labs do not write the same files')
+  t.match(other.stderr, /captures of lab small.*another folder with --pcap.*WEIR_BAD_STATE/)
+
+  process.kill(sw.pid, 'SIGKILL')
+  t.equal((await place.weir(['lab', 'down', 'small'])).code, 0)
+  t.ok((sourcesIn(first).get('10.0.0.2') ?? 0) >= 3, 'also when the switch process was killed')
+  t.same(readdirSync(folder).sort(), ['s1--h1.pcapng', 's1--h2.pcapng'], 'captures stay')
+  t.same(place.leftFiles(), [])
+})
+
+t.test('--pcap-size: the newest packets stay, and the status counts the others', { skip }, async t => {
+  const place = new Place(t)
+  const folder = join(place.folder, 'captures')
+  const file = place.file('small.yaml', SMALL)
+  const up = await place.weir(['lab', 'up', file, '--pcap', 'captures', '--pcap-size', '2MB'])
+  t.equal(up.code, 0, up.stderr)
+  const data = place.file('data', Buffer.alloc(4_500_000))
+  const sent = await place.exec('small', 'h1', ['weir', 'send', data, 'h2'])
+  t.equal(sent.code, 0, sent.stderr)
+  const [{ captures }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
+  const [one] = captures.files
+  t.ok(one.discardedPackets > 400, `${one.discardedPackets} packets made room`)
+  t.match((await place.weir(['lab', 'status'])).stdout, /; \d+ older packets were discarded/)
+  t.equal((await place.weir(['lab', 'down', 'small'])).code, 0)
+  const names = ['s1--h1.older.pcapng', 's1--h1.pcapng', 's1--h2.older.pcapng', 's1--h2.pcapng']
+  t.same(readdirSync(folder).sort(), names)
+  const counts = names.slice(0, 2).map(name => [...sourcesIn(join(folder, name)).values()])
+  const packets = counts.flat().reduce((sum, count) => sum + count, 0)
+  t.ok(packets + one.discardedPackets >= one.packets, 'nothing else is missing')
+  const bytes = names.slice(0, 2).map(name => statSync(join(folder, name)).size)
+  t.ok(bytes[0]! + bytes[1]! <= 2e6 && bytes[0]! > 0.9e6, `${bytes.join(' and ')} bytes`)
+})
+
+t.test('mistakes about captures are said', { skip }, async t => {
+  const place = new Place(t)
+  const file = place.file('small.yaml', SMALL)
+  const noFolder = /cannot make the folder .* for captures: .*; choose another with --pcap.*WEIR_NO_FILE/
+  for (const [args, message] of [
+    [['--snaplen', '100'], /--snaplen is about captures: give --pcap DIR too/],
+    [['--pcap-size', '1GB'], /--pcap-size is about captures: give --pcap DIR too/],
+    [['--pcap', 'c', '--snaplen', '63'], /--snaplen is a whole number from 64 to 65535, not "63"/],
+    [['--pcap', 'c', '--pcap-size', '10KB'], /--pcap-size is at least .*, not 10KB/],
+    [['--pcap', 'c', '--pcap-size', 'much'], /--pcap-size: .*much/],
+    [['--pcap', join(file, 'c')], noFolder],
+  ] as const) {
+    const ended = await place.weir(['lab', 'up', file, ...args])
+    t.equal(ended.code, 1, args.join(' '))
+    t.match(ended.stderr, message)
+  }
+  t.same(place.leftFiles(), [])
+})
