@@ -30,8 +30,8 @@ export interface CapturePlace {
 export interface CaptureOptions extends CapturePlace {
   /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
   epochNs?: bigint
-  /** False: there are no ICRCs to capture, as in virtual time. Default true. */
-  icrc?: boolean
+  /** The frames have neither payload nor ICRC: see PcapngWriterOptions. Default false. */
+  virtual?: boolean
 }
 
 /** The capture of one port. */

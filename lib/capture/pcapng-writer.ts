@@ -5,9 +5,9 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
-import * as icrc from '../wire/icrc.js'
 import { ByteSink } from './byte-sink.js'
 import { LinkType } from './captured-packet.js'
+import { completeFrame } from './complete-frame.js'
 import {
   BLOCK_ENHANCED_PACKET,
   BLOCK_INTERFACE,
@@ -58,21 +58,20 @@ export interface PcapngWriterOptions {
    * no bound.
    */
   bytesMax?: number
-  /** False: RoCEv2 packets have no ICRC, as in virtual time, and are captured up to its place. Default true. */
-  icrc?: boolean
+  /** The frames are of virtual time, without payload and ICRC: they are completed (`completeFrame`). Default false. */
+  virtual?: boolean
 }
 
 /**
  * Writes the frames of one port. Memory is one buffer of fixed size; what has left it is a valid file, whenever the
- * process ends. A frame whose payload is not materialised is written as a packet cut short. Files that cannot be written
- * are WEIR_NO_FILE.
+ * process ends. Files that cannot be written are WEIR_NO_FILE.
  */
 export class PcapngWriter {
   readonly #sink: ByteSink
   readonly #snapBytes: number
   readonly #epochHigh: number
   readonly #epochLow: number
-  readonly #icrc: boolean
+  readonly #virtual: boolean
   readonly #path: string
   readonly #options: PcapngWriterOptions
   /** Bytes of one file. */
@@ -89,7 +88,7 @@ export class PcapngWriter {
     const epochNs = options.epochNs ?? 0n
     this.#epochHigh = Number(epochNs >> 32n)
     this.#epochLow = Number(epochNs & 0xffff_ffffn)
-    this.#icrc = options.icrc ?? true
+    this.#virtual = options.virtual ?? false
     this.#path = path
     this.#options = options
     this.#fileBytesMax = Math.floor(checkBytesMax(options.bytesMax) / 2)
@@ -107,8 +106,8 @@ export class PcapngWriter {
 
   /** Appends a frame. Throws WEIR_BAD_STATE after `close`. */
   write(now: Nanos, frame: Frame, direction: Direction): void {
-    const real = this.#icrc || frame.bth < 0 ? frame.length : frame.wireLength - icrc.BYTES
-    const bytes = Math.min(frame.length, this.#snapBytes, real)
+    const whole = this.#virtual ? completeFrame(frame, this.#snapBytes) : frame
+    const bytes = Math.min(whole.length, this.#snapBytes)
     const padded = (bytes + 3) & ~3
     const total = PACKET_OVERHEAD_BYTES + padded
     if (this.#sink.bytes + total > this.#fileBytesMax) this.#turnOver()
@@ -125,7 +124,7 @@ export class PcapngWriter {
     at = buffer.writeUInt32LE(low % TWO_32, at)
     at = buffer.writeUInt32LE(bytes, at)
     at = buffer.writeUInt32LE(frame.wireLength, at)
-    frame.bytes.copy(buffer, at, 0, bytes)
+    whole.bytes.copy(buffer, at, 0, bytes)
     buffer.fill(0, at + bytes, at + padded)
     at += padded
     at = buffer.writeUInt16LE(OPTION_PACKET_FLAGS, at)

@@ -77,7 +77,7 @@ export class VirtualRun {
     this.#pool = new FramePool(FRAMES_MAX, headerSlotBytes(scenario.int))
     const random = new Random(this.#seed)
     const marking = random.fork('marking')
-    this.#captures = options.captures && new PortCaptures(scenario, { ...options.captures, icrc: false })
+    this.#captures = options.captures && new PortCaptures(scenario, { ...options.captures, virtual: true })
     this.#fabric = new Fabric(scenario, {
       pool: this.#pool,
       random: () => marking.next(),

@@ -8,7 +8,8 @@
 --    record of every switch passed. What follows it goes to Wireshark's own dissector of RoCEv2. For other ports:
 --    Decode As, "udp.port", "weir". (Over IPv6, IOAM is a hop-by-hop option, which Wireshark knows.)
 -- 2. IFA, IP protocol 253, with UDP and RoCEv2 behind it.
--- 3. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
+-- 3. RoCEv2 whose end was not captured, which Wireshark's own dissector takes for malformed.
+-- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 --
 -- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
 -- records those of lib/wire/int-units.ts.
@@ -127,16 +128,28 @@ local function add_head(tvb, tree)
   tree:add(f.flows, tvb(6, 2))
 end
 
--- Bytes of the shim, or nil and what is wrong with it: the rules of `check` in int-shim.ts.
+local function is_cut(tvb)
+  return tvb:captured_len() < tvb:reported_len()
+end
+
+-- A packet whose telemetry breaks a rule, or ends before its length does. What was not captured may be sound.
+local function fail(tvb, root, fault, is_short)
+  local tree = root:add(weir, tvb())
+  if is_short and is_cut(tvb) then tree:add_proto_expert_info(e_cut, "The telemetry was not captured whole")
+  else tree:add_proto_expert_info(e_malformed, fault) end
+  return tvb:captured_len()
+end
+
+-- Bytes of the shim, or nil, what is wrong with it, and whether it is just short: the rules of `check` in int-shim.ts.
 local function shim_length(tvb)
-  if tvb:captured_len() < SHIM_BYTES then return nil, "shorter than 8 bytes" end
+  if tvb:captured_len() < SHIM_BYTES then return nil, "shorter than 8 bytes", true end
   local slot_bytes = SLOT_BYTES[tvb(0, 1):bitfield(4, 4)]
   if tvb(0, 1):bitfield(0, 4) ~= 1 or slot_bytes == nil then return nil, "version or format unknown" end
   local hops, slots = tvb(2, 1):uint(), tvb(3, 1):uint()
   if slots > SLOTS_MAX then return nil, "more than 16 slots" end
   if (hops > slots) ~= (tvb(1, 1):bitfield(3, 1) == 1) then return nil, "the hop count contradicts the overflow flag" end
   local length = SHIM_BYTES + slots * slot_bytes
-  if length > tvb:captured_len() then return nil, "slots beyond the end" end
+  if length > tvb:captured_len() then return nil, "slots beyond the end", length <= tvb:reported_len() end
   return length
 end
 
@@ -151,6 +164,14 @@ local function rest_of(tvb, at, shim_tree)
 end
 
 local rroce = DissectorTable.get("udp.port"):get_dissector(UDP_PORT_ROCE)
+local BTH_BYTES = 12
+
+-- Calls Wireshark's dissector for what lies behind the telemetry, if it was captured as far as the end of its BTH.
+local function call_rroce(tvb, at, tree, pinfo, root)
+  if rroce == nil or tvb:reported_len() <= at then return end
+  if is_cut(tvb) and tvb:captured_len() < at + BTH_BYTES then tree:add_proto_expert_info(e_cut)
+  else rroce:call(rest_of(tvb, at, tree), pinfo, root) end
+end
 
 -- Records of INT-MD, IFA and IOAM: the same values in other places. Each function reads one, and shows it.
 
@@ -196,13 +217,8 @@ local function add_stack(tvb, at, count, size, read, tree)
   tree:append_text(string.format(", %d hop%s", count, count == 1 and "" or "s"))
 end
 
-local function fail(tvb, root, fault)
-  root:add(weir, tvb()):add_proto_expert_info(e_malformed, "Malformed telemetry: " .. fault)
-  return tvb:captured_len()
-end
-
 local function hand_on(tvb, at, tree, pinfo, root, name, count)
-  if rroce ~= nil and tvb:reported_len() > at then rroce:call(rest_of(tvb, at, tree), pinfo, root) end
+  call_rroce(tvb, at, tree, pinfo, root)
   pinfo.cols.info:append(string.format(" [%s %d]", name, count))
   return tvb:captured_len()
 end
@@ -211,10 +227,10 @@ local MD_HOP, IOAM_NODE, IFA_HOP = 32, 32, 36
 
 local function dissect_int_md(tvb, pinfo, root)
   local length = tvb:captured_len() >= 16 and 4 + 4 * tvb(1, 1):uint() or 0
-  if length < 16 or length > tvb:captured_len() then return fail(tvb, root, "INT-MD is too short") end
+  if length < 16 or length > tvb:captured_len() then return fail(tvb, root, "Malformed telemetry: INT-MD is too short", length <= tvb:reported_len()) end
   local known = tvb(4, 1):bitfield(0, 4) == 2 and tvb(6, 1):bitfield(3, 5) == 8 and tvb(8, 4):uint() == 0xd4005745
     and tvb(12, 2):uint() == 0xc000 and (length - 16) % MD_HOP == 0 and length <= 16 + SLOTS_MAX * MD_HOP
-  if not known then return fail(tvb, root, "INT-MD with other instructions or of another domain") end
+  if not known then return fail(tvb, root, "Malformed telemetry: INT-MD with other instructions or of another domain") end
   local tree = root:add(weir, tvb(0, length))
   tree:append_text(", INT-MD")
   tree:add(f.md_exceeded, tvb(4, 1))
@@ -231,11 +247,11 @@ end
 
 local function dissect_ioam(tvb, pinfo, root)
   local length = tvb:captured_len() >= 12 and 4 * tvb(1, 1):uint() or 0
-  if length < 12 or length > tvb:captured_len() then return fail(tvb, root, "the IOAM trace is too short") end
+  if length < 12 or length > tvb:captured_len() then return fail(tvb, root, "Malformed telemetry: the IOAM trace is too short", length <= tvb:reported_len()) end
   local room, remaining = length - 12, 4 * tvb(6, 2):bitfield(9, 7)
   local known = tvb(4, 2):uint() == 0x5745 and tvb(6, 1):bitfield(0, 5) == 8 and tvb(8, 3):uint() == 0xf62000
     and room % IOAM_NODE == 0 and room <= SLOTS_MAX * IOAM_NODE and remaining <= room and remaining % IOAM_NODE == 0
-  if not known then return fail(tvb, root, "an IOAM trace of another name space or type") end
+  if not known then return fail(tvb, root, "Malformed telemetry: an IOAM trace of another name space or type") end
   local tree = root:add(weir, tvb(0, length))
   tree:append_text(", IOAM trace")
   tree:add(f.ioam_namespace, tvb(4, 2))
@@ -254,12 +270,9 @@ function weir.dissector(tvb, pinfo, root)
     if first == 0x14 then return dissect_int_md(tvb, pinfo, root) end
     return dissect_ioam(tvb, pinfo, root)
   end
-  local length, fault = shim_length(tvb)
+  local length, fault, is_short = shim_length(tvb)
   pinfo.cols.protocol = "Weir"
-  if length == nil then
-    root:add(weir, tvb()):add_proto_expert_info(e_malformed, "Malformed INT shim: " .. fault)
-    return tvb:captured_len()
-  end
+  if length == nil then return fail(tvb, root, "Malformed INT shim: " .. fault, is_short) end
   local tree = root:add(weir, tvb(0, length))
   add_head(tvb, tree)
   local format, hops, slots = tvb(0, 1):bitfield(4, 4), tvb(2, 1):uint(), tvb(3, 1):uint()
@@ -274,7 +287,7 @@ function weir.dissector(tvb, pinfo, root)
   local echo = tvb(1, 1):bitfield(0, 1) == 1
   tree:append_text(string.format(", %s, %d hop%s of %d%s", format == COMPACT and "compact" or "wide", hops,
     hops == 1 and "" or "s", slots, echo and ", echo" or ""))
-  if rroce ~= nil and tvb:reported_len() > length then rroce:call(rest_of(tvb, length, tree), pinfo, root) end
+  call_rroce(tvb, length, tree, pinfo, root)
   pinfo.cols.info:append(string.format(" [INT %d%s]", hops, echo and " echo" or ""))
   return tvb:captured_len()
 end
@@ -293,7 +306,9 @@ function ifa.dissector(tvb, pinfo, root)
   local words = tvb(15, 1):uint()
   local length = 16 + 4 * words
   local known = (4 * words) % IFA_HOP == 0 and 4 * words <= SLOTS_MAX * IFA_HOP and length <= captured
-  if not known then return fail(tvb, root, "IFA's stack is cut off, or no whole number of records") end
+  if not known then
+    return fail(tvb, root, "Malformed telemetry: IFA's stack is cut off, or no whole number of records", length > captured)
+  end
   local tree = root:add(ifa, tvb(0, length))
   tree:add(f.ifa_max, tvb(3, 1))
   tree:add(f.source_port, tvb(4, 2))
@@ -307,6 +322,22 @@ function ifa.dissector(tvb, pinfo, root)
 end
 
 DissectorTable.get("ip.proto"):add(IP_PROTOCOL_IFA, ifa)
+
+-- RoCEv2 that was captured in part. Wireshark's dissector finds the ICRC by the packet's length, and calls what ends before
+-- that malformed. Of opcodes that it does not know it reads the BTH alone.
+
+local cut_roce = Proto("weir_cut", "RoCEv2, captured in part")
+local VENDOR_OPCODES = 0xc0
+
+function cut_roce.dissector(tvb, pinfo, root)
+  local captured = tvb:captured_len()
+  if not is_cut(tvb) or captured == 0 or tvb(0, 1):uint() >= VENDOR_OPCODES then return rroce:call(tvb, pinfo, root) end
+  pinfo.cols.protocol = "RRoCE"
+  call_rroce(tvb, 0, root:add(cut_roce, tvb()), pinfo, root)
+  return captured
+end
+
+if rroce ~= nil then DissectorTable.get("udp.port"):add(UDP_PORT_ROCE, cut_roce) end
 
 -- Vendor opcodes, after Wireshark's dissector has read the BTH.
 
@@ -345,7 +376,7 @@ vendor.fields = {
   v_flows, v_window, v_base_rtt, v_line_rate, v_mtu, v_option, v_tag_switch, v_tag_sequence, v_tag_hash,
 }
 
-local BTH_BYTES, AETH_BYTES, SACK_BYTES, ICRC_BYTES = 12, 4, 36, 4
+local AETH_BYTES, SACK_BYTES, ICRC_BYTES = 4, 36, 4
 local DELAYED_ACK_BYTES, RATE_BYTES, RATE_REQUEST_BYTES, TAG_BYTES = 4, 8, 120, 16
 local PSN_AT = 9
 
@@ -463,7 +494,7 @@ function vendor.dissector(_, pinfo, root)
   if opcode == nil then return end
   local header_bytes = ACKNOWLEDGEMENTS[opcode.value]
   if header_bytes ~= nil and psn ~= nil then return dissect_acknowledgement(psn, header_bytes, root) end
-  if opcode.value < 0xc0 then return end
+  if opcode.value < VENDOR_OPCODES then return end
   local name = VENDOR[opcode.value] or string.format("vendor opcode 0x%02x", opcode.value)
   local qp = bth_qp()
   local tree = root:add(vendor)

@@ -1,5 +1,5 @@
 /** What a run writes with --pcap. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -9,17 +9,19 @@ import {
   loadFrame,
   PACKET_BYTES_MAX,
 } from '../../lib/capture/capture-reader.js'
+import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { WeirError } from '../../lib/errors.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as icrc from '../../lib/wire/icrc.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import { PortCapture } from '../../switch-emu/port-capture.js'
 import { captureFile, PortCaptures } from '../../switch-emu/port-captures.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
-const SCENARIO = parseScenario(
-  `
+const YAML = `
 name: captured
 link: {rate: 1Gbps, delay: 10us}
 hosts: [h1, h2, h3]
@@ -29,9 +31,8 @@ transport: {pathMtu: 1024}
 traffic:
   - {name: a, from: h1, to: h3, size: 100KB}
   - {name: b, from: h2, to: h3, size: 50KB}
-`,
-  'captured.yaml',
-)
+`
+const SCENARIO = parseScenario(YAML, 'captured.yaml')
 
 interface Captured {
   timeNs: number
@@ -105,20 +106,27 @@ t.test('what one end of a link sends the other receives, serialisation and delay
   t.ok(compared > 300, `${compared} packets`)
 })
 
-t.test('in virtual time there are no ICRCs, and none are captured', async t => {
+t.test('a virtual run’s packets are whole: zeros for payloads, and ICRCs that fit', async t => {
   const folder = t.testdir({})
   new VirtualRun(SCENARIO, { captures: { folder } }).run()
-  const reader = CaptureReader.open(join(folder, 's2--h3.pcapng'))
   const packet = new CapturedPacket()
   const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
-  let acknowledgements = 0
-  while (reader.next(packet)) {
-    t.ok(loadFrame(packet, frame) && parseFrame(frame) === WireError.OK)
-    if (icrc.isPresent(frame)) t.fail(`a packet of ${packet.wireBytes} bytes has an ICRC`)
-    if (bth.opcode(frame.view, frame.bth) === Opcode.RC_ACKNOWLEDGE) acknowledgements++
+  let packets = 0
+  let withPayload = 0
+  for (const port of ['s1--h1', 's1--s2.0', 's1--s2.1', 's2--h3']) {
+    const reader = CaptureReader.open(join(folder, `${port}.pcapng`))
+    while (reader.next(packet)) {
+      const name = `${port}: packet ${++packets} of ${packet.wireBytes} bytes`
+      if (packet.capturedBytes !== packet.wireBytes) t.fail(`${name} is cut`)
+      if (!loadFrame(packet, frame) || parseFrame(frame) !== WireError.OK) t.fail(`${name} is malformed`)
+      if (!icrc.isPresent(frame) || !icrc.verify(frame)) t.fail(`${name}: its ICRC is wrong`)
+      if (bth.opcode(frame.view, frame.bth) !== Opcode.RC_RDMA_WRITE_MIDDLE) continue
+      if (frame.payloadBytes().some(byte => byte !== 0)) t.fail(`${name}: bytes that nobody sent`)
+      withPayload++
+    }
+    reader.close()
   }
-  reader.close()
-  t.ok(acknowledgements > 10, `${acknowledgements} of the packets have no payload that is left out`)
+  t.ok(withPayload > 100 && packets > withPayload, `${withPayload} of ${packets} packets carry a payload`)
 })
 
 t.test('capturing changes nothing in the run', async t => {
@@ -129,6 +137,44 @@ t.test('capturing changes nothing in the run', async t => {
   const cut = packetsOf(join(folder, 's2--h3.pcapng'))
   t.ok(cut.every(({ bytes }) => bytes.length <= 2 * 64))
   t.ok(cut.some(({ wireBytes }) => wireBytes > 1024))
+})
+
+t.test('a bounded capture keeps the newest packets, in two files', async t => {
+  const [folder, whole] = ['bounded', 'whole'].map(name => join(t.testdirName, name)) as [string, string]
+  const scenario = parseScenario(YAML.replace('50KB', '2MB'), 'captured.yaml')
+  const bytesMax = 1 << 20
+  new VirtualRun(scenario, { captures: { folder, bytesMax } }).run()
+  new VirtualRun(scenario, { captures: { folder: whole } }).run()
+  const all = packetsOf(join(whole, 's2--h3.pcapng'))
+  const older = packetsOf(join(folder, 's2--h3.older.pcapng'))
+  const newer = packetsOf(join(folder, 's2--h3.pcapng'))
+  const bytes = ['.older', ''].map(part => statSync(join(folder, `s2--h3${part}.pcapng`)).size)
+  t.ok(bytes[0]! <= bytesMax / 2 && bytes[1]! <= bytesMax / 2, `${bytes.join(' and ')} bytes`)
+  t.ok(older.length > 100 && older.length + newer.length < all.length)
+  const times = (packets: Captured[]) => packets.map(({ timeNs, sent }) => `${timeNs} ${sent}`)
+  const newest = all.slice(-older.length - newer.length)
+  t.same(times([...older, ...newer]), times(newest), 'no gap, no other order')
+})
+
+t.test('a capture that may stop does so when its file cannot be written, and says why', async t => {
+  const full = '/dev/full'
+  const options = { interfaceName: 's1:s2', rateBps: 1e9 }
+  const path = join(t.testdir({}), 'x.pcapng')
+  const frame = new Frame(0, Buffer.alloc(64))
+  frame.length = frame.wireLength = 60
+  const writer = new PcapngWriter(path, options)
+  for (const mayStop of [true, false]) {
+    const capture = new PortCapture('s1:s2', full, writer, mayStop)
+    const fails = t.capture(writer, 'flush', () => {
+      throw new WeirError('WEIR_NO_FILE', 'cannot write x: ENOSPC')
+    })
+    if (mayStop) capture.flush()
+    else t.throws(() => capture.flush(), { code: 'WEIR_NO_FILE' })
+    fails.restore()
+    t.equal(capture.fault, mayStop ? 'cannot write x: ENOSPC' : '')
+    if (mayStop) capture.write(1, frame, Direction.SENT)
+  }
+  t.equal(writer.amount.packets, 0, 'it is left alone then')
 })
 
 t.test('names of ports and of files are one to one', async t => {

@@ -1,0 +1,33 @@
+import { Frame } from '../frame/frame.js'
+import * as icrc from '../wire/icrc.js'
+
+/** No frame is longer: the length of an IP packet has 16 bits. */
+const FRAME_BYTES_MAX = 65_535 + 64
+
+const whole = new Frame(0, Buffer.alloc(FRAME_BYTES_MAX))
+
+/**
+ * A frame of virtual time as it would be on a wire: with zeros for the payload that is not materialised, and the ICRC
+ * that fits them. Dissectors take a packet that ends before its length does for malformed. The result is valid until the
+ * next call.
+ *
+ * @param bytes that are looked at; beyond them nothing need be right
+ */
+export function completeFrame(frame: Frame, bytes: number): Frame {
+  // Only RoCEv2 packets lack anything.
+  if (frame.bth < 0) return frame
+  frame.bytes.copy(whole.bytes, 0, 0, frame.length)
+  whole.bytes.fill(0, frame.length, Math.min(frame.wireLength, bytes))
+  whole.length = frame.wireLength
+  whole.wireLength = frame.wireLength
+  if (bytes <= frame.wireLength - icrc.BYTES) return whole
+  whole.l3 = frame.l3
+  whole.l4 = frame.l4
+  whole.shim = frame.shim
+  whole.intFormat = frame.intFormat
+  whole.bth = frame.bth
+  whole.payload = frame.payload
+  whole.payloadLength = frame.payloadLength
+  icrc.write(whole)
+  return whole
+}
