@@ -1,5 +1,6 @@
 /** `weir lab` as a user runs it. */
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { networkOfMachine, noLabs, Place, SMALL } from './support.js'
 
@@ -30,12 +31,18 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
   const byFile = await place.exec(file, 'h2', [
     'sh',
     '-c',
-    'cat; pwd; echo $WEIR_SOCKET; ls /sys/class/net; exit 7',
+    'cat; pwd; echo $WEIR_SOCKET; weir --version; ls /sys/class/net; exit 7',
   ])
   t.equal(byFile.code, 7, 'the exit code is that of the command')
-  const [folder, socket, ...interfaces] = byFile.stdout.trim().split('\n')
+  const [folder, socket, version, ...interfaces] = byFile.stdout.trim().split('\n')
   t.equal(folder, place.folder, 'where the user is')
   t.match(socket, /h2\.sock$/)
+  t.match(version, /^\d+\.\d+\.\d+$/, 'weir is on the PATH')
+  const bare = join(place.folder, 'bare')
+  mkdirSync(bare)
+  for (const name of ['sh', 'nsenter', 'unshare', 'mount']) symlinkSync(pathOf(name), join(bare, name))
+  const node = await place.weir(['lab', 'exec', 'small', 'h1', '--', 'node', '--version'], [], bare)
+  t.equal(node.stdout.trim(), process.version, 'and so is Node.js, also where it was not')
   t.same(interfaces.sort(), ['eth0', 'lo'])
   const sees = await place.exec('small', 's1', ['ls', '/sys/class/net'])
   t.same(sees.stdout.trim().split('\n').sort(), ['lo', 's1-h1', 's1-h2'], "the switch's own ports")
@@ -90,3 +97,8 @@ t.test('mistakes are said', { skip }, async t => {
   t.match(both.stderr, /name one lab, or give --all/)
   t.same(place.leftFiles(), [])
 })
+
+/** Where a program of the system is. */
+function pathOf(name: string): string {
+  return ['/usr/bin', '/bin', '/usr/sbin', '/sbin'].map(folder => join(folder, name)).find(existsSync)!
+}

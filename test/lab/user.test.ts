@@ -1,10 +1,7 @@
 /** Labs of an ordinary user: everything lies in a user namespace. */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import t from 'tap'
 import { noUserLabs, Place, SMALL } from './support.js'
-
-const WEIR = join(import.meta.dirname, '..', '..', 'bin', 'weir.js')
 
 t.test('an ordinary user has a lab, without sudo', { skip: noUserLabs() }, async t => {
   const place = new Place(t, true)
@@ -13,10 +10,10 @@ t.test('an ordinary user has a lab, without sudo', { skip: noUserLabs() }, async
   t.equal(up.code, 0, up.stderr)
   t.equal((await place.echo('small', 'h1', 'h2', 3)).replies.length, 3)
   const path = place.file('data', randomBytes(200_000))
-  const sent = await place.exec('small', 'h1', [process.execPath, WEIR, 'send', path, 'h2', '--json'])
+  const sent = await place.exec('small', 'h1', ['weir', 'send', path, 'h2', '--json'])
   t.equal(sent.code, 0, sent.stderr)
   t.equal(JSON.parse(sent.stdout).bytes, 200_000)
-  const inside = await place.exec('small', 'h2', [process.execPath, WEIR, 'lab', 'status', '--json'])
+  const inside = await place.exec('small', 'h2', ['weir', 'lab', 'status', '--json'])
   const [lab] = JSON.parse(inside.stdout)
   t.match(lab, { state: 'up', privilege: 'user' }, 'also from within the lab')
   const down = await place.weir(['lab', 'down', 'small'])
