@@ -14,6 +14,7 @@ import { withLab } from '../../switch-emu/real-time/lab.js'
 import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
 import { commandOf } from './names.js'
 import { quantity, whole } from './option-values.js'
+import { withScenarioList } from './scenario-list.js'
 
 /** On disk for each port. */
 const DEFAULT_PCAP_SIZE = '1GB'
@@ -44,9 +45,9 @@ export function labCommand(): Command {
 }
 
 function upCommand(): Command {
-  return new Command('up')
+  return withScenarioList(new Command('up'))
     .description('bring a lab up; it stays until "weir lab down"')
-    .argument('<file>', 'scenario file (YAML); its traffic is left alone')
+    .argument('<file>', 'scenario file (YAML), or the name of one of --list; its traffic is left alone')
     .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
     .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
     .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: it goes with the lab)')

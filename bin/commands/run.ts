@@ -16,6 +16,7 @@ import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { commandOf } from './names.js'
 import { runProgress } from './run-progress.js'
+import { withScenarioList } from './scenario-list.js'
 
 interface RunOptions {
   on: 'virtual' | 'overlay' | 'veth'
@@ -27,8 +28,8 @@ interface RunOptions {
 
 /** `weir run SCENARIO`: one scenario, in virtual time or in real time, one report. */
 export function runCommand(): Command {
-  return commandOf('run')
-    .argument('<scenario>', 'scenario file (YAML)')
+  return withScenarioList(commandOf('run'))
+    .argument('<scenario>', 'scenario file (YAML), or the name of one of --list')
     .addOption(
       new Option(
         '--on <place>',

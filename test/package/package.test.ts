@@ -139,6 +139,10 @@ t.test('a program: its types, and what it does', { skip }, async t => {
 t.test('the command', { skip }, async t => {
   const { version } = readManifest(repositoryRoot)
   t.equal(run(['node_modules/.bin/weir', '--version']).stdout, `${version}\n`)
+  const list = run(['node_modules/.bin/weir', 'run', '--list'])
+  t.equal(list.status, 0, list.stderr)
+  t.match(list.stdout, /^dumbbell-100g {2,}\S.*\.$/m)
+  t.equal(run(['node_modules/.bin/weir', 'lab', 'up', '--list']).stdout, list.stdout)
   const ran = run(['node_modules/.bin/weir', 'run', 'two-switches', '--json', 'a.json'])
   t.equal(ran.status, 0, ran.stderr)
   t.match(JSON.parse(readFileSync(join(project, 'a.json'), 'utf8')), {
