@@ -67,13 +67,19 @@ export class DaemonClient {
     this.#control = control
   }
 
+  /** What the daemon is and what it has done since its start. */
   async status(): Promise<StatusReply> {
     return await this.#control.request({ status: {} }, 'status')
   }
 
   /**
-   * Has the daemon send a file; resolves when the receiver has it on disk and its digest is the same. Throws
-   * a WeirError that says what went wrong.
+   * Has the daemon send a file; resolves when the receiver has it on disk and its digest is the same.
+   *
+   * @param path the daemon reads it; a relative one starts from this process's folder
+   * @param host name or address of the receiver
+   * Throws WEIR_NO_FILE for a file that cannot be read, WEIR_UNREACHABLE when nobody answers, WEIR_REJECTED when the receiver
+   * refuses, WEIR_FILE_EXISTS, WEIR_NO_SPACE, WEIR_CONNECTION_LOST when `retries` are used up, WEIR_DIGEST_MISMATCH,
+   * WEIR_CANCELLED after `signal`.
    */
   async send(path: string, host: string, options: SendFileOptions = {}): Promise<TransferReply> {
     const { onProgress, signal, ...rest } = options
@@ -82,8 +88,10 @@ export class DaemonClient {
   }
 
   /**
-   * Has the daemon get a file of a host that shares it; `path` is relative to what is shared there. Resolves
-   * when it is on disk and its digest is the same. Throws a WeirError that says what went wrong.
+   * Has the daemon get a file of a host that shares it. Resolves when it is on disk and its digest is the same.
+   *
+   * @param host name or address @param path relative to the folder that is shared there
+   * Throws as `send` does; WEIR_REJECTED when the host does not share the file.
    */
   async get(host: string, path: string, options: GetFileOptions = {}): Promise<TransferReply> {
     const { onProgress, signal, directory = '.', ...rest } = options
@@ -96,11 +104,15 @@ export class DaemonClient {
     return await this.#control.request({ traffic: flow }, 'traffic', options)
   }
 
-  /** Has the daemon measure the way to another one, for as long as it takes. Throws a WeirError that says what went wrong. */
+  /**
+   * Has the daemon measure the path to another one, for as long as it takes. Throws WEIR_UNREACHABLE when nobody answers,
+   * WEIR_REJECTED when the other daemon does not let itself be measured, WEIR_BAD_ARGUMENT for a setting out of range.
+   */
   async perf(request: Partial<PerfRequest>, options: RequestOptions = {}): Promise<PerfReply> {
     return await this.#control.request({ perf: request }, 'perf', options)
   }
 
+  /** Transfers that are under way, whoever asked for them, in both directions. */
   async transfers(): Promise<TransferInfo[]> {
     return (await this.#control.request({ listTransfers: {} }, 'listTransfers')).transfers
   }
@@ -126,7 +138,11 @@ export class DaemonClient {
   }
 }
 
-/** Connects to the daemon on this machine. Throws WEIR_DAEMON_UNREACHABLE when there is none. */
+/**
+ * Connects to the daemon on this machine.
+ * @param socketPath of its control socket. Default: `$WEIR_SOCKET`, else where `weir daemon` puts it
+ * Throws WEIR_DAEMON_UNREACHABLE when there is none.
+ */
 export async function connectDaemon(socketPath: string = defaultSocketPath()): Promise<DaemonClient> {
   return new DaemonClient(await ControlClient.connect(socketPath))
 }

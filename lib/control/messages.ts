@@ -100,23 +100,35 @@ export interface PathFigures {
 /** How a transfer or a flow stands; sent a few times a second. */
 export interface Progress {
   transferId: string
+  /** Of the file or flow, acknowledged or on disk so far. */
   bytes: number
   totalBytes: number
+  /** Pace that congestion control allows now. */
   rateBps: number
+  /** Bytes that it lets be in flight; 0: not known yet. */
   windowBytes: number
+  /** Payload acknowledged since the last progress. */
   goodputBps: number
+  /** Queue of the fullest hop in the last telemetry. */
   pathQueueBytes: number
+  /** Hops in it; 0: there was none. */
   pathHops: number
+  /** Last round trip. */
   rttNs: number
+  /** Round trip of the idle path, 0 until it is known. */
   baseRttNs: number
   retransmittedBytes: number
   timeouts: number
+  /** What a transfer does: connecting, offered, streaming, committing; asked, opening, receiving; waiting. */
   state: string
   paths: PathFigures | null
+  /** Connections that the transfer has begun. */
   attempts: number
   /** 0 = it is not one after a loss, or something has arrived since. */
   retry: number
+  /** Attempts that it may make in a row without progress. */
   retries: number
+  /** Until the next attempt begins. */
   retryInMs: number
 }
 
@@ -125,22 +137,32 @@ export interface StatusReply {
   version: string
   pid: number
   address: string
+  /** UDP port of RoCEv2. */
   port: number
   inbox: string
+  /** How frames are sent, as `--io` names it. */
   io: string
   congestionControl: string
   lineRateBps: number
   pathMtu: number
   uptimeSeconds: number
   residentBytes: number
+  /** Transfers under way. */
   transfers: number
+  /** Of transfers, since the start. */
   receivedBytes: number
   sentBytes: number
+  /** Folder whose files others may get; empty: none. */
   share: string
+  /** Packets of feedback that were not authentic. */
   refusedFeedback: number
+  /** Packets whose telemetry no switch can have written. */
   implausibleTelemetry: number
+  /** UDP port of packets with telemetry. */
   intPort: number
+  /** At most 200 of them. */
   connections: ConnectionInfo[]
+  /** All of them. */
   connectionCount: number
   /** By reason, as in `port.kernelFull`. */
   drops: Record<string, number>
@@ -178,16 +200,23 @@ export interface TransferReply {
   /** Where the file is now: in the receiver's inbox, or on this machine. */
   path: string
   bytes: number
+  /** Delivered by an earlier, interrupted transfer. */
   resumedBytes: number
+  /** From the beginning of the first attempt, pauses included. */
   seconds: number
   goodputBps: number
+  /** Over all attempts. */
   retransmittedBytes: number
   timeouts: number
+  /** xxh64 or sha256. */
   digestKind: string
   digest: Uint8Array
   baseRttNs: number
+  /** Longest queue that telemetry has shown on the path. */
   maxPathQueueBytes: number
+  /** Connections that it took. */
   attempts: number
+  /** Attempts that began from byte 0 although something had arrived. */
   restarts: number
 }
 
@@ -208,18 +237,23 @@ export interface TrafficReply {
 export interface PerfReply {
   messages: number
   bytes: number
+  /** That were measured, warm-up left out. */
   seconds: number
   goodputBps: number
+  /** Of the best 100 ms. */
   peakBps: number
   latency: Latency | null
   retransmittedBytes: number
+  /** Of this host's daemon, and of the other one. */
   cpuSeconds: number
   remoteCpuSeconds: number
   remoteMessages: number
   remoteBytes: number
   remoteGoodputBps: number
   remotePeakBps: number
+  /** Messages in flight of each queue pair. */
   depth: number
+  /** Payload bytes of a packet. */
   pathMtu: number
   baseRttNs: number
   io: string

@@ -6,6 +6,8 @@ import { readCapture } from '../../lib/capture/index.js'
 import { runScenario, scenarioFrom, withLab } from '../../switch-emu/index.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
+t.setTimeout(600_000)
+
 const FILE = import.meta.filename
 
 const SMALL = {
