@@ -61,10 +61,10 @@ export function referenceOf(scenario: string): Reference {
 
 /** Sets a result beside its reference. A pure function of the two. */
 export function compare(result: RunResult, reference: Reference): Comparison[] {
-  const name = BOTTLENECKS[result.scenario]
+  const name = BOTTLENECKS[result.scenario.name]
   const port = result.ports.find(p => p.name === name)
   if (port === undefined) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `the result of ${result.scenario} has no port ${name}`)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `the result of ${result.scenario.name} has no port ${name}`)
   }
   const rows = [within('peakQueue', port.maxQueueBytes, reference, formatBytes)]
   rows.push(
@@ -201,8 +201,8 @@ export function run(args: readonly string[]): number {
   let kept = true
   for (const file of args) {
     const result = readResult(file)
-    const rows = compare(result, referenceOf(result.scenario))
-    process.stdout.write(`${printComparison(result.scenario, rows)}\n`)
+    const rows = compare(result, referenceOf(result.scenario.name))
+    process.stdout.write(`${printComparison(result.scenario.name, rows)}\n`)
     kept &&= rows.every(row => row.ok)
   }
   return kept ? 0 : 1

@@ -99,7 +99,7 @@ function measure(
     laterGoodputBps,
     ratio: goodputBps / (without?.goodputBps ?? goodputBps),
     laterRatio: laterGoodputBps / (without?.laterGoodputBps ?? laterGoodputBps),
-    pathsInUse: uplinks.filter(({ utilization }) => utilization > 0.1).length,
+    pathsInUse: uplinks.filter(({ utilization }) => (utilization ?? 0) > 0.1).length,
     moves: result.flows.reduce((sum, { paths }) => sum + (paths?.moves ?? 0), 0),
     probeByteShare: vendor / sent,
   }

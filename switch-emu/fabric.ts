@@ -151,7 +151,7 @@ function route(scenario: Scenario, switches: readonly Switch[]): StaticRoutes {
   })
   const hosts = scenario.hosts.map(({ name, address }) => ({ name, address: HostAddress.parse(address) }))
   const tables = new Map(switches.map(sw => [sw.name, sw.routes]))
-  const { seed } = scenario
+  const { hashSeed: seed } = scenario
   installRoutes(topology, hosts, tables, { seed })
   const addresses = new Map(hosts.map(({ name, address }) => [name, address]))
   return new StaticRoutes(scenario.routes ?? [], { tables, addresses, seed })

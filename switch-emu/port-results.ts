@@ -23,7 +23,7 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
         peer: peer.node,
         rateBps: report.rateBps,
         txBytes: report.txBytes,
-        utilization: couldCarry > 0 ? report.txBytes / couldCarry : 0,
+        utilization: couldCarry > 0 ? report.txBytes / couldCarry : null,
         maxQueueBytes: report.maxQueueBytes,
         meanQueueBytes: report.meanQueueBytes,
         ecnMarks: report.ecnMarks,

@@ -1,15 +1,21 @@
 /** From what a run left behind to its result: the same for virtual time, the overlay and veth. */
+import { createHash } from 'node:crypto'
+import os from 'node:os'
+import { packageVersion } from '../lib/daemon/package-version.js'
 import type { WeirError } from '../lib/errors.js'
 import {
   type FeedbackResult,
   type FlowPathsResult,
   type FlowResult,
+  type Machine,
   type PortResult,
   type RunResult,
   type Series,
   summarise,
+  totalsOf,
 } from '../lib/scenario/result.js'
 import type { Flow, Scenario } from '../lib/scenario/scenario.js'
+import { settingsOf } from '../lib/scenario/settings.js'
 import { idealFctNs, slowdown, Topology } from '../lib/scenario/topology.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
@@ -35,7 +41,6 @@ export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' 
 /** What a run leaves behind, wherever it ran. */
 export interface RunOutcome {
   on: RunResult['on']
-  seed: number
   /** How long the run took on its own clock, from the traffic's start. */
   durationNs: Nanos
   flows: readonly Flow[]
@@ -47,22 +52,44 @@ export interface RunOutcome {
   events: number
 }
 
+/** @param scenario what was run: with the seed of the run */
 export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
   const topology = new Topology(scenario)
-  const result: RunResult = {
-    scenario: scenario.name,
+  const ports = [...run.ports]
+  const flows = run.flows.map((flow, i) =>
+    flowResult(topology, scenario, flow, run.outcomes[i]!, run.durationNs),
+  )
+  const { series } = run
+  const summary = summarise({ flows, ports, series })
+  const { name, file, text } = scenario
+  return {
+    version: packageVersion(),
+    scenario: { name, file, sha256: createHash('sha256').update(text).digest('hex'), text },
     on: run.on,
-    seed: run.seed,
-    flows: run.flows.map((flow, i) => flowResult(topology, scenario, flow, run.outcomes[i]!, run.durationNs)),
-    ports: [...run.ports],
-    series: run.series,
+    seed: scenario.seed,
+    settings: settingsOf(scenario),
+    totals: totalsOf(flows, ports),
+    flows,
+    ports,
+    series,
     ...(run.feedback && { feedback: run.feedback }),
-    wallSeconds: run.wallSeconds,
+    ...(summary && { summary }),
     events: run.events,
+    machine: thisMachine(),
+    wallSeconds: run.wallSeconds,
   }
-  const summary = summarise(result)
-  if (summary !== undefined) result.summary = summary
-  return result
+}
+
+function thisMachine(): Machine {
+  const cpus = os.cpus()
+  return {
+    node: process.versions.node,
+    os: `${os.type()} ${os.release()}`,
+    arch: os.arch(),
+    cpus: cpus.length,
+    cpuModel: cpus[0]?.model ?? 'unknown',
+    memoryBytes: os.totalmem(),
+  }
 }
 
 function flowResult(
@@ -83,7 +110,7 @@ function flowResult(
     fctNs: outcome.fctNs,
     idealFctNs: ideal,
     slowdown: slowdown(outcome.fctNs, ideal),
-    goodputBps: lastedNs > 0 ? (outcome.ackedBytes * 8e9) / lastedNs : 0,
+    goodputBps: lastedNs > 0 ? (outcome.ackedBytes * 8e9) / lastedNs : null,
     retransmittedBytes: outcome.retransmittedBytes,
     timeouts: outcome.timeouts,
     ackedBytes: outcome.ackedBytes,

@@ -47,7 +47,7 @@ export function labCommand(): Command {
 function upCommand(): Command {
   return withScenarioList(new Command('up'))
     .description('bring a lab up; it stays until "weir lab down"')
-    .argument('<file>', 'scenario file (YAML), or the name of one of --list; its traffic is left alone')
+    .argument('<file>', 'scenario file (YAML), - for standard input, or a name of --list; its traffic is left alone')
     .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
     .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
     .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: it goes with the lab)')
@@ -60,8 +60,8 @@ function upCommand(): Command {
     .option('--foreground', 'stay, and take the lab down at Ctrl-C')
     .action(async (file: string, options: UpOptions) => {
       // The schema takes half of the time in which other commands of a lab start.
-      const { loadScenario } = await import('../../lib/scenario/load-scenario.js')
-      const scenario = loadScenario(file)
+      const { readScenario } = await import('./read-scenario.js')
+      const scenario = await readScenario(file)
       const { io, inbox, name = scenario.name } = options
       const captures = capturesOf(options)
       const up: typeof VethLab.up = (scenario, more, signal) =>

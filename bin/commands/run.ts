@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { readResult, resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import {
   checkResultFile,
   printTables,
@@ -15,12 +15,16 @@ import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { commandOf } from './names.js'
+import { readScenario } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
 import { withScenarioList } from './scenario-list.js'
 
+type Place = RunResult['on']
+
 interface RunOptions {
-  on: 'virtual' | 'overlay' | 'veth'
+  on?: Place
   seed?: number
+  repeat?: string
   json?: string
   pcap?: string
   snaplen?: number
@@ -29,39 +33,82 @@ interface RunOptions {
 /** `weir run SCENARIO`: one scenario, in virtual time or in real time, one report. */
 export function runCommand(): Command {
   return withScenarioList(commandOf('run'))
-    .argument('<scenario>', 'scenario file (YAML), or the name of one of --list')
+    .argument('[scenario]', 'scenario file (YAML), - for standard input, or a name of --list')
     .addOption(
       new Option(
         '--on <place>',
-        'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces',
-      )
-        .choices(['virtual', 'overlay', 'veth'])
-        .default('virtual'),
+        'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces (default: virtual)',
+      ).choices(['virtual', 'overlay', 'veth']),
     )
     .option('--seed <number>', 'seed of every random choice; default: that of the scenario', parseSeed)
+    .option(
+      '--repeat <result>',
+      'run the scenario of a result that --json has written, with its seed and settings, where it ran',
+    )
     .option('--json <file>', 'write the result there; - is standard output')
     .option('--pcap <dir>', 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2')
     .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)', parseSnaplen)
-    .action(async (file: string, options: RunOptions) => {
+    .action(async (file: string | undefined, options: RunOptions, command: Command) => {
       if (options.snaplen !== undefined && options.pcap === undefined) {
         throw new WeirError('WEIR_BAD_ARGUMENT', '--snaplen is about captures: give --pcap DIR too')
       }
-      const scenario = loadScenario(file)
+      const task = await taskOf(file, options, command)
       if (options.json !== undefined && options.json !== '-') checkResultFile(options.json)
-      const { result, captureClock } = await run(scenario, options)
+      const result = { ...(await run(task, options)), command: process.argv.slice(2) }
       if (options.json === '-') process.stdout.write(resultJson(result))
-      else {
-        process.stdout.write(`${printTables(result)}\n`)
-        if (options.pcap !== undefined) {
-          process.stdout.write(`captures: ${options.pcap} (${captureClock})\n`)
-        }
-        if (options.json !== undefined) {
-          writeResult(options.json, result)
-          process.stdout.write(`JSON: ${options.json}\n`)
-        }
-      }
+      else print(result, task.repeated, options)
       checkFlows(result)
     })
+}
+
+/** What is to be run, and where. */
+interface Task {
+  scenario: Scenario
+  on: Place
+  /** The result that is repeated. */
+  repeated?: { file: string; result: RunResult }
+}
+
+async function taskOf(file: string | undefined, options: RunOptions, command: Command): Promise<Task> {
+  const { repeat, on, seed } = options
+  if (repeat === undefined) {
+    if (file === undefined) command.error("error: missing required argument 'scenario'")
+    return { scenario: await readScenario(file), on: on ?? 'virtual' }
+  }
+  if (file !== undefined || seed !== undefined) {
+    const what = file === undefined ? 'seed' : 'scenario'
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `--repeat has the ${what} from the result: leave the other one out`,
+    )
+  }
+  const result = readResult(repeat)
+  return {
+    scenario: scenarioOfResult(result, repeat),
+    on: on ?? result.on,
+    repeated: { file: repeat, result },
+  }
+}
+
+function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptions): void {
+  process.stdout.write(`${printTables(result)}\n`)
+  if (result.captures !== undefined) {
+    const { folder, trafficStartNs } = result.captures
+    const clock =
+      trafficStartNs === null
+        ? 'in time of day'
+        : `from 1970 on; the traffic begins at ${formatDuration(trafficStartNs)}`
+    process.stdout.write(`captures: ${folder} (${clock})\n`)
+  }
+  if (repeated !== undefined && result.on === 'virtual' && repeated.result.on === 'virtual') {
+    const keys = resultDifferences(result, repeated.result)
+    const how = keys.length === 0 ? 'the same as' : `differs (${keys.join(', ')}) from`
+    process.stdout.write(`${how} ${repeated.file}\n`)
+  }
+  if (json !== undefined) {
+    writeResult(json, result)
+    process.stdout.write(`JSON: ${json}\n`)
+  }
 }
 
 /** A run whose time was up, or that refused flows by its settings, is none that failed. Throws WEIR_CONNECTION_LOST. */
@@ -73,25 +120,19 @@ function checkFlows({ flows }: RunResult): void {
   throw new WeirError('WEIR_CONNECTION_LOST', `${count}; ${name} (${from} to ${to}): ${why}`)
 }
 
-interface Ran {
-  result: RunResult
-  /** What the times in the captures are. */
-  captureClock: string
-}
-
-async function run(scenario: Scenario, options: RunOptions): Promise<Ran> {
+async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResult> {
   const captures = capturesOf(options)
   const progress = runProgress()
   const shared = { seed: options.seed, captures, ...(progress && { onProgress: progress.show }) }
+  const made = (trafficStartNs: number | null) =>
+    options.pcap === undefined ? {} : { captures: { folder: options.pcap, trafficStartNs } }
   try {
-    if (options.on === 'virtual') {
+    if (on === 'virtual') {
       const run = new VirtualRun(scenario, shared)
-      const result = run.run()
-      return { result, captureClock: `from 1970 on; the traffic begins at ${formatDuration(run.startNs)}` }
+      return { ...run.run(), ...made(run.startNs) }
     }
     progress?.wait('the network comes up')
-    const result = await runInRealTime(scenario, options.on, shared)
-    return { result, captureClock: 'in time of day' }
+    return { ...(await runInRealTime(scenario, on, shared)), ...made(null) }
   } finally {
     progress?.stop()
   }

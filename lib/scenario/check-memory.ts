@@ -1,12 +1,13 @@
 import { formatBytes } from '../units/units.js'
 import { headroomByPort, longestFrameBytes } from './headroom.js'
 import type { Problems } from './problems.js'
+import type { Places } from './resolve-network.js'
 import type { Scenario } from './scenario.js'
 
 /** Reports switches whose lossless priorities need more memory of their own than the buffer has. */
 export function checkMemory(
   problems: Problems,
-  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'>,
+  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'> & { places: Places },
 ): void {
   const frameBytes = longestFrameBytes(scenario)
   for (const { name, pfc, bufferBytes } of scenario.switches) {
@@ -18,7 +19,7 @@ export function checkMemory(
     if (needed < bufferBytes) continue
     const largest = formatBytes(Math.max(...headroom))
     problems.at(
-      ['switches', name, 'pfc'],
+      [...scenario.places.get(name)!, 'pfc'],
       `the lossless priorities of ${name} need ${formatBytes(needed)} of their own (${links.length} ports, ` +
         `${pfc.priorities.length} of 8 priorities, up to ${largest} of headroom each), and the buffer has ` +
         `${formatBytes(bufferBytes)}; give a larger buffer, or less headroom`,

@@ -1,23 +1,16 @@
 /** `deadlockPrevention` of a scenario file: port groups, and where packets between two ports of one group move to. */
-import { z } from 'zod'
-import * as f from './fields.js'
-import { show } from './fields.js'
+
 import { resolvePorts } from './ports.js'
 import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
 import type { DeadlockPreventionSettings, PortGroup, Switch } from './scenario.js'
-import { checkShape } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { preventionSchema } from './schema/network.js'
 import type { Hop, Topology } from './topology.js'
 
 const GROUPS_MAX = 31
 const DSCPS = 64
-
-const preventionSchema = z.object({
-  groups: z.unknown(),
-  from: f.whole(0, 7).optional(),
-  to: f.whole(0, 7),
-  dscp: f.whole(0, 63).optional(),
-})
 
 /** The lossless class by custom. */
 const DEFAULT_FROM = 3

@@ -1,24 +1,83 @@
-import { WeirError } from '../errors.js'
+import { assert } from '../errors.js'
 import { Random } from '../sim/random.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Path, Problems } from './problems.js'
 import type { Flow, Scenario, Workload } from './scenario.js'
 import { meanSize, sizeAt } from './size-distribution.js'
 
-/** Flows of one run. */
+/** Flows that a run may be expected to have. */
 const FLOWS_MAX = 1_000_000
+/** What is drawn is within a few thousands of what is expected. */
+const DRAWN_MAX = 2 * FLOWS_MAX
+/** Flows that one host may be expected to send and receive: a NIC has 65,534 connections, and what is drawn may be a few hundred more. */
+const FLOWS_OF_A_HOST_MAX = 60_000
+
+/**
+ * Reports traffic that has too many flows for a run, or for one host.
+ *
+ * @param places of the workloads, by name
+ */
+export function checkFlowCount(
+  problems: Problems,
+  scenario: Scenario,
+  places: ReadonlyMap<string, Path>,
+): void {
+  const ofHost = new Map<string, number>()
+  /** The first of these hosts that has too many flows with as many more. */
+  const firstFull = (hosts: readonly string[], flowsMore: (host: string) => number) =>
+    hosts.find(host => {
+      ofHost.set(host, (ofHost.get(host) ?? 0) + flowsMore(host))
+      return ofHost.get(host)! > FLOWS_OF_A_HOST_MAX
+    })
+  const report = (path: Path, host: string, mend: string) =>
+    problems.at(path, `${host} would send and receive more than ${FLOWS_OF_A_HOST_MAX} flows; ${mend}`)
+  for (const { from, to } of scenario.flows) {
+    const full = firstFull([from, to], () => 1)
+    if (full === undefined) continue
+    report(['traffic'], full, 'lower count or repeat')
+    return
+  }
+  const linkRates = hostLinkRates(scenario)
+  let flows = scenario.flows.length
+  for (const workload of scenario.workloads) {
+    const { name, hosts } = workload
+    const path = places.get(name)!
+    const expected = expectedFlows(workload, linkRates)
+    flows += expected
+    // Receivers are drawn evenly.
+    const received = expected / hosts.length
+    const full = firstFull(hosts, host => flowsFrom(workload, linkRates.get(host)!) + received)
+    if (flows > FLOWS_MAX) {
+      const what = `with the workload ${name} the run has more than ${FLOWS_MAX} flows`
+      problems.at(path, `${what}; lower its load or duration`)
+    } else if (full !== undefined) report(path, full, 'lower load or duration')
+    if (problems.count > 0) return
+  }
+}
+
+function expectedFlows(workload: Workload, linkRates: ReadonlyMap<string, number>): number {
+  return workload.hosts.reduce((sum, host) => sum + flowsFrom(workload, linkRates.get(host)!), 0)
+}
+
+function flowsFrom(workload: Workload, linkRateBps: number): number {
+  return workload.durationNs / meanGapNs(workload, linkRateBps)
+}
+
+/** Between two flows of one host. */
+function meanGapNs({ load, distribution }: Workload, linkRateBps: number): Nanos {
+  return (meanSize(distribution) * 8e9) / (load * linkRateBps)
+}
 
 /**
  * All flows of a run in order of their start: those that the scenario lists, and those of its workloads drawn
- * by seed. The same scenario and seed always give the same flows.
- *
- * @param seed for every workload. Without it each goes by its own seed or else the scenario's.
- * Throws WEIR_BAD_SCENARIO if there would be more than a million flows.
+ * by seed. The same scenario always gives the same flows.
  */
-export function expandTraffic(scenario: Scenario, seed?: number): Flow[] {
+export function expandTraffic(scenario: Scenario): Flow[] {
   const flows = [...scenario.flows]
   const linkRates = hostLinkRates(scenario)
   for (const [i, workload] of scenario.workloads.entries()) {
-    const random = new Random(seed ?? workload.seed ?? scenario.seed).fork(`workload ${i}`)
-    drawWorkload(scenario, workload, linkRates, random, flows)
+    const random = new Random(workload.seed ?? scenario.seed).fork(`workload ${i}`)
+    drawWorkload(workload, linkRates, random, flows)
   }
   return flows.sort(compareFlows)
 }
@@ -28,25 +87,20 @@ export function expandTraffic(scenario: Scenario, seed?: number): Flow[] {
  * host's link: load x rate / (8 x mean size) flows a second. The receiver is any of the others, each equally likely.
  */
 function drawWorkload(
-  scenario: Scenario,
   workload: Workload,
   linkRates: ReadonlyMap<string, number>,
   random: Random,
   into: Flow[],
 ): void {
-  const mean = meanSize(workload.distribution)
-  const gapOf = (host: string) => (mean * 8e9) / (workload.load * linkRates.get(host)!)
-  const expected = workload.hosts.reduce((sum, host) => sum + workload.durationNs / gapOf(host), 0)
-  if (expected > FLOWS_MAX) throw tooMany(scenario, workload)
   const drawn: Flow[] = []
   for (const [i, from] of workload.hosts.entries()) {
     const own = random.fork(from)
-    const gapNs = gapOf(from)
+    const gapNs = meanGapNs(workload, linkRates.get(from)!)
     for (let at = own.exponential(gapNs); at < workload.durationNs; at += own.exponential(gapNs)) {
       const other = own.below(workload.hosts.length - 1)
       const to = workload.hosts[other < i ? other : other + 1]!
       const bytes = Math.max(1, Math.round(sizeAt(workload.distribution, own.next())))
-      if (into.length + drawn.length >= FLOWS_MAX) throw tooMany(scenario, workload)
+      assert(into.length + drawn.length < DRAWN_MAX, 'a workload was not checked when its file was read')
       drawn.push({
         name: '',
         from,
@@ -77,11 +131,4 @@ function hostLinkRates(scenario: Scenario): Map<string, number> {
     for (const { node } of [a, b]) if (hosts.has(node)) rates.set(node, rateBps)
   }
   return rates
-}
-
-function tooMany(scenario: Scenario, workload: Workload): WeirError {
-  return new WeirError(
-    'WEIR_BAD_SCENARIO',
-    `${scenario.file}: the workload ${workload.name} makes more than ${FLOWS_MAX} flows; lower its load or duration`,
-  )
 }

@@ -2,7 +2,7 @@
 
 /**
  * Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984): 1 when all are equal, 1/n when one has
- * everything. 1 for no values, or all zero: nobody is treated worse than another.
+ * everything. NaN for no values, or all zero: there is nothing that could be shared.
  */
 export function jainIndex(values: readonly number[]): number {
   let sum = 0
@@ -11,7 +11,7 @@ export function jainIndex(values: readonly number[]): number {
     sum += value
     squares += value * value
   }
-  return squares === 0 ? 1 : (sum * sum) / (values.length * squares)
+  return squares === 0 ? Number.NaN : (sum * sum) / (values.length * squares)
 }
 
 /**

@@ -7,13 +7,14 @@
  */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { LineCounter, parseDocument } from 'yaml'
+import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
+import { checkFlowCount } from './expand-traffic.js'
 import { checkPriorities } from './priorities.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
@@ -24,7 +25,10 @@ import { resolveTelemetry } from './resolve-telemetry.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
 import { resolveWatch } from './resolve-watch.js'
 import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
-import { checkShape, INT_HOPS_MAX, intSchema, scenarioSchema, transportSchema } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { scenarioSchema } from './schema/scenario.js'
+import { INT_HOPS_MAX, intSchema, transportSchema } from './schema/settings.js'
+import { KEY_LEFT_OUT } from './settings.js'
 import { Topology } from './topology.js'
 
 const DEFAULT_SEED = 1
@@ -80,7 +84,16 @@ export function parseScenario(text: string, fileName: string, options: ParseOpti
   }
   const scenario = resolveScenario(problems, value, fileName, options.catalogue ?? ccCatalogue)
   problems.throwIfAny()
-  return scenario!
+  return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
+}
+
+/** The text with what stands for a secret replaced by a text that may be published. */
+function withoutKey(text: string, document: Document, key: string | undefined): string {
+  if (key === undefined) return text
+  const node = document.getIn(['transport', 'key'], true)
+  const [start, end] = (isAlias(node) ? node.resolve(document) : (node as Scalar))!.range!
+  const published = text.slice(0, start) + JSON.stringify(KEY_LEFT_OUT) + text.slice(end)
+  return published.replaceAll(key, KEY_LEFT_OUT)
 }
 
 /** Null only if a problem was reported. */
@@ -109,10 +122,11 @@ function resolveScenario(
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
   const switchNames = new Set(names)
-  const { flows, workloads } = resolveTraffic(
+  const traffic = resolveTraffic(
     { problems, file, hosts: network.hosts, switchNames, topology, catalogue },
     given.traffic,
   )
+  const { flows, workloads } = traffic
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
   const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, flows, workloads })
@@ -123,10 +137,14 @@ function resolveScenario(
     checkMemory(problems, { ...network, transport, int })
   }
   if (shape === null || cc === null) return null
-  return {
+  const { hosts, switches, links } = network
+  const scenario: Scenario = {
     name: shape.name ?? basename(file).replace(/\.ya?ml$/, ''),
     file,
-    ...network,
+    text: '',
+    hosts,
+    switches,
+    links,
     ...(routes.length > 0 && { routes }),
     ...(prevention && { deadlockPrevention: prevention }),
     cc,
@@ -140,7 +158,10 @@ function resolveScenario(
     watch,
     ...(shape.duration !== undefined && { durationNs: shape.duration }),
     seed: shape.seed ?? DEFAULT_SEED,
+    hashSeed: shape.seed ?? DEFAULT_SEED,
   }
+  if (problems.count === 0) checkFlowCount(problems, scenario, traffic.places)
+  return scenario
 }
 
 function resolveTransport(problems: Problems, value: unknown): TransportSettings {
@@ -161,7 +182,7 @@ function resolveInt(
   problems: Problems,
   value: unknown,
   topology: Topology | null,
-  traffic: ResolvedTraffic,
+  traffic: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
 ): IntSettings {
   const shape = value === undefined ? null : checkShape(problems, ['int'], intSchema, value, 'int')
   const longest = topology === null ? 1 : longestPathSwitches(topology, traffic)
@@ -174,7 +195,10 @@ function resolveInt(
   return { format: shape?.format ?? 'wide', hops: shape?.hops ?? Math.max(1, longest) }
 }
 
-function longestPathSwitches(topology: Topology, { flows, workloads }: ResolvedTraffic): number {
+function longestPathSwitches(
+  topology: Topology,
+  { flows, workloads }: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
+): number {
   let longest = 0
   const look = (from: string, to: string) => {
     longest = Math.max(longest, topology.distance(from, to) - 1)

@@ -1,7 +1,10 @@
 /** Names in scenario files: what a name may be, ranges of names, and the nearest name to a misspelt one. */
 
 /** A name: a letter, then letters, digits, underscores and single hyphens, at most 32 in all. */
-const NAME = /^[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*$/
+export const NAME_PATTERN = '[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*'
+/** A name, or a range of names; what `expandNames` refuses of it is out of bounds or runs backwards. */
+export const NAMES_PATTERN = `${NAME_PATTERN}(?:\\.\\.${NAME_PATTERN})?`
+const NAME = new RegExp(`^${NAME_PATTERN}$`)
 
 export const NAME_RULE =
   'a letter, then letters, digits, _ and single hyphens, at most 32 in all (h1, spine-2)'

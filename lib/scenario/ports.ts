@@ -1,7 +1,8 @@
 /** Ports as scenario files name them: by the neighbour that they lead to, or by number. */
-import { show } from './fields.js'
+
 import { offer } from './names.js'
 import type { Path, Problems } from './problems.js'
+import { show } from './schema/fields.js'
 import type { Hop, Topology } from './topology.js'
 
 /**

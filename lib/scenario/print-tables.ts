@@ -1,13 +1,15 @@
 import Table from 'cli-table3'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
-import { mean, percentile } from './fairness.js'
 import { printDeadlocks } from './print-deadlocks.js'
-import type { FlowResult, PortResult, RunResult } from './result.js'
+import type { FlowResult, PortResult, RunResult, Spread, Totals } from './result.js'
 
 /** Flows that are listed one by one; beyond, percentiles stand for them. */
 const FLOW_ROWS_MAX = 32
 /** Ports that are listed; beyond, the busiest are. */
 const PORT_ROWS_MAX = 40
+
+/** Stands for what is not known. */
+const NOTHING = '-'
 
 /** Rules above and below the head, and nothing else: reads well in a terminal, a pipe and a diff. */
 const LINES = {
@@ -41,7 +43,7 @@ export function printTables(result: RunResult): string {
       summary.bottleneck === undefined
         ? ''
         : `, ${summary.bottleneck} busy ${formatPercent(summary.bottleneckUtilization ?? Number.NaN)}`
-    parts.push(`From ${window}: Jain index ${summary.jainIndex.toFixed(4)}${busiest}\n`)
+    parts.push(`From ${window}: Jain index ${summary.jainIndex?.toFixed(4) ?? NOTHING}${busiest}\n`)
   }
   return parts.filter(part => part !== '').join('\n')
 }
@@ -49,7 +51,7 @@ export function printTables(result: RunResult): string {
 function flowTable(result: RunResult): string {
   const { flows } = result
   if (flows.length === 0) return 'No flows.\n'
-  if (flows.length > FLOW_ROWS_MAX) return manyFlows(flows)
+  if (flows.length > FLOW_ROWS_MAX) return manyFlows(result.totals)
   const withPaths = flows.some(flow => flow.paths !== undefined)
   const withDigest = flows.some(flow => flow.digestEqual !== undefined)
   const head = ['flow', 'path', 'bytes', 'seconds', 'goodput', 'slowdown', 'resent']
@@ -60,8 +62,8 @@ function flowTable(result: RunResult): string {
       ? `${formatBytes(flow.ackedBytes)} of ${formatBytes(flow.bytes)}`
       : formatBytes(flow.bytes),
     flow.fctNs === null ? unfinished(flow) : seconds(flow.fctNs),
-    formatRate(flow.goodputBps),
-    flow.slowdown === null ? '-' : flow.slowdown.toFixed(2),
+    flow.goodputBps === null ? NOTHING : formatRate(flow.goodputBps),
+    flow.slowdown === null ? NOTHING : flow.slowdown.toFixed(2),
     formatBytes(flow.retransmittedBytes),
     ...(withPaths ? pathFigures(flow) : []),
     ...(withDigest ? [digestWord(flow)] : []),
@@ -77,42 +79,35 @@ function unfinished({ refused, failed }: FlowResult): string {
 }
 
 function pathFigures({ paths }: FlowResult): string[] {
-  if (paths === undefined) return ['-', '-', '-']
+  if (paths === undefined) return [NOTHING, NOTHING, NOTHING]
   return [String(paths.sourcePort), String(paths.moves), formatDuration(paths.delayedNs)]
 }
 
 function digestWord(flow: FlowResult): string {
-  if (flow.digestEqual === undefined) return '-'
+  if (flow.digestEqual === undefined) return NOTHING
   return flow.digestEqual ? 'equal' : 'DIFFERS'
 }
 
-function manyFlows(flows: readonly FlowResult[]): string {
-  const done = flows.filter(flow => flow.fctNs !== null)
-  const fcts = done.map(flow => flow.fctNs!)
-  const slowdowns = done.map(flow => flow.slowdown).filter(value => value !== null)
-  const row = (what: string, values: readonly number[], print: (value: number) => string) => [
-    what,
-    print(mean(values)),
-    ...[0.5, 0.95, 0.99, 1].map(p => print(percentile(values, p))),
-  ]
-  const bytes = formatBytes(flows.reduce((sum, flow) => sum + flow.ackedBytes, 0))
-  const resent = formatBytes(flows.reduce((sum, flow) => sum + flow.retransmittedBytes, 0))
-  const timeouts = flows.reduce((sum, flow) => sum + flow.timeouts, 0)
+function manyFlows(totals: Totals): string {
+  const row = (what: string, spread: Spread | null, print: (value: number) => string) => {
+    const values = spread && [spread.mean, spread.p50, spread.p95, spread.p99, spread.max]
+    return [what, ...(values?.map(print) ?? new Array<string>(5).fill(NOTHING))]
+  }
   const rows = [
-    row('completion', fcts, formatDuration),
-    row('slowdown', slowdowns, value => (Number.isNaN(value) ? '-' : value.toFixed(2))),
-    row(
-      'goodput',
-      done.map(flow => flow.goodputBps),
-      formatRate,
-    ),
+    row('completion', totals.completionNs, formatDuration),
+    row('slowdown', totals.slowdown, value => value.toFixed(2)),
+    row('goodput', totals.goodputBps, formatRate),
   ]
-  const refused = flows.filter(flow => flow.refused !== undefined).length
-  const failed = flows.filter(flow => flow.failed !== undefined).length
-  const moves = flows.reduce((sum, flow) => sum + (flow.paths?.moves ?? 0), 0)
-  const more = `${refused > 0 ? `, ${refused} refused` : ''}${failed > 0 ? `, ${failed} failed` : ''}${moves > 0 ? `, ${moves} moves to other paths` : ''}`
-  const lead = `${flows.length} flows, ${done.length} finished${more}, ${bytes}, ${resent} sent again, ${timeouts} timeouts\n\n`
-  return lead + table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1)
+  const counts = [
+    `${totals.flows} flows, ${totals.finished} finished`,
+    ...(totals.refused > 0 ? [`${totals.refused} refused`] : []),
+    ...(totals.failed > 0 ? [`${totals.failed} failed`] : []),
+    ...(totals.moves > 0 ? [`${totals.moves} moves to other paths`] : []),
+    formatBytes(totals.ackedBytes),
+    `${formatBytes(totals.retransmittedBytes)} retransmitted`,
+    `${totals.timeouts} timeouts`,
+  ]
+  return `${counts.join(', ')}\n\n${table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1)}`
 }
 
 function portTable(result: RunResult): string {
@@ -123,7 +118,7 @@ function portTable(result: RunResult): string {
   const rows = shown.map(port => [
     port.name,
     formatRate(port.rateBps),
-    formatPercent(port.utilization),
+    port.utilization === null ? NOTHING : formatPercent(port.utilization),
     formatBytes(port.maxQueueBytes),
     formatBytes(Math.round(port.meanQueueBytes)),
     String(port.ecnMarks),
@@ -131,7 +126,7 @@ function portTable(result: RunResult): string {
     String(port.pausesSent),
   ])
   const rest = used.length - shown.length
-  return table(head, rows, 1) + (rest > 0 ? `and ${rest} ports with shorter queues\n` : '')
+  return table(head, rows, 1) + (rest > 0 ? 'and others with shorter queues\n' : '')
 }
 
 /** Those with the highest peaks, in their old order. */

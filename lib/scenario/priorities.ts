@@ -1,5 +1,6 @@
 /** How a flow's priority, its DSCP and the switches' maps hang together. */
 import type { Problems } from './problems.js'
+import type { Places } from './resolve-network.js'
 import type { Flow, Scenario, Switch, Workload } from './scenario.js'
 
 /** Of flows that name none, and of what hosts say to each other beside them: the lossless class by custom. */
@@ -34,7 +35,7 @@ export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: 
 /** Reports flows whose priority their host's switch cannot tell. */
 export function checkPriorities(
   problems: Problems,
-  scenario: Pick<Scenario, 'switches' | 'links'>,
+  scenario: Pick<Scenario, 'switches' | 'links'> & { places: Places },
   traffic: { flows: readonly Flow[]; workloads: readonly Workload[] },
 ): void {
   if (scenario.switches.every(sw => sw.dscpToTc === undefined)) return
@@ -43,7 +44,7 @@ export function checkPriorities(
     const dscps = known.get(host) ?? dscpsOfPriorities(scenario, host)
     known.set(host, dscps)
     if (dscps[priority] !== null) return
-    const path = ['switches', switchOf(scenario, host)!.name, 'dscpToTc']
+    const path = [...scenario.places.get(switchOf(scenario, host)!.name)!, 'dscpToTc']
     problems.at(path, `no DSCP leads to priority ${priority}, which ${flow} has; map one to it`)
   }
   for (const { from, to, priority, name } of traffic.flows) {

@@ -8,10 +8,10 @@ import {
   parseDuration,
   parseRate,
 } from '../units/units.js'
-import { show } from './fields.js'
 import { offer } from './names.js'
 import type { Path, Problems } from './problems.js'
 import type { CcChoice } from './scenario.js'
+import { show } from './schema/fields.js'
 
 /** What a scenario needs to know of the controllers: `lib/cc/catalogue.ts` has both. */
 export interface CcCatalogue {

@@ -1,12 +1,14 @@
 /** Hosts, switches and links of a scenario file. */
 
+import { PORTS_MAX } from '../../switch-emu/core/forwarding.js'
 import { formatRate } from '../units/units.js'
-import { show } from './fields.js'
 import { expandNames, offer } from './names.js'
 import type { Path, Problems } from './problems.js'
 import { resolveSwitch } from './resolve-switch.js'
 import type { Host, Link, Switch } from './scenario.js'
-import { checkShape, hostSchema, linkDefaultsSchema, linkSchema } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { hostSchema, linkDefaultsSchema, linkSchema } from './schema/network.js'
 
 const DEFAULT_RATE_BPS = 1e9
 const DEFAULT_DELAY_NS = 10_000
@@ -16,28 +18,30 @@ const LINKS_MAX = 65_536
 const HOST_RATE_MAX_BPS = 1e12
 
 export interface ResolvedNetwork {
+  places: Places
   hosts: Host[]
   switches: Switch[]
   links: Link[]
 }
 
 /** Where each node is named in the file, for messages about it. */
-type Places = Map<string, Path>
+export type Places = ReadonlyMap<string, Path>
 
 export function resolveNetwork(
   problems: Problems,
   file: { link?: unknown; hosts: unknown; switches?: unknown; links: unknown },
 ): ResolvedNetwork {
-  const places: Places = new Map()
+  const places = new Map<string, Path>()
   const hosts = resolveHosts(problems, places, file.hosts)
   const switches = resolveSwitches(problems, places, file.switches)
   const before = problems.count
   const links = resolveLinks(problems, places, file, hosts)
-  if (problems.count === before && file.links !== undefined) checkHostLinks(problems, places, hosts, links)
-  return { hosts, switches, links }
+  if (problems.count === before && file.links !== undefined)
+    checkPorts(problems, places, { hosts, switches, links })
+  return { places, hosts, switches, links }
 }
 
-function resolveHosts(problems: Problems, places: Places, value: unknown): Host[] {
+function resolveHosts(problems: Problems, places: Map<string, Path>, value: unknown): Host[] {
   if (!Array.isArray(value) || value.length === 0) {
     problems.at(
       ['hosts'],
@@ -90,7 +94,7 @@ function assignAddresses(problems: Problems, places: Places, hosts: (Host & { gi
   }
 }
 
-function resolveSwitches(problems: Problems, places: Places, value: unknown): Switch[] {
+function resolveSwitches(problems: Problems, places: Map<string, Path>, value: unknown): Switch[] {
   if (value === undefined || value === null) return []
   const entries: [string, unknown, Path][] = []
   if (Array.isArray(value)) {
@@ -131,7 +135,7 @@ function resolveSwitches(problems: Problems, places: Places, value: unknown): Sw
   return switches
 }
 
-function claim(problems: Problems, places: Places, name: string, path: Path): boolean {
+function claim(problems: Problems, places: Map<string, Path>, name: string, path: Path): boolean {
   if (places.has(name)) {
     problems.atKey(path, `the name '${name}' is taken already; hosts and switches each need their own`)
     return false
@@ -241,15 +245,31 @@ function resolveEnds(problems: Problems, path: Path, ends: string, places: Place
   return pairs
 }
 
-function checkHostLinks(
+/** Every node has a link, and no switch more than it has ports. */
+function checkPorts(
   problems: Problems,
   places: Places,
-  hosts: readonly Host[],
-  links: readonly Link[],
+  { hosts, switches, links }: Omit<ResolvedNetwork, 'places'>,
 ): void {
-  const linked = new Set(links.flatMap(link => [link.a.node, link.b.node]))
+  const ports = new Map<string, number>()
+  for (const { node } of links.flatMap(({ a, b }) => [a, b])) ports.set(node, (ports.get(node) ?? 0) + 1)
   for (const { name } of hosts) {
-    if (!linked.has(name))
+    if (!ports.has(name))
       problems.at(places.get(name)!, `host ${name} has no link; add one to links (${name}--s1)`)
+  }
+  for (const { name } of switches) {
+    const count = ports.get(name) ?? 0
+    if (count === 0) {
+      const peer = hosts[0]?.name ?? 'h1'
+      problems.atKey(
+        places.get(name)!,
+        `switch ${name} has no link; add one to links (${peer}--${name}), or leave the switch out`,
+      )
+    } else if (count > PORTS_MAX) {
+      problems.atKey(
+        places.get(name)!,
+        `switch ${name} has ${count} links; a switch has ${PORTS_MAX} at most`,
+      )
+    }
   }
 }

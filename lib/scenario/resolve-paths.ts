@@ -1,27 +1,9 @@
 /** `paths` of a scenario file: path selection and admission, of all hosts. */
-import { z } from 'zod'
-import { PATH_OPTIONS, type PathOption } from '../cc/path-options.js'
+import { PATH_OPTIONS } from '../cc/path-options.js'
 import { DEFAULT_PATHS, type PathSettings } from '../cc/path-settings.js'
-import * as f from './fields.js'
 import type { Problems } from './problems.js'
-import { checkShape } from './schema.js'
-
-const pathsSchema = z.object(
-  Object.fromEntries(PATH_OPTIONS.map(option => [option.name, fieldOf(option).optional()])),
-)
-
-function fieldOf(option: PathOption) {
-  switch (option.kind) {
-    case 'choice':
-      return f.oneOf(option.choices)
-    case 'duration':
-      return f.durationUpTo(option.max)
-    case 'number':
-      return f.between(option.min, option.max)
-    default:
-      return f.whole(option.min, option.max)
-  }
-}
+import { checkShape } from './schema/check-shape.js'
+import { pathsSchema } from './schema/settings.js'
 
 export function resolvePaths(problems: Problems, value: unknown): PathSettings {
   const shape = value === undefined ? null : checkShape(problems, ['paths'], pathsSchema, value, 'paths')

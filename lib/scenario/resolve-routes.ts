@@ -2,30 +2,18 @@
  * Static routes of a scenario file. They override the shortest paths: for good, or for a while, as when routing
  * converges and a forwarding loop stands for some time.
  */
-import { z } from 'zod'
-import * as f from './fields.js'
-import { show } from './fields.js'
+
 import { expandNames, offer } from './names.js'
 import { resolvePeer } from './ports.js'
 import type { Path, Problems } from './problems.js'
 import type { StaticRoute } from './scenario.js'
-import { checkShape } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { routeSchema } from './schema/network.js'
 import type { Hop, Topology } from './topology.js'
 
 /** Routes of a file at most, ranges of hosts counted one by one. */
 const ROUTES_MAX = 65_536
-
-const routeSchema = z.object({
-  switch: f.text,
-  /** A host, or a range h1..h4. */
-  to: f.text,
-  /** The neighbour (or port) to send by. */
-  via: z.unknown(),
-  /** Since when, from the start of the traffic. Absent: from the very beginning. */
-  start: f.duration.optional(),
-  /** For how long. Absent: to the end of the run. */
-  duration: f.positiveDuration.optional(),
-})
 
 /** What stands around the routes. `topology` is null when the network has problems of its own. */
 export interface RouteContext {

@@ -3,11 +3,12 @@
  * of `Switch` in scenario.ts.
  */
 import { formatBytes } from '../units/units.js'
-import { show } from './fields.js'
 import type { Path, Problems } from './problems.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'
 import type { EcnSettings, PfcSettings, Switch } from './scenario.js'
-import { checkShape, ecnSchema, pfcSchema, switchSchema } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { ecnSchema, pfcSchema, switchSchema, WEIGHT_MAX } from './schema/switch.js'
 import { resolveWatchdog } from './watchdog.js'
 
 const DEFAULT_BUFFER_BYTES = 32e6
@@ -20,7 +21,6 @@ const DEFAULT_XON_SHARE = 0.8
 const DEFAULT_XON_OFFSET_BYTES = 2288
 const PRIORITIES = 8
 const DSCPS = 64
-const WEIGHT_MAX = 100
 
 /** A switch's settings without its name; `id` is 0 if none is given. Null if they are no mapping. */
 export function resolveSwitch(problems: Problems, path: Path, value: unknown): Omit<Switch, 'name'> | null {

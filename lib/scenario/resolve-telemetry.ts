@@ -1,53 +1,15 @@
 /** `telemetry` of a scenario file, of all hosts, and of one switch. */
-import { z } from 'zod'
-import {
-  DEFAULT_TELEMETRY,
-  TELEMETRY_OPTIONS,
-  type TelemetryOption,
-  type TelemetrySettings,
-} from '../cc/telemetry-options.js'
-import * as f from './fields.js'
+import { DEFAULT_TELEMETRY, type TelemetrySettings } from '../cc/telemetry-options.js'
 import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
 import type { DirectSettings, Flow, IntSettings, Switch, SwitchTelemetry, Workload } from './scenario.js'
-import { checkShape } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { telemetrySchema } from './schema/settings.js'
+import { directSchema, switchTelemetrySchema } from './schema/switch.js'
 
 const DEFAULT_INTERVAL_NS = 10_000
 /** Load that is believed where switches tell a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
-
-const telemetrySchema = z.object(
-  Object.fromEntries(TELEMETRY_OPTIONS.map(option => [option.name, fieldOf(option).optional()])),
-)
-
-function fieldOf(option: TelemetryOption) {
-  switch (option.kind) {
-    case 'choice':
-      return f.oneOf(option.choices)
-    case 'flag':
-      return f.yesNo
-    case 'bytes':
-      return f.bytesUpTo(option.max)
-    case 'share':
-      return f.share(option.min, option.max)
-    default:
-      return f.whole(option.min, option.max)
-  }
-}
-
-const switchTelemetrySchema = z.object({
-  queue: f.oneOf(['port', 'own', 'sojourn']).optional(),
-  rate: f.oneOf(['link', 'share']).optional(),
-  ratioOnly: f.yesNo.optional(),
-  direct: z.unknown().optional(),
-})
-
-const directSchema = z.object({
-  threshold: f.positiveBytes,
-  interval: f.positiveDuration.optional(),
-  to: f.oneOf(['sender', 'receiver']).optional(),
-  of: f.oneOf(['all', 'subscribed']).optional(),
-})
 
 interface Surroundings {
   switches: readonly Switch[]

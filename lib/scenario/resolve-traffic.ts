@@ -1,13 +1,14 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import { dirname, isAbsolute, join } from 'node:path'
 import { WeirError } from '../errors.js'
-import { show } from './fields.js'
 import { expandNames, offer } from './names.js'
 import { DEFAULT_PRIORITY } from './priorities.js'
 import type { Path, Problems } from './problems.js'
 import { type CcCatalogue, resolveCc } from './resolve-cc.js'
 import type { CcChoice, Flow, Host, Workload } from './scenario.js'
-import { checkShape, flowSchema, incastSchema, workloadSchema } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { flowSchema, incastSchema, workloadSchema } from './schema/traffic.js'
 import {
   publishedWorkload,
   readDistribution,
@@ -20,6 +21,8 @@ import type { Topology } from './topology.js'
 const LISTED_FLOWS_MAX = 100_000
 
 export interface ResolvedTraffic {
+  /** Where each workload is in the file, by name. */
+  places: Map<string, Path>
   flows: Flow[]
   workloads: Workload[]
 }
@@ -48,6 +51,7 @@ class TrafficResolver {
   readonly #hosts: ReadonlySet<string>
   readonly #flows: Flow[] = []
   readonly #workloads: Workload[] = []
+  readonly #places = new Map<string, Path>()
   /** Names of flows and workloads. */
   readonly #taken = new Set<string>()
 
@@ -67,7 +71,7 @@ class TrafficResolver {
     }
     const entries: unknown[] = Array.isArray(value) ? value : []
     for (const [i, entry] of entries.entries()) this.#entry(['traffic', i], i, entry)
-    return { flows: this.#flows, workloads: this.#workloads }
+    return { places: this.#places, flows: this.#flows, workloads: this.#workloads }
   }
 
   #entry(path: Path, index: number, entry: unknown): void {
@@ -135,6 +139,7 @@ class TrafficResolver {
     if (distribution === null || common === null || load === undefined || durationNs === undefined) return
     const name = shape.name ?? this.#freeName(`${distribution.name}${index}`)
     if (!this.#claim(path, name)) return
+    this.#places.set(name, path)
     this.#workloads.push({
       name,
       distribution,

@@ -1,9 +1,11 @@
 /** What a scenario file wants to have sampled. */
-import { show } from './fields.js'
+
 import { resolvePorts } from './ports.js'
 import type { Problems } from './problems.js'
 import type { Watch } from './scenario.js'
-import { checkShape, watchSchema } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { show } from './schema/fields.js'
+import { watchSchema } from './schema/settings.js'
 import type { Hop, Topology } from './topology.js'
 
 const DEFAULT_WATCH_EVERY_NS = 100_000

@@ -1,12 +1,21 @@
+import type { RunSettings } from './settings.js'
+
 /**
  * What a run leaves behind: the JSON contract of `weir run --json`. Times are integer nanoseconds since the
- * run's start, rates bit/s, sizes bytes.
+ * run's start, rates bit/s, sizes bytes. Null is what is not known, as the mean of nothing. What a run is repeated from and every
+ * number that is printed are in it. Two virtual runs of one scenario and seed differ in `captures`, `command`, `machine` and
+ * `wallSeconds` alone, which come last.
  */
 export interface RunResult {
-  /** Name of the scenario. */
-  scenario: string
+  /** Of Weir. */
+  version: string
+  scenario: ScenarioText
   on: 'virtual' | 'overlay' | 'veth'
   seed: number
+  /** All that the run went by, every default filled in. */
+  settings: RunSettings
+  /** Of all flows and ports. */
+  totals: Totals
   /** In the order of their starts. */
   flows: FlowResult[]
   /** Every port of every switch, by switch and port number. */
@@ -17,10 +26,91 @@ export interface RunResult {
   feedback?: FeedbackResult
   /** Figures derived from the others; see `summarise`. */
   summary?: Summary
-  /** Real time that the run took; the only field that differs between two virtual runs of one seed. */
-  wallSeconds: number
   /** Events of the virtual network, or frames handled in real time. */
   events: number
+  /** Absent: nothing was captured. */
+  captures?: CapturesMade
+  /** The command line, as given; absent for a run that a program has made. */
+  command?: string[]
+  machine: Machine
+  /** Real time that the run took. */
+  wallSeconds: number
+}
+
+/** The file that was run. */
+export interface ScenarioText {
+  name: string
+  /** As given. */
+  file: string
+  /** Digest of `text`, in hexadecimal. */
+  sha256: string
+  /** What the file says, with a secret key left out. */
+  text: string
+}
+
+/** Where a run was made. */
+export interface Machine {
+  /** Version of Node. */
+  node: string
+  os: string
+  arch: string
+  cpus: number
+  cpuModel: string
+  memoryBytes: number
+}
+
+/** Captures of a run. */
+export interface CapturesMade {
+  folder: string
+  /** When the traffic began, on the captures' clock; null: their clock is the time of day. */
+  trafficStartNs: number | null
+}
+
+/** Flows and ports summed up. */
+export interface Totals {
+  flows: number
+  finished: number
+  /** Refused, failed, or cut off when the run's time was up. */
+  unfinished: number
+  refused: number
+  failed: number
+  ackedBytes: number
+  retransmittedBytes: number
+  timeouts: number
+  /** Moves to other paths. */
+  moves: number
+  drops: number
+  /** Of flows that finished. */
+  completionNs: Spread | null
+  slowdown: Spread | null
+  goodputBps: Spread | null
+  /** Ports whose queues wait for themselves in a circle at the end of the run. */
+  deadlockedPorts: number
+  /** Frames that deadlock prevention has moved to another priority. */
+  movedFrames: number
+  /** Of all watchdogs; null: there is none. */
+  watchdog: WatchdogTotals | null
+}
+
+/** How values are spread; percentiles by nearest rank. */
+export interface Spread {
+  mean: number
+  p50: number
+  p95: number
+  p99: number
+  max: number
+}
+
+/** The sums of `WatchdogResult`. */
+export interface WatchdogTotals {
+  detected: number
+  restored: number
+  turnedOff: number
+  droppedFrames: number
+  forwardedFrames: number
+  /** Of all events; null: there was none. */
+  firstNs: number | null
+  lastNs: number | null
 }
 
 /** Packets. */
@@ -46,8 +136,8 @@ export interface FlowResult {
   idealFctNs: number
   /** fctNs / idealFctNs, null if unfinished. */
   slowdown: number | null
-  /** Payload acknowledged, over the time from its start to its end (or the run's end). */
-  goodputBps: number
+  /** Payload acknowledged, over the time from its start to its end (or the run's end); null: that is no time. */
+  goodputBps: number | null
   retransmittedBytes: number
   timeouts: number
   /** Payload acknowledged in all: `bytes` when it finished. */
@@ -86,8 +176,8 @@ export interface PortResult {
   rateBps: number
   /** Bytes sent, headers included. */
   txBytes: number
-  /** txBytes over what the link could have carried from the run's start to its end, 0 to 1. */
-  utilization: number
+  /** txBytes over what the link could have carried from the run's start to its end, 0 to 1; null: that is no time. */
+  utilization: number | null
   maxQueueBytes: number
   /** Mean over time. */
   meanQueueBytes: number
@@ -152,8 +242,8 @@ export interface Summary {
   /** Start of the window that the figures below are taken over. */
   fromNs: number
   toNs: number
-  /** Jain's index over the payload that each flow moved in the window, 1 = equal shares. */
-  jainIndex: number
+  /** Jain's index over the payload that each flow moved in the window, 1 = equal shares; null: nothing was moved. */
+  jainIndex: number | null
   /** The busiest watched port: its name and its utilization in the window. */
   bottleneck?: string
   bottleneckUtilization?: number
@@ -162,4 +252,5 @@ export interface Summary {
 export { printTables } from './print-tables.js'
 export { type SeriesKind, seriesName } from './series.js'
 export { sharedWindow, summarise } from './summary.js'
+export { totalsOf } from './totals.js'
 export { checkResultFile, resultJson, writeResult } from './write-result.js'

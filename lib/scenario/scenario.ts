@@ -13,6 +13,8 @@ export interface Scenario {
   name: string
   /** The file it was read from, as given, for messages. */
   file: string
+  /** What the file says, with a secret key left out. */
+  text: string
   hosts: Host[]
   switches: Switch[]
   links: Link[]
@@ -36,8 +38,15 @@ export interface Scenario {
   watch: Watch
   /** The run stops at this time, finished or not. Absent: when the last flow is complete. */
   durationNs?: Nanos
-  /** Of every random choice of the run; the command line may override it. */
+  /** Of every random choice of the run but the hash of paths; the command line may override it: `withSeed`. */
   seed: number
+  /** Of the hash by which switches choose among equal paths: the file's seed, so that paths stay the same over seeds. */
+  hashSeed: number
+}
+
+/** The scenario with another seed for every random choice, those of workloads with a seed of their own included. */
+export function withSeed(scenario: Scenario, seed: number): Scenario {
+  return { ...scenario, seed, workloads: scenario.workloads.map(workload => ({ ...workload, seed })) }
 }
 
 /** A host of the network. */

@@ -59,7 +59,8 @@ export function parseDistribution(text: string, file: string): SizeDistribution 
     cumulative.push(share)
   }
   if (cumulative.at(-1) !== 1) {
-    throw new WeirError('WEIR_BAD_SCENARIO', `${file}: the last point must have 100 percent`)
+    const last = text.trimEnd().split('\n').length
+    throw new WeirError('WEIR_BAD_SCENARIO', `${file}:${last}:1: the last point must have 100 percent`)
   }
   return { name: basename(file).replace(/\.[^.]*$/, ''), sizesBytes, cumulative }
 }

@@ -2,11 +2,14 @@ import { jainIndex } from './fairness.js'
 import type { RunResult, Summary } from './result.js'
 import { ratePerSecond, seriesName, valueAt } from './series.js'
 
+/** What a summary is made from. */
+type Sampled = Pick<RunResult, 'flows' | 'ports' | 'series'>
+
 /**
  * The window that a summary is about if none is given: from when all flows that ever overlap in full have
  * started, a tenth of the remaining time later, to the first end of a flow. Null when they do not overlap.
  */
-export function sharedWindow(result: RunResult): { fromNs: number; toNs: number } | null {
+export function sharedWindow(result: Sampled): { fromNs: number; toNs: number } | null {
   if (result.flows.length < 2) return null
   let lastStart = 0
   let firstEnd = Number.POSITIVE_INFINITY
@@ -23,7 +26,7 @@ export function sharedWindow(result: RunResult): { fromNs: number; toNs: number 
  * Fairness and bottleneck utilization over a window, from the `acked` series of flows and the `tx` series of
  * ports. Undefined when the run did not sample its flows, or no window is given and the flows never share one.
  */
-export function summarise(result: RunResult, window = sharedWindow(result)): Summary | undefined {
+export function summarise(result: Sampled, window = sharedWindow(result)): Summary | undefined {
   if (window === null) return undefined
   const { fromNs, toNs } = window
   const moved: number[] = []
@@ -32,19 +35,21 @@ export function summarise(result: RunResult, window = sharedWindow(result)): Sum
     if (acked === undefined || acked.timesNs.length === 0) return undefined
     moved.push(valueAt(acked, toNs) - valueAt(acked, fromNs))
   }
-  return { fromNs, toNs, jainIndex: jainIndex(moved), ...busiestPort(result, fromNs, toNs) }
+  const index = jainIndex(moved)
+  const jain = moved.length < 2 || Number.isNaN(index) ? null : index
+  return { fromNs, toNs, jainIndex: jain, ...busiestPort(result, fromNs, toNs) }
 }
 
 /** The watched port with the highest utilization in the window. */
 function busiestPort(
-  result: RunResult,
+  result: Sampled,
   fromNs: number,
   toNs: number,
 ): Pick<Summary, 'bottleneck' | 'bottleneckUtilization'> {
   let best: { bottleneck: string; bottleneckUtilization: number } | undefined
   for (const port of result.ports) {
     const series = result.series[seriesName('tx', port.name)]
-    if (series === undefined) continue
+    if (series === undefined || series.timesNs.length === 0) continue
     const bottleneckUtilization = (ratePerSecond(series, fromNs, toNs) * 8) / port.rateBps
     if (best === undefined || bottleneckUtilization > best.bottleneckUtilization) {
       best = { bottleneck: port.name, bottleneckUtilization }
@@ -53,7 +58,7 @@ function busiestPort(
   return best ?? {}
 }
 
-function lastSample(result: RunResult): number {
+function lastSample(result: Sampled): number {
   let last = 0
   for (const { timesNs } of Object.values(result.series)) last = Math.max(last, timesNs.at(-1) ?? 0)
   return last

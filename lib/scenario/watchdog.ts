@@ -1,22 +1,12 @@
 /** `pfc.watchdog` of a switch: detection and clearance of PFC deadlocks. Names are those of SONiC's `pfcwd`. */
-import { z } from 'zod'
-import * as f from './fields.js'
 import type { Path, Problems } from './problems.js'
 import type { WatchdogSettings } from './scenario.js'
-import { checkShape } from './schema.js'
+import { checkShape } from './schema/check-shape.js'
+import { limitSchema, watchdogSchema } from './schema/switch.js'
 
 /** As `pfcwd start_default` sets them. */
 const DEFAULT_DETECTION_NS = 200_000_000
 const DEFAULT_RESTORATION_NS = 200_000_000
-
-const watchdogSchema = z.object({
-  detectionTime: f.positiveDuration.optional(),
-  restorationTime: f.positiveDuration.optional(),
-  action: f.oneOf(['drop', 'forward', 'alert']).optional(),
-  limit: z.unknown().optional(),
-})
-
-const limitSchema = z.object({ deadlocks: f.whole(1, 500), window: f.positiveDuration })
 
 /** @param path of the mapping */
 export function resolveWatchdog(

@@ -14,19 +14,26 @@ import { dirname } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
 import type { FlowResult, PortResult, RunResult, Series, Summary } from './result.js'
+import type { RunSettings } from './settings.js'
 
 /** Keys in the order in which they are written, whatever the order in which they were set. */
 const RESULT_KEYS = [
+  'version',
   'scenario',
   'on',
   'seed',
+  'settings',
+  'totals',
   'flows',
   'ports',
   'series',
   'feedback',
   'summary',
-  'wallSeconds',
   'events',
+  'captures',
+  'command',
+  'machine',
+  'wallSeconds',
 ] as const satisfies readonly (keyof RunResult)[]
 const FLOW_KEYS = [
   'name',
@@ -86,6 +93,8 @@ export function resultJson(result: RunResult): string {
 
 function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
   switch (key) {
+    case 'settings':
+      return settingsSection(result.settings)
     case 'flows':
       return block(
         '[',
@@ -114,6 +123,25 @@ function section(result: RunResult, key: (typeof RESULT_KEYS)[number]): string {
       return JSON.stringify(result[key])
   }
 }
+
+/** A line for each setting, and for each item of what can be many. */
+function settingsSection(settings: RunSettings): string {
+  const rows = Object.entries(settings).map(([key, value]) => {
+    const list = MANY.includes(key) && (value as unknown[]).length > 0
+    const items = list ? (value as unknown[]).map(item => `      ${JSON.stringify(item)}`) : []
+    return `${JSON.stringify(key)}: ${list ? `[\n${items.join(',\n')}\n    ]` : JSON.stringify(value)}`
+  })
+  return block('{', '}', rows)
+}
+
+const MANY: readonly string[] = [
+  'hosts',
+  'switches',
+  'links',
+  'routes',
+  'flows',
+  'workloads',
+] satisfies (keyof RunSettings)[]
 
 function block(open: string, close: string, rows: string[]): string {
   return rows.length === 0 ? open + close : `${open}\n    ${rows.join(',\n    ')}\n  ${close}`

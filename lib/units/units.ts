@@ -60,6 +60,20 @@ const ALIASES: Readonly<Record<string, string>> = {
   kB: 'KB',
 }
 
+/** A number with a unit of these, or a `bare` one, as the pattern of a JSON Schema. */
+function patternOf(units: Readonly<Record<string, Unit>>, ...bare: string[]): string {
+  const aliases = Object.keys(ALIASES).filter(alias => ALIASES[alias]! in units)
+  const names = [...Object.keys(units), ...aliases].join('|')
+  const forms = [`(?:[0-9]+(?:\\.[0-9]+)?|\\.[0-9]+)\\s*(?:${names})`, ...bare]
+  return `^\\s*(?:${forms.join('|')})\\s*$`
+}
+
+/** What `parseRate` and the others read, as patterns of JSON Schema; a few more texts match, which are out of range or too fine. */
+export const RATE_PATTERN = patternOf(RATE_UNITS)
+export const DURATION_PATTERN = patternOf(TIME_UNITS, '0+(?:\\.0+)?|\\.0+')
+export const BYTES_PATTERN = patternOf(BYTE_UNITS, '[0-9]+')
+export const FRACTION_PATTERN = '^\\s*(?:[0-9]+(?:\\.[0-9]+)?|\\.[0-9]+)\\s*%?\\s*$'
+
 const RATE_FORMS = 'a rate is written as 100Mbps, 2.5Gbps or 64Kbps (bps, Kbps, Mbps, Gbps, Tbps)'
 const DURATION_FORMS = 'a time is written as 50us, 1.5ms or 10s (ns, us, ms, s, min, h)'
 const BYTES_FORMS =

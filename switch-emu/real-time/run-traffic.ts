@@ -5,7 +5,7 @@ import type { PathFigures } from '../../lib/control/messages.js'
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
-import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import type { CapturePlace } from '../port-captures.js'
 import { type FlowOutcome, failureOf, makeResult } from '../report.js'
@@ -40,11 +40,11 @@ const FAILURES_OF_A_FLOW: readonly ErrorCode[] = ['WEIR_NOT_ADMITTED', 'WEIR_CON
  */
 export async function runTraffic(
   up: BringUp,
-  scenario: Scenario,
+  given: Scenario,
   options: RealTimeOptions = {},
 ): Promise<RunResult> {
-  const seed = options.seed ?? scenario.seed
-  const flows = expandTraffic(scenario, options.seed)
+  const scenario = options.seed === undefined ? given : withSeed(given, options.seed)
+  const flows = expandTraffic(scenario)
   if (flows.length > FLOWS_MAX) {
     throw new WeirError(
       'WEIR_BAD_SCENARIO',
@@ -59,7 +59,6 @@ export async function runTraffic(
     const feedback = await feedbackOf(lab)
     return makeResult(scenario, {
       on: lab.on,
-      seed,
       durationNs,
       flows,
       outcomes,
@@ -70,7 +69,7 @@ export async function runTraffic(
       wallSeconds: (performance.now() - began) / 1000,
     })
   }
-  return await withLab(up, { ...scenario, seed }, work, { captures: options.captures })
+  return await withLab(up, scenario, work, { captures: options.captures })
 }
 
 /** What the hosts did not believe, all together. */

@@ -64,7 +64,6 @@ export async function sendFiles(
     const run = await sending.run(options)
     return makeResult(scenario, {
       on: lab.on,
-      seed: scenario.seed,
       ...run,
       wallSeconds: (performance.now() - began) / 1000,
     })

@@ -7,7 +7,7 @@ import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
-import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
 import { headerSlotBytes } from '../../lib/scenario/wire-sizes.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
@@ -40,6 +40,8 @@ export interface VirtualRunOptions {
   seed?: number
   /** Captures every switch port; their time 0 is that of the network, before the connections are made. */
   captures?: CapturePlace
+  /** Frames of the run at most, in all queues and on all links. Default 1,048,576. */
+  framesMax?: number
   /** Called now and then: time of the run, and flows that have ended of all. */
   onProgress?: (timeNs: Nanos, done: number, flows: number) => void
 }
@@ -57,7 +59,6 @@ interface VirtualHost {
  */
 export class VirtualRun {
   readonly #scenario: Scenario
-  readonly #seed: number
   readonly #options: VirtualRunOptions
   readonly #pool: FramePool
   readonly #captures: PortCaptures | undefined
@@ -71,11 +72,10 @@ export class VirtualRun {
   #t0: Nanos = 0
 
   constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
-    this.#scenario = scenario
-    this.#seed = options.seed ?? scenario.seed
+    this.#scenario = options.seed === undefined ? scenario : withSeed(scenario, options.seed)
     this.#options = options
-    this.#pool = new FramePool(FRAMES_MAX, headerSlotBytes(scenario.int))
-    const random = new Random(this.#seed)
+    this.#pool = new FramePool(options.framesMax ?? FRAMES_MAX, headerSlotBytes(scenario.int))
+    const random = new Random(this.#scenario.seed)
     const marking = random.fork('marking')
     this.#captures = options.captures && new PortCaptures(scenario, { ...options.captures, virtual: true })
     this.#fabric = new Fabric(scenario, {
@@ -83,7 +83,7 @@ export class VirtualRun {
       random: () => marking.next(),
       captures: this.#captures,
     })
-    this.#plan = expandTraffic(scenario, options.seed)
+    this.#plan = expandTraffic(this.#scenario)
     for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
   }
@@ -115,7 +115,6 @@ export class VirtualRun {
     const endNs = this.#loop()
     return makeResult(this.#scenario, {
       on: 'virtual',
-      seed: this.#seed,
       durationNs: endNs,
       flows: this.#plan,
       outcomes: this.#flows.map(flow => ({

@@ -1,7 +1,9 @@
 /** `weir run` as a user runs it. */
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { packageFile } from '../../lib/scenario/package-file.js'
 import { Run, scratch } from '../support/daemon-process.js'
 
 const SCENARIO = `
@@ -34,19 +36,31 @@ t.test(
     }
     const [first, second] = results
     t.same(Object.keys(first), [
+      'version',
       'scenario',
       'on',
       'seed',
+      'settings',
+      'totals',
       'flows',
       'ports',
       'series',
       'feedback',
       'summary',
-      'wallSeconds',
       'events',
+      'command',
+      'machine',
+      'wallSeconds',
     ])
-    t.same({ ...first, wallSeconds: 0 }, { ...second, wallSeconds: 0 })
+    const withoutPlace = (result: object) => ({ ...result, command: null, machine: null, wallSeconds: 0 })
+    t.same(withoutPlace(first), withoutPlace(second))
     t.equal(first.seed, 5)
+    t.same(first.command, ['run', file, '--on', 'virtual', '--seed', '5', '--json', join(folder, 'a.json')])
+    t.equal(first.version, JSON.parse(readFileSync(packageFile('package.json'), 'utf8')).version)
+    t.match(first.machine, { node: process.versions.node, cpus: Number, cpuModel: String, os: String })
+    t.match(first.scenario, { name: 'small', file, text: SCENARIO })
+    t.equal(first.scenario.sha256, createHash('sha256').update(SCENARIO).digest('hex'))
+    t.match(first.settings.cc, { name: 'hpcc', options: { eta: 0.95, maxStage: 5, flows: 100, wAi: null } })
     t.same(
       first.flows.map((flow: { name: string; bytes: number; ackedBytes: number }) => [
         flow.name,
@@ -68,7 +82,7 @@ t.test('the result goes to standard output when it is asked for there', async t 
   writeFileSync(file, SCENARIO)
   const ended = await new Run(t, ['run', file, '--json', '-']).ended
   t.equal(ended.code, 0, ended.stderr)
-  t.equal(JSON.parse(ended.stdout).scenario, 'small')
+  t.equal(JSON.parse(ended.stdout).scenario.name, 'small')
 })
 
 t.test('a wrong scenario: place, choices, exit code', async t => {
@@ -155,4 +169,63 @@ traffic:
     t.match(well, { name: 'well', fctNs: Number, ackedBytes: 20_480 })
     t.notOk('failed' in well)
   }
+})
+
+t.test('a scenario from standard input', async t => {
+  const folder = await scratch(t)
+  const from = (file: string) => ['sh', '-c', `exec "$@" < ${file}`, 'sh']
+  writeFileSync(join(folder, 'a.yaml'), SCENARIO.replace('name: small\n', ''))
+  const run = new Run(t, ['run', '-', '--json', '-'], folder, from('a.yaml'))
+  const { code, stdout, stderr } = await run.ended
+  t.equal(code, 0, stderr)
+  t.match(JSON.parse(stdout).scenario, { name: 'stdin', file: 'stdin' })
+  writeFileSync(join(folder, 'b.yaml'), SCENARIO.replace('hosts:', 'host:'))
+  const wrong = new Run(t, ['run', '-'], folder, from('b.yaml'))
+  t.match((await wrong.ended).stderr, /^weir: stdin:\d+:\d+: /)
+})
+
+t.test('a result is repeated from itself', async t => {
+  const folder = await scratch(t)
+  writeFileSync(
+    join(folder, 'a.yaml'),
+    SCENARIO.replace(
+      'traffic:',
+      'transport: { key: "a secret\\u0020of all hosts" }\ntraffic:\n  - { workload: ./sizes.txt, load: 30%, duration: 200us, seed: 7, priority: 1 }',
+    ),
+  )
+  writeFileSync(join(folder, 'sizes.txt'), '0 0\n2000 50\n40000 100\n')
+  const weir = async (...words: string[]) => await new Run(t, words, folder).ended
+  for (const flags of [[], ['--seed', '11']]) {
+    const first = await weir('run', 'a.yaml', ...flags, '--json', 'a.json')
+    t.equal(first.code, 0, first.stderr)
+    const text = readFileSync(join(folder, 'a.json'), 'utf8')
+    t.notMatch(text, /a secret/, 'a secret is in no result')
+    const again = await weir('run', '--repeat', 'a.json', '--json', 'b.json')
+    t.equal(again.code, 0, again.stderr)
+    t.match(again.stdout, /^the same as a\.json$/m)
+    const [a, b] = [JSON.parse(text), JSON.parse(readFileSync(join(folder, 'b.json'), 'utf8'))]
+    t.same([b.flows, b.ports, b.settings, b.seed], [a.flows, a.ports, a.settings, a.seed])
+    t.ok(a.flows.length > 4)
+  }
+  const result = readFileSync(join(folder, 'a.json'), 'utf8')
+  writeFileSync(join(folder, 'sizes.txt'), '0 0\n3000 50\n40000 100\n')
+  for (const [text, says] of [
+    [result, /a\.json was made by Weir \S+ with other settings .*: workloads; .*\(WEIR_BAD_ARGUMENT\)/],
+    ['{}', /a\.json is no result that weir run --json has written: version/],
+    ['hosts: [a, b]', /a\.json is no result/],
+  ] as const) {
+    writeFileSync(join(folder, 'a.json'), text)
+    const refused = await weir('run', '--repeat', 'a.json')
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, says)
+  }
+  t.match((await weir('run', '--repeat', 'none.json')).stderr, /none\.json cannot be read.*WEIR_NO_FILE/)
+  t.match(
+    (await weir('run', 'a.yaml', '--repeat', 'a.json')).stderr,
+    /leave the other one out.*WEIR_BAD_ARGUMENT/,
+  )
+  t.match(
+    (await weir('run', '--seed', '1', '--repeat', 'a.json')).stderr,
+    /--repeat has the seed.*WEIR_BAD_ARGUMENT/,
+  )
 })

@@ -34,7 +34,7 @@ t.test('every byte arrives, the report is that of a virtual run', { skip }, asyn
       .filter(name => !name.startsWith('inflight'))
       .sort(),
   )
-  t.match(veth, { scenario: 'small', on: 'veth', seed: 5 })
+  t.match(veth, { scenario: { name: 'small' }, on: 'veth', seed: 5 })
   const told = ({ flows }: { flows: Record<string, unknown>[] }) =>
     flows.map(({ name, bytes, ackedBytes, startNs }) => ({ name, bytes, ackedBytes, startNs }))
   t.same(told(veth), told(virtual))

@@ -146,7 +146,7 @@ t.test('the command', { skip }, async t => {
   const ran = run(['node_modules/.bin/weir', 'run', 'two-switches', '--json', 'a.json'])
   t.equal(ran.status, 0, ran.stderr)
   t.match(JSON.parse(readFileSync(join(project, 'a.json'), 'utf8')), {
-    scenario: 'two-switches',
+    scenario: { name: 'two-switches' },
     on: 'virtual',
   })
 })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { compare, printComparison, referenceOf, run } from '../../bench/compare-ns3.js'
 import { type RunResult, type Series, writeResult } from '../../lib/scenario/result.js'
-import { flowResult, portResult, runResult } from './synthetic-result.js'
+import { flowResult, portResult, runResult, scenarioText } from './synthetic-result.js'
 
 function sampled(valueAt: (ns: number) => number): Series {
   const timesNs = Array.from({ length: 20_001 }, (_, i) => i * 500)
@@ -12,7 +12,7 @@ function sampled(valueAt: (ns: number) => number): Series {
 /** A dumbbell run as it should be: 42 and 45 Gbit/s of payload, 95 % of the link, a peak of 108 KB 11 us after the join. */
 function dumbbell(change: Partial<RunResult> = {}): RunResult {
   return runResult({
-    scenario: 'dumbbell-100g',
+    scenario: scenarioText('dumbbell-100g'),
     flows: [flowResult('flow0', { fctNs: null }), flowResult('flow1', { fctNs: null, startNs: 300_000 })],
     ports: [portResult('s1:s2', { rateBps: 100e9, maxQueueBytes: 108_000 }), portResult('s3:h3')],
     series: {
@@ -26,7 +26,7 @@ function dumbbell(change: Partial<RunResult> = {}): RunResult {
 }
 
 const broken = (result: RunResult) =>
-  compare(result, referenceOf(result.scenario))
+  compare(result, referenceOf(result.scenario.name))
     .filter(row => !row.ok)
     .map(row => row.measure)
 
@@ -68,12 +68,16 @@ t.test('each rule can be broken', async t => {
     ['utilization'],
     'what was not sampled is not taken for good',
   )
-  t.strictSame(broken(dumbbell({ scenario: 'dumbbell-100g-1500ns' })), ['peakQueue'], '161 KB there')
+  t.strictSame(
+    broken(dumbbell({ scenario: scenarioText('dumbbell-100g-1500ns') })),
+    ['peakQueue'],
+    '161 KB there',
+  )
 })
 
 function incast(change: (i: number) => object, peak = 850_000): RunResult {
   return runResult({
-    scenario: 'incast-16',
+    scenario: scenarioText('incast-16'),
     flows: Array.from({ length: 16 }, (_, i) =>
       flowResult(`incast.h${i}`, {
         bytes: 500_000,

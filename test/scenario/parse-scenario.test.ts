@@ -23,7 +23,7 @@ const catalogue: CcCatalogue = {
 const parse = (text: string) => parseScenario(text, 'a/demo.yaml', { catalogue })
 
 t.test('the example of the format: everything resolved to plain numbers', async t => {
-  const scenario = parse(`
+  const text = `
 name: dumbbell
 link: {rate: 1Gbps, delay: 50us}            # defaults, overridden per link
 hosts: [h1, h2, h3]
@@ -37,11 +37,13 @@ traffic:
   - {name: flow1, from: h2, to: h3, size: 200MB, start: 300ms}
   - {workload: websearch, load: 0.5, seed: 7, duration: 10ms}
 watch: {queues: [s1:s2], every: 100us}
-`)
+`
+  const scenario = parse(text)
   const { workloads, ...rest } = scenario
   t.strictSame(rest, {
     name: 'dumbbell',
     file: 'a/demo.yaml',
+    text,
     hosts: [
       { name: 'h1', address: '10.0.0.1' },
       { name: 'h2', address: '10.0.0.2' },
@@ -90,6 +92,7 @@ watch: {queues: [s1:s2], every: 100us}
     ],
     watch: { queues: [{ switch: 's1', port: 2 }], everyNs: 100_000, flows: true },
     seed: 1,
+    hashSeed: 1,
   })
   t.equal(workloads.length, 1)
   t.match(workloads[0], { load: 0.5, seed: 7, startNs: 0, durationNs: 10_000_000, hosts: ['h1', 'h2', 'h3'] })

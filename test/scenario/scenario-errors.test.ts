@@ -48,6 +48,25 @@ t.test('hosts, switches, links', async t => {
     ],
     ['hosts: [{name: a1..a3, address: ¦10.0.0.9}]\nlinks: []', ['one address']],
     ['hosts: [a, ¦b]\nswitches: {s1: {}}\nlinks: [a--s1]', ['host b has no link', 'b--s1']],
+    [
+      'hosts: [a1, a2]\nswitches: {s1: {}, ¦s2: {}}\nlinks: [a1..a2--s1]',
+      ['switch s2 has no link', 'a1--s2', 'leave'],
+    ],
+    ['hosts: [a1, a2]\nswitches: [s1, ¦s2]\nlinks: [a1..a2--s1]', ['switch s2 has no link']],
+    ['hosts: [a1, a2]\nswitches: {s1: {}, ¦t1..t2: {}}\nlinks: [a1..a2--s1, t1--s1]', ['switch t2 has no link']],
+    [
+      'hosts: [h1..h300]\nswitches: {¦s1: {}}\nlinks: [h1..h300--s1]',
+      ['switch s1 has 300 links; a switch has 256 at most'],
+    ],
+    [
+      'hosts: [a, b]\nswitches:\n  s1..s2: {buffer: 1MB, pfc: ¦¦{xoff: 10KB, headroom: 1MB}}\nlinks: [a--s1, s1--s2, s2--b]',
+      ['lossless priorities of s1'],
+      ['lossless priorities of s2'],
+    ],
+    [
+      'hosts: [a, b]\nswitches:\n  s1..s2: {dscpToTc: ¦{0: 3}}\nlinks: [a--s1, s1--s2, s2--b]\ntraffic: [{from: a, to: b, size: 1B, priority: 5}]',
+      ['priority 5'],
+    ],
     ['link: {rate: 2Tbps}\nhosts: [a, b]\nlinks: [¦a--b]', ['host a', '1Tbps at most, not 2Tbps']],
     [
       'switches: {s1..s40: {}, t1..t40: {}}\nhosts: [a]\nlinks: [a--s1, ¦{ends: s1..s40--t1..t40, count: 64}]',
@@ -66,7 +85,7 @@ t.test('hosts, switches, links', async t => {
     ['hosts: [a]\nswitches: {s1: {id: ¦0}}\nlinks: [a--s1]', ['1 to 65519']],
     ['hosts: [a]\nswitches: {s1: {id: ¦65520}}\nlinks: [a--s1]', ['1 to 65519']],
     [
-      'hosts: [a]\nswitches: {s1: {id: 4}, s2: {id: ¦4}}\nlinks: [a--s1]',
+      'hosts: [a]\nswitches: {s1: {id: 4}, s2: {id: ¦4}}\nlinks: [a--s1, s1--s2]',
       ['switch id 4 already belongs to s1'],
     ],
     ['hosts: [a]\nswitches: {s1: {buffer: ¦4Mb}}\nlinks: [a--s1]', ["'4Mb'", 'MB']],

@@ -1,4 +1,13 @@
-import type { FlowResult, PortResult, RunResult } from '../../lib/scenario/result.js'
+import { createHash } from 'node:crypto'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import {
+  type FlowResult,
+  type PortResult,
+  type RunResult,
+  type ScenarioText,
+  totalsOf,
+} from '../../lib/scenario/result.js'
+import { settingsOf } from '../../lib/scenario/settings.js'
 
 /** Results made up for tests: change what a test is about, the rest is plausible. */
 export function flowResult(name: string, change: Partial<FlowResult> = {}): FlowResult {
@@ -39,16 +48,28 @@ export function portResult(name: string, change: Partial<PortResult> = {}): Port
   }
 }
 
+export function scenarioText(name: string): ScenarioText {
+  const text = 'hosts: [h1, h2]\nlinks: [h1--h2]\n'
+  return { name, file: `${name}.yaml`, sha256: createHash('sha256').update(text).digest('hex'), text }
+}
+
+/** With the totals of its flows and ports. */
 export function runResult(change: Partial<RunResult> = {}): RunResult {
+  const { flows = [flowResult('flow0')], ports = [portResult('s1:s2')] } = change
+  const scenario = scenarioText('dumbbell')
   return {
-    scenario: 'dumbbell',
+    version: '1.2.3',
+    scenario,
     on: 'virtual',
     seed: 1,
-    flows: [flowResult('flow0')],
-    ports: [portResult('s1:s2')],
+    settings: settingsOf(parseScenario(scenario.text, scenario.file)),
+    totals: totalsOf(flows, ports),
+    flows,
+    ports,
     series: {},
-    wallSeconds: 0.5,
     events: 1000,
+    machine: { node: '20.15.0', os: 'Linux 6', arch: 'x64', cpus: 2, cpuModel: 'x', memoryBytes: 1 << 30 },
+    wallSeconds: 0.5,
     ...change,
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
+import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
 import {
   meanSize,
   parseDistribution,
@@ -56,7 +56,7 @@ t.test('a malformed distribution is refused with its line', async t => {
     ['0 0\n5 60\n4 100\n', /d\.txt:3:1: .*rise/],
     ['0 0\n5 60\n6 50\n', /d\.txt:3:1: .*rise/],
     ['0 0\n5 160\n', /d\.txt:2:1/],
-    ['0 0\n5 60\n', /d\.txt: .*100 percent/],
+    ['0 0\n5 60\n', /d\.txt:2:1: .*100 percent/],
     ['', /100 percent/],
   ] as const) {
     t.throws(() => parseDistribution(text, 'd.txt'), { code: 'WEIR_BAD_SCENARIO', message })
@@ -81,7 +81,7 @@ t.test('arrivals come at the load asked for, each host as sender, all others as 
   const seed = fixedSeed(t, 5)
   const durationNs = 300e6
   const scenario = scenarioOf('[{workload: fbhadoop, load: 0.3, duration: 300ms}]')
-  const flows = expandTraffic(scenario, seed)
+  const flows = expandTraffic(withSeed(scenario, seed))
   // 16 hosts x 100 Gbit/s x 0.3 x 0.3 s / 8 / 120 KB = 150,000 flows. Standard error of the count 0.26 %.
   const expected = (16 * 100e9 * 0.3 * 0.3) / 8 / meanByTail(scenario.workloads[0]!.distribution)
   t.ok(
@@ -128,10 +128,10 @@ t.test('the same seed gives the same flows; the seed asked for overrides those o
   // tap's own comparison takes seconds for so many.
   const same = (a: readonly Flow[], b: readonly Flow[], what: string) => t.ok(isDeepStrictEqual(a, b), what)
   same(expandTraffic(plain), expandTraffic(make('')), 'the same')
-  same(expandTraffic(plain, 1), expandTraffic(plain), 'the default seed is 1')
-  same(expandTraffic(pinned), expandTraffic(plain, 7), "a workload's own seed")
-  same(expandTraffic(pinned, 8), expandTraffic(plain, 8), 'the seed asked for')
-  t.notOk(isDeepStrictEqual(expandTraffic(plain, 7), expandTraffic(plain, 8)), 'another seed, other flows')
+  same(expandTraffic(withSeed(plain, 1)), expandTraffic(plain), 'the default seed is 1')
+  same(expandTraffic(pinned), expandTraffic(withSeed(plain, 7)), "a workload's own seed")
+  same(expandTraffic(withSeed(pinned, 8)), expandTraffic(withSeed(plain, 8)), 'the seed asked for')
+  t.notOk(isDeepStrictEqual(expandTraffic(withSeed(plain, 7)), expandTraffic(withSeed(plain, 8))), 'another seed, other flows')
   const more = scenarioOf(
     '[{workload: fbhadoop, load: 0.3, duration: 1ms}, {workload: websearch, load: 0.1, duration: 1ms}]',
   )
@@ -173,9 +173,15 @@ t.test('listed flows and workloads together: by start, names unique, settings ca
 })
 
 t.test('a workload beyond a million flows is refused', async t => {
-  const scenario = scenarioOf('[{name: flood, workload: googlerpc, load: 100%, duration: 1h}]')
-  t.throws(() => expandTraffic(scenario), {
+  t.throws(() => scenarioOf('[{name: flood, workload: googlerpc, load: 100%, duration: 1h}]'), {
     code: 'WEIR_BAD_SCENARIO',
-    message: /flood.*1000000.*load or duration/,
+    message: /^x\.yaml:\d+:\d+: .*flood.*1000000.*load or duration/,
   })
+  const half = '{workload: googlerpc, load: 10%, duration: 14ms}'
+  t.ok(scenarioOf(`[${half}]`))
+  t.throws(
+    () => scenarioOf(`[${new Array(60).fill(half).join()}]`),
+    { message: /^x\.yaml:\d+:\d+: h0 would send and receive more than 60000 flows/ },
+    'together',
+  )
 })

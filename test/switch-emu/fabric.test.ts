@@ -89,7 +89,7 @@ t.test('frames arrive when serialisation and delays of the path say, in order', 
   const bottleneck = report.find(port => port.switch === 's1' && port.peer === 's2')!
   t.equal(bottleneck.txBytes, 4 * bytes)
   t.equal(bottleneck.rateBps, 100e6)
-  t.ok(Math.abs(bottleneck.utilization - 0.04) < 1e-9, '400 us of 10 ms')
+  t.ok(Math.abs(bottleneck.utilization! - 0.04) < 1e-9, '400 us of 10 ms')
   // At the third's arrival (40 us) the first is on the line and the second waits; the fourth comes at 50 us.
   t.equal(bottleneck.maxQueueBytes, 3 * bytes)
   // Waiting: the second 30 to 120 us, the third 40 to 220, the fourth 50 to 320: 540 us of 10 ms.

@@ -39,7 +39,7 @@ const without = run('').result
 
 t.test('without a choice all flows take one path', async t => {
   t.same(
-    uplinks(without).map(({ utilization }) => utilization > 0.01),
+    uplinks(without).map(({ utilization }) => utilization! > 0.01),
     [true, false, false, false],
   )
   t.equal(without.flows[0]!.paths, undefined)

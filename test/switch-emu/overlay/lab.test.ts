@@ -43,7 +43,7 @@ t.test('files cross the lab whole, and nothing is left of it', async t => {
     },
   )
   t.match(result, {
-    scenario: 'lab',
+    scenario: { name: 'lab' },
     on: 'overlay',
     flows: [{ name: 'h1-h2', bytes: 300_000, ackedBytes: 300_000, digestEqual: true }],
   })
@@ -55,7 +55,7 @@ t.test('files cross the lab whole, and nothing is left of it', async t => {
 
 t.test('the traffic of a scenario gives the report of a run', async t => {
   const result = await runOverlay(SCENARIO, { seed: 5 })
-  t.match(result, { scenario: 'lab', on: 'overlay', seed: 5 })
+  t.match(result, { scenario: { name: 'lab' }, on: 'overlay', seed: 5 })
   t.same(
     result.flows.map(({ name, bytes, ackedBytes, startNs }) => ({ name, bytes, ackedBytes, startNs })),
     [

@@ -1,0 +1,13 @@
+/** `npm run docs`: writes what is generated from the schema of the scenario file. A test compares both with what is there. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { packageFile } from '../lib/scenario/package-file.js'
+import { generatedFiles } from '../lib/scenario/schema/generated-files.js'
+
+const root = dirname(packageFile('package.json'))
+for (const [path, text] of Object.entries(generatedFiles())) {
+  const file = join(root, path)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  process.stdout.write(`${path}\n`)
+}

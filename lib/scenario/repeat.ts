@@ -1,0 +1,77 @@
+/** Repeating a run from its result. */
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
+import { parseScenario } from './load-scenario.js'
+import type { RunResult } from './result.js'
+import { type Scenario, withSeed } from './scenario.js'
+import { settingsOf } from './settings.js'
+import { resultJson } from './write-result.js'
+
+/** What a repetition needs of a result. */
+const resultSchema = z.looseObject({
+  version: z.string(),
+  on: z.enum(['virtual', 'overlay', 'veth']),
+  seed: z.int().min(0),
+  scenario: z.looseObject({ file: z.string(), text: z.string() }),
+  settings: z.looseObject({}),
+})
+
+/** Reads a result of `weir run --json`. Throws WEIR_NO_FILE, or WEIR_BAD_ARGUMENT for what is none. */
+export function readResult(file: string): RunResult {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be read: ${whyNotRead(cause)}`, { cause })
+  }
+  const { data, error } = resultSchema.safeParse(parsed(text))
+  if (error === undefined) return data as unknown as RunResult
+  const [issue] = error.issues
+  const where =
+    issue === undefined || issue.path.length === 0 ? '' : `: ${issue.path.join('.')}: ${issue.message}`
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${file} is no result that weir run --json has written${where}`)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The scenario of a result, with the seed that it had. Throws WEIR_BAD_ARGUMENT if this Weir would run it with other settings,
+ * because a default or a file of flow sizes has changed since.
+ */
+export function scenarioOfResult(result: RunResult, file: string): Scenario {
+  const { scenario: source, seed, settings } = result
+  const plain = parseScenario(source.text, source.file)
+  const candidates = [plain, withSeed(plain, seed)]
+  const same = candidates.find(scenario => differences(settingsOf(scenario), settings).length === 0)
+  if (same !== undefined) return same
+  const keys = differences(settingsOf(candidates[1]!), settings)
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `${file} was made by Weir ${result.version} with other settings than this one would use: ${keys.join(', ')}; ` +
+      'write them into the scenario, and run that',
+  )
+}
+
+/** What two results of one scenario differ in, but for time, machine and command; empty if they are the same. */
+export function resultDifferences(a: RunResult, b: RunResult): string[] {
+  const kept = (result: RunResult) => {
+    const { captures, command, machine, wallSeconds, scenario, ...rest } = JSON.parse(resultJson(result))
+    return rest
+  }
+  return differences(kept(a), kept(b))
+}
+
+/** Keys at the top whose values are not the same. */
+function differences(a: object, b: object): string[] {
+  const [left, right] = [a, b] as Record<string, unknown>[]
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  return [...keys].filter(key => JSON.stringify(left![key]) !== JSON.stringify(right![key]))
+}

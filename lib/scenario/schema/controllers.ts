@@ -1,0 +1,80 @@
+/** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
+import { z } from 'zod'
+import { ccNames, ccOptions } from '../../cc/catalogue.js'
+import type { OptionSpec } from '../../cc/options.js'
+import { formatBytes, formatDuration, formatRate } from '../../units/units.js'
+import { bytesJson, DURATION_JSON, field, listed, RATE_JSON, yesNo } from './fields.js'
+import { key, mapping } from './keys.js'
+
+/** Examples of options that have no default of their own. */
+const SAMPLES: Readonly<Record<OptionSpec['unit'], unknown>> = {
+  number: 1,
+  count: 1,
+  bytes: '64KB',
+  bps: '1Gbps',
+  ns: '10us',
+  boolean: true,
+}
+
+/** A mapping for each controller, by name. */
+export const controllerSchemas = ccNames().map(name =>
+  mapping(
+    { title: name, about: `Options of the controller \`${name}\`.`, json: { required: ['name'] } },
+    {
+      name: z.literal(name).meta({
+        words: `\`${name}\``,
+        description: 'Name of the controller.',
+        example: name,
+      }),
+      ...Object.fromEntries(ccOptions(name).map(spec => [spec.name, optionKey(spec)])),
+    },
+  ),
+)
+
+export const ccSchema = z
+  .union([z.enum(ccNames()), ...controllerSchemas])
+  .meta({ words: `${listed(ccNames())}, or mapping of \`name\` and options` })
+
+function optionKey(spec: OptionSpec) {
+  const standard = spec.default === null ? undefined : optionText(spec, spec.default)
+  return key(optionField(spec), {
+    description: sentence(spec.doc),
+    ...(standard === undefined ? { usual: 'worked out from the connection' } : { default: standard }),
+    example: standard ?? SAMPLES[spec.unit],
+  })
+}
+
+/** Whoever resolves `cc` checks the value; here is only what it looks like. */
+function optionField(spec: OptionSpec) {
+  const { unit, min: minimum, max: maximum } = spec
+  const [low, high] = [minimum, maximum].map(bound => String(optionText(spec, bound)))
+  const kept = (words: string, json: Record<string, unknown>) =>
+    field(`${words}, ${low} to ${high}`, json, value => value)
+  switch (unit) {
+    case 'boolean':
+      return yesNo
+    case 'bytes':
+      return kept('size', bytesJson(minimum, maximum))
+    case 'bps':
+      return kept('rate', RATE_JSON)
+    case 'ns':
+      return kept('time', DURATION_JSON)
+    case 'count':
+      return kept('whole number', { type: 'integer', minimum, maximum })
+    default:
+      return kept('number', { type: 'number', minimum, maximum })
+  }
+}
+
+/** A value as a file has it. */
+function optionText({ unit }: OptionSpec, value: number): unknown {
+  if (unit === 'bytes') return formatBytes(value)
+  if (unit === 'bps') return formatRate(value)
+  if (unit === 'ns') return formatDuration(value)
+  return unit === 'boolean' ? value === 1 : value
+}
+
+/** The catalogues write phrases; the reference page has sentences. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}

@@ -1,0 +1,42 @@
+/** The scenario file as JSON Schema (draft 2020-12), for editors. */
+import { z } from 'zod'
+import type { FieldForm } from './fields.js'
+import type { KeyDoc, MappingDoc } from './keys.js'
+import { scenarioSchema } from './scenario.js'
+
+/** What the schema of zod says of a value, in any of its roles. */
+type Meta = Partial<FieldForm & KeyDoc & MappingDoc>
+
+/** What only the reference page has. */
+const OURS = ['words', 'json', 'usual', 'example', 'with', 'about'] as const satisfies (keyof Meta)[]
+
+/**
+ * What holds between keys is said where JSON Schema can say it. What it cannot say (names that exist, ranges of quantities with
+ * units) `parseScenario` finds: it accepts nothing that this schema refuses.
+ */
+export function scenarioJsonSchema(): Record<string, unknown> {
+  const schema = z.toJSONSchema(scenarioSchema, {
+    io: 'input',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) =>
+      describe(jsonSchema as Record<string, unknown>, z.globalRegistry.get(zodSchema)),
+  })
+  return { ...schema, title: 'Weir scenario' }
+}
+
+function describe(json: Record<string, unknown>, meta: Meta | undefined): void {
+  if (meta === undefined) return
+  for (const key of OURS) delete json[key]
+  Object.assign(json, meta.json)
+  if (meta.description !== undefined) json.description = described(meta)
+  if (meta.default !== undefined) json.default = meta.default
+  if (meta.example !== undefined) json.examples = [meta.example]
+}
+
+/** Editors show this beside a key. */
+function described({ description, words, usual }: Meta): string {
+  const form = words === undefined ? '' : ` Value: ${words}.`
+  const without = usual === undefined ? '' : ` Default: ${usual}.`
+  return `${description}${form}${without}`.replaceAll('`', '')
+}

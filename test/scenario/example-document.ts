@@ -1,0 +1,36 @@
+/** Whole scenario files around one mapping of them, as the schema nests them. */
+import type { Key, Section } from '../../lib/scenario/schema/sections.js'
+
+type Mapping = Record<string, unknown>
+
+const NETWORK = {
+  hosts: ['h1', 'h2', 'h3'],
+  switches: { s1: {}, s2: {} },
+  links: ['h1--s1', 'h2--s1', 's1--s2', 's2--h3'],
+}
+
+/** A scenario in which the mapping of that section has these keys, and the examples of those that it requires. */
+export function documentWith(section: Section, keys: Mapping): Mapping {
+  const required = section.keys.filter(key => key.required && !(key.name in keys))
+  const full = { ...Object.fromEntries(required.map(key => [key.name, key.example])), ...keys }
+  const { parent } = section
+  if (parent === undefined) return { ...NETWORK, ...keys }
+  const value = section.within === 'list' ? [full] : section.within === 'names' ? { s1: full } : full
+  if (parent.section.parent === undefined) return atRoot(parent.key.name, value, full)
+  return documentWith(parent.section, { ...parent.key.with, [parent.key.name]: value })
+}
+
+/** Among the network's own hosts, switches and links it takes the place of the one that it is like. */
+function atRoot(name: string, value: unknown, item: Mapping): Mapping {
+  if (name === 'hosts' || name === 'links') {
+    const others = NETWORK[name].filter(other => other !== (item.name ?? item.ends))
+    return { ...NETWORK, [name]: [...others, ...(value as unknown[])] }
+  }
+  if (name === 'switches') return { ...NETWORK, switches: { ...NETWORK.switches, ...(value as Mapping) } }
+  return { ...NETWORK, [name]: value }
+}
+
+/** The mapping's keys in which a key has its example. */
+export function exampleOf({ name, example, with: others }: Key): Mapping {
+  return { ...others, [name]: example }
+}
