@@ -53,7 +53,10 @@ t.test('hosts, switches, links', async t => {
       ['switch s2 has no link', 'a1--s2', 'leave'],
     ],
     ['hosts: [a1, a2]\nswitches: [s1, ¦s2]\nlinks: [a1..a2--s1]', ['switch s2 has no link']],
-    ['hosts: [a1, a2]\nswitches: {s1: {}, ¦t1..t2: {}}\nlinks: [a1..a2--s1, t1--s1]', ['switch t2 has no link']],
+    [
+      'hosts: [a1, a2]\nswitches: {s1: {}, ¦t1..t2: {}}\nlinks: [a1..a2--s1, t1--s1]',
+      ['switch t2 has no link'],
+    ],
     [
       'hosts: [h1..h300]\nswitches: {¦s1: {}}\nlinks: [h1..h300--s1]',
       ['switch s1 has 300 links; a switch has 256 at most'],

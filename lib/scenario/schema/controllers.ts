@@ -2,7 +2,14 @@
 import { z } from 'zod'
 import { ccNames, ccOptions } from '../../cc/catalogue.js'
 import type { OptionSpec } from '../../cc/options.js'
-import { formatBytes, formatDuration, formatRate } from '../../units/units.js'
+import {
+  formatBytes,
+  formatDuration,
+  formatRate,
+  parseBytes,
+  parseDuration,
+  parseRate,
+} from '../../units/units.js'
 import { bytesJson, DURATION_JSON, field, listed, RATE_JSON, yesNo } from './fields.js'
 import { key, mapping } from './keys.js'
 
@@ -66,12 +73,22 @@ function optionField(spec: OptionSpec) {
   }
 }
 
-/** A value as a file has it. */
+/** A value as a file has it, exactly. */
 function optionText({ unit }: OptionSpec, value: number): unknown {
-  if (unit === 'bytes') return formatBytes(value)
-  if (unit === 'bps') return formatRate(value)
-  if (unit === 'ns') return formatDuration(value)
+  if (unit === 'bytes') {
+    const binary = [30, 20, 10].flatMap((power, i) =>
+      value > 0 && value % 2 ** power === 0 ? [`${value / 2 ** power}${['GiB', 'MiB', 'KiB'][i]}`] : [],
+    )
+    return exact(value, parseBytes, [formatBytes(value), ...binary, `${value}B`])
+  }
+  if (unit === 'bps') return exact(value, parseRate, [formatRate(value), `${value}bps`])
+  if (unit === 'ns') return exact(value, parseDuration, [formatDuration(value), `${value}ns`])
   return unit === 'boolean' ? value === 1 : value
+}
+
+/** The first text that is read as this very value. */
+function exact(value: number, parse: (text: string) => number, texts: readonly string[]): string {
+  return texts.find(text => parse(text) === value)!
 }
 
 /** The catalogues write phrases; the reference page has sentences. */

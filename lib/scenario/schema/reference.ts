@@ -10,7 +10,7 @@ Every key of a scenario file. A key that is not listed is refused; every problem
 valid choices. \`schema/scenario.schema.json\` is the same as JSON Schema; an editor with the YAML language server checks and
 completes a file that begins with a line such as
 
-\`\`\`yaml
+\`\`\`text
 # yaml-language-server: $schema=../../schema/scenario.schema.json
 \`\`\`
 
