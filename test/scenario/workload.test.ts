@@ -131,7 +131,10 @@ t.test('the same seed gives the same flows; the seed asked for overrides those o
   same(expandTraffic(withSeed(plain, 1)), expandTraffic(plain), 'the default seed is 1')
   same(expandTraffic(pinned), expandTraffic(withSeed(plain, 7)), "a workload's own seed")
   same(expandTraffic(withSeed(pinned, 8)), expandTraffic(withSeed(plain, 8)), 'the seed asked for')
-  t.notOk(isDeepStrictEqual(expandTraffic(withSeed(plain, 7)), expandTraffic(withSeed(plain, 8))), 'another seed, other flows')
+  t.notOk(
+    isDeepStrictEqual(expandTraffic(withSeed(plain, 7)), expandTraffic(withSeed(plain, 8))),
+    'another seed, other flows',
+  )
   const more = scenarioOf(
     '[{workload: fbhadoop, load: 0.3, duration: 1ms}, {workload: websearch, load: 0.1, duration: 1ms}]',
   )
