@@ -47,7 +47,10 @@ export function labCommand(): Command {
 function upCommand(): Command {
   return withScenarioList(new Command('up'))
     .description('bring a lab up; it stays until "weir lab down"')
-    .argument('<file>', 'scenario file (YAML), - for standard input, or a name of --list; its traffic is left alone')
+    .argument(
+      '<file>',
+      'scenario file (YAML), - for standard input, or a name of --list; its traffic is left alone',
+    )
     .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
     .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
     .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: it goes with the lab)')
