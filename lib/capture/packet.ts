@@ -28,7 +28,7 @@ export interface Packet {
   extended: ExtendedHeaders
   /** Length of the transport payload, without pad and ICRC. */
   payloadBytes: number
-  /** What was captured of the payload: a view of `bytes`. */
+  /** What was captured of the payload: a view of `bytes`. Zeros in captures of virtual time. */
   payload: Uint8Array
   /** null: it is not RoCEv2. */
   icrc: IcrcVerdict | null
@@ -38,7 +38,7 @@ export interface Packet {
 
 /**
  * `right`, also if it is the one of an IPv4 identification of zero, as hosts on ordinary sockets compute it; `wrong`;
- * `absent`: the packet was cut before it, or was sent in virtual time.
+ * `absent`: the packet was cut before it (`snapBytes`).
  */
 export type IcrcVerdict = 'right' | 'wrong' | 'absent'
 
