@@ -53,8 +53,8 @@ export const COMMANDS = {
       'send a real file across an emulated network while another host sends too, and show what happens',
   },
   dump: {
-    usage: '[options] CAPTURE',
-    description: 'print the packets of a capture file and verify their ICRCs',
+    usage: '[options] CAPTURE|-',
+    description: 'print the packets of a capture file, or of standard input, and verify their ICRCs',
   },
 } as const
 

@@ -1,8 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 
 const WINDOW_BYTES = 1 << 20
+const STDIN = 0
+const NAP_MS = 10
+const napping = new Int32Array(new SharedArrayBuffer(4))
 
 /**
  * A file read from front to back through one window of bounded size. `need(n)` makes the next n bytes
@@ -26,13 +30,28 @@ export class ByteSource {
     this.#end = end
   }
 
-  /** Throws WEIR_NO_FILE when the file cannot be opened. */
+  /**
+   * Throws WEIR_NO_FILE when the file cannot be opened, WEIR_BAD_ARGUMENT when standard input is a terminal.
+   *
+   * @param path `-` is standard input
+   */
   static open(path: string): ByteSource {
+    if (path === '-') return ByteSource.#fromStandardInput()
     try {
       return new ByteSource(path, openSync(path, 'r'), Buffer.alloc(WINDOW_BYTES), 0)
     } catch (error) {
       throw cannotRead(path, error)
     }
+  }
+
+  static #fromStandardInput(): ByteSource {
+    if (isatty(STDIN)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        'standard input is a terminal: pipe a capture into it, as in "tcpdump -U -w - | weir dump -"',
+      )
+    }
+    return new ByteSource('standard input', STDIN, Buffer.alloc(WINDOW_BYTES), 0)
   }
 
   /** A source over bytes that are in memory already. */
@@ -44,6 +63,11 @@ export class ByteSource {
   /** Offset in the file of the next byte. */
   get offset(): number {
     return this.#base + this.at
+  }
+
+  /** True if the next `need` has to read, and may have to wait for it. */
+  get isDrained(): boolean {
+    return this.#end === this.at
   }
 
   /** True if `count` more bytes are there; they are then in `buffer` from `at` on. */
@@ -63,7 +87,7 @@ export class ByteSource {
   }
 
   close(): void {
-    if (this.#fd >= 0) closeSync(this.#fd)
+    if (this.#fd > STDIN) closeSync(this.#fd)
     this.#fd = -1
   }
 
@@ -82,10 +106,15 @@ export class ByteSource {
   }
 
   #read(): number {
-    try {
-      return readSync(this.#fd, this.buffer, this.#end, this.buffer.length - this.#end, null)
-    } catch (error) {
-      throw cannotRead(this.name, error)
+    for (;;) {
+      try {
+        return readSync(this.#fd, this.buffer, this.#end, this.buffer.length - this.#end, null)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        // Standard input can be a pipe that somebody has set not to block.
+        if (code !== 'EAGAIN') throw cannotRead(this.name, error)
+        Atomics.wait(napping, 0, 0, NAP_MS)
+      }
     }
   }
 }

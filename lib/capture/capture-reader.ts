@@ -24,6 +24,7 @@ export class CaptureReader {
     }
   }
 
+  /** @param path `-` is standard input */
   static open(path: string): CaptureReader {
     return new CaptureReader(ByteSource.open(path))
   }
@@ -36,6 +37,11 @@ export class CaptureReader {
   /** Fills in the next packet; false at the end. The packet's bytes stay until the next call. */
   next(into: CapturedPacket): boolean {
     return this.#reader.next(into)
+  }
+
+  /** True if all that has been read has been handed out: the next packet has to be read, and may have to be waited for. */
+  get isDrained(): boolean {
+    return this.#source.isDrained
   }
 
   close(): void {

@@ -39,9 +39,13 @@ const PROTOCOL_NAMES = new Map([
   [58, 'ICMP6'],
 ])
 
-/** One line about a frame in tcpdump's manner; parses it first. For people: allocates, throws for no input. */
-export function printFrame(frame: Frame): string {
-  return printNested(frame, 0)
+/**
+ * One line about a frame in tcpdump's manner; parses it first. For people: allocates, throws for no input.
+ *
+ * @param port that stands for the UDP destination port of the header
+ */
+export function printFrame(frame: Frame, port?: number): string {
+  return printNested(frame, 0, port)
 }
 
 /** What a capture has kept too little of may be sound. */
@@ -50,13 +54,12 @@ function faultOf(frame: Frame, error: WireError): string {
   return `${isCut ? 'captured too short' : 'malformed'}: ${WIRE_ERROR_NAMES[error]}`
 }
 
-function printNested(frame: Frame, depth: number): string {
+function printNested(frame: Frame, depth: number, port?: number): string {
   const error = parseFrame(frame)
   const fault = error === WireError.OK ? '' : ` [${faultOf(frame, error)}]`
   if (frame.l3 < 0) return printLink(frame) + fault
-  if (frame.l4 < 0)
-    return `${printHosts(frame, false)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`
-  const head = printHosts(frame, true)
+  if (frame.l4 < 0) return `${printHosts(frame)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`
+  const head = printHosts(frame, port ?? udp.destinationPort(frame.view, frame.l4))
   if (frame.bth >= 0) return `${head}: ${printRoce(frame)}${fault}`
   if (error === WireError.OK && udp.destinationPort(frame.view, frame.l4) === udp.PORT_VXLAN) {
     return `${head}: ${printVxlan(frame, depth)}`
@@ -78,10 +81,10 @@ function printLink(frame: Frame): string {
 }
 
 /** `IP 10.0.0.1.49152 > 10.0.0.2.4791`, with what is out of the ordinary in the IP header. */
-function printHosts(frame: Frame, withPorts: boolean): string {
+function printHosts(frame: Frame, destinationPort?: number): string {
   const { view, l3, l4 } = frame
-  const from = withPorts ? `.${udp.sourcePort(view, l4)}` : ''
-  const to = withPorts ? `.${udp.destinationPort(view, l4)}` : ''
+  const from = destinationPort === undefined ? '' : `.${udp.sourcePort(view, l4)}`
+  const to = destinationPort === undefined ? '' : `.${destinationPort}`
   const tag = ethernet.hasVlan(view, 0) ? `vlan ${ethernet.vlanId(view, 0)} ` : ''
   if (ipv4.version(view, l3) === 4) {
     const mark = ECN_NAMES[ipv4.ecn(view, l3)]

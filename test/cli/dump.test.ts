@@ -16,6 +16,10 @@ function dump(...args: string[]): { status: number | null; stdout: string; stder
   return spawnSync(process.execPath, [WEIR, 'dump', ...args], { encoding: 'utf8' })
 }
 
+function dumpOf(input: Buffer, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [WEIR, 'dump', ...args], { input, encoding: 'utf8' })
+}
+
 const rping = fixturePath('roce-pcaps', 'cm_rping.pcap')
 
 t.test('a line per packet', async t => {
@@ -98,15 +102,67 @@ t.test('errors: a clear word, a failing exit code', async t => {
   writeFileSync(short, readFileSync(rping).subarray(0, 24 + 2 * 58 + 20))
   const partly = dump(short)
   t.equal(partly.status, 1)
-  t.equal(partly.stdout.trimEnd().split('\n').length, 2, 'what came before the fault is printed')
+  const printed = partly.stdout.trimEnd().split('\n')
+  t.equal(printed.length, 3, 'what came before the fault is printed and counted')
+  t.equal(printed[2], '2 packets, 0 RoCEv2, 0 ICRCs right, 0 wrong, 0 malformed, the rest could not be read')
   t.match(partly.stderr, /short\.pcap: at byte 140: the file ends within a packet of 322 bytes/)
-  t.equal(dump('--json', short).stdout, '')
+  const counts = dump('--json', short)
+  t.equal(counts.status, 1)
+  t.match(JSON.parse(counts.stdout), { packets: 2, fault: /at byte 140: the file ends within a packet/ })
 
   const wifi = join(folder, 'wifi.pcap')
   const file = Buffer.from(readFileSync(rping))
   file.writeUInt32LE(105, 20)
   writeFileSync(wifi, file)
   t.match(dump(wifi).stderr, /link type 105/)
+})
+
+t.test('- is standard input: a file, a pipe that stays open, a text', async t => {
+  const input = readFileSync(rping)
+  const whole = dumpOf(input, '-')
+  t.equal(whole.status, 0, whole.stderr)
+  t.equal(whole.stdout, dump(rping).stdout)
+  const text = dumpOf(Buffer.from('no capture'), '-')
+  t.equal(text.status, 1)
+  t.match(text.stderr, /^weir: standard input: at byte 0: this is neither pcap nor pcapng/)
+
+  const child = spawn(process.execPath, [WEIR, 'dump', '-'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let stdout = ''
+  child.stdout.on('data', chunk => {
+    stdout += chunk
+  })
+  const ended = new Promise(resolve => child.once('close', resolve))
+  // Two packets, as tcpdump -U hands them over; more may come, and they are printed before it does.
+  child.stdin.write(input.subarray(0, 24 + 2 * 58))
+  while (stdout.split('\n').length < 3) await new Promise(resolve => setTimeout(resolve, 10))
+  t.match(stdout, /^\S+ ARP who-has .*\n\S+ ARP .*\n$/)
+  child.stdin.end(input.subarray(24 + 2 * 58))
+  t.equal(await ended, 0)
+  t.equal(stdout, whole.stdout)
+})
+
+t.test('--port: RoCEv2 to other ports', async t => {
+  const file = Buffer.from(readFileSync(rping))
+  let moved = 0
+  for (let at = 24; at < file.length; at += 16 + file.readUInt32LE(at + 8)) {
+    if (file.readUInt16BE(at + 16 + 12) !== 0x0800) continue
+    file.writeUInt16BE(5791, at + 16 + 36)
+    moved++
+  }
+  const path = join(folder, 'port.pcap')
+  writeFileSync(path, file)
+  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 0 })
+  for (const ports of [
+    ['--port', '5791'],
+    ['--port', '6000', '--port', '5791'],
+  ]) {
+    t.match(JSON.parse(dump('--json', ...ports, path).stdout), { packets: 43, roce: moved, icrcOk: moved })
+  }
+  t.match(dump('--port', '5791', path).stdout, / > 10\.99\.0\.1\.5791: UD_SEND_ONLY /, 'as it is on the wire')
+  const wrong = dump('--port', 'x', path)
+  t.equal(wrong.status, 1)
+  t.match(wrong.stderr, /--port is a whole number from 1 to 65534, not "x"/)
 })
 
 t.test('a reader that goes away early is no failure', async t => {

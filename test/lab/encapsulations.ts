@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { dump } from '../../bin/commands/dump.js'
+import { dump } from '../../bin/commands/dump-packets.js'
 import { Place } from './support.js'
 
 /** Encapsulations other than the native ones, and how a data packet with both hops' records prints. */

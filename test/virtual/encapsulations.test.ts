@@ -1,7 +1,7 @@
 /** One scenario in virtual time, its telemetry in each encapsulation. */
 import { join } from 'node:path'
 import t from 'tap'
-import { dump } from '../../bin/commands/dump.js'
+import { dump } from '../../bin/commands/dump-packets.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'

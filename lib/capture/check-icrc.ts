@@ -1,0 +1,48 @@
+import type { Frame } from '../frame/frame.js'
+import * as icrc from '../wire/icrc.js'
+import * as ipv4 from '../wire/ipv4.js'
+import * as udp from '../wire/udp.js'
+
+/** Flags and fragment offset of an IPv4 header. */
+const FLAGS_AT = 6
+const DONT_FRAGMENT = 0x4000
+
+/**
+ * `as-meant`: right for the IPv4 header that the sender meant. A sender on an ordinary socket computes the ICRC with
+ * identification 0 and "don't fragment"; the kernel may number the packets, and some leave the flag out. Receivers on such
+ * sockets see neither.
+ */
+export type IcrcVerdict = 'right' | 'as-meant' | 'wrong' | 'not-captured'
+
+/**
+ * Checks a RoCEv2 packet as it was captured, whatever sent it. One bit that is wrong elsewhere makes it wrong.
+ *
+ * @param port that the packet was sent to, where the frame has a well-known one in its place
+ */
+export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, frame.l4)): IcrcVerdict {
+  if (!icrc.isPresent(frame)) return 'not-captured'
+  if (icrc.verify(frame) || isRightFor(frame, port)) return 'right'
+  return isRightAsMeant(frame) ? 'as-meant' : 'wrong'
+}
+
+/** Weir computes the ICRC with the well-known port whatever port it sends to; others do with that one. */
+function isRightFor(frame: Frame, port: number): boolean {
+  const { view, l4 } = frame
+  const wellKnown = udp.destinationPort(view, l4)
+  if (port === wellKnown) return false
+  udp.setDestinationPort(view, l4, port)
+  const isRight = icrc.verify(frame)
+  udp.setDestinationPort(view, l4, wellKnown)
+  return isRight
+}
+
+function isRightAsMeant(frame: Frame): boolean {
+  const { view, l3 } = frame
+  if (ipv4.version(view, l3) !== 4) return false
+  if (icrc.verifyWithZeroId(frame)) return true
+  const flags = view.getUint16(l3 + FLAGS_AT)
+  view.setUint16(l3 + FLAGS_AT, DONT_FRAGMENT)
+  const isRight = icrc.verifyWithZeroId(frame)
+  view.setUint16(l3 + FLAGS_AT, flags)
+  return isRight
+}

@@ -1,0 +1,91 @@
+/** Runs of packets that a capture has as one datagram. */
+import t from 'tap'
+import { CapturedRun } from '../../lib/capture/captured-run.js'
+import { checkIcrc } from '../../lib/capture/check-icrc.js'
+import { Frame } from '../../lib/frame/frame.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as icrc from '../../lib/wire/icrc.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import * as ipv6 from '../../lib/wire/ipv6.js'
+import { parseFrame, WireError } from '../../lib/wire/parse.js'
+import * as udp from '../../lib/wire/udp.js'
+import { buildRoce, PLAIN, type Shape } from '../wire/helpers.js'
+
+/** As the kernel has them before it cuts: the first one's headers with the lengths of all. */
+function runOf(packets: readonly Frame[]): Frame {
+  const [first] = packets as [Frame]
+  const from = first.l4 + udp.BYTES
+  const bytes = Buffer.concat([
+    first.bytes.subarray(0, from),
+    ...packets.map(({ bytes }) => bytes.subarray(from)),
+  ])
+  const run = new Frame(0, bytes)
+  run.length = run.wireLength = bytes.length
+  if (ipv4.version(run.view, first.l3) === 4) ipv4.setTotalLength(run.view, first.l3, bytes.length - first.l3)
+  else ipv6.setPayloadLength(run.view, first.l3, bytes.length - first.l3 - ipv6.BYTES)
+  udp.setLength(run.view, first.l4, bytes.length - first.l4)
+  t.equal(parseFrame(run), WireError.OK)
+  return run
+}
+
+function packetsOf(shape: Shape, lengths: readonly number[]): Frame[] {
+  return lengths.map((payloadBytes, i) => {
+    const packet = buildRoce({ ...shape, payloadBytes, seed: shape.seed + i })
+    parseFrame(packet)
+    if (shape.family === 4) ipv4.setIdentification(packet.view, packet.l3, 0)
+    icrc.write(packet)
+    return packet
+  })
+}
+
+const RUNS: [string, Shape, number[]][] = [
+  ['data, the last one shorter', { ...PLAIN, opcode: 0x07 }, [1024, 1024, 1024, 77]],
+  ['with telemetry', { ...PLAIN, opcode: 0x07, slots: 5 }, Array(15).fill(4096)],
+  ['IPv6', { ...PLAIN, opcode: 0x07, slots: 5, family: 6 }, [256, 256, 1]],
+  ['acknowledgements', { ...PLAIN, opcode: 0x11 }, [0, 0, 0]],
+  ['two', { ...PLAIN, opcode: 0x0a, seed: 9 }, [64, 64]],
+]
+
+for (const [name, shape, lengths] of RUNS) {
+  t.test(`${name}: each packet as it leaves the machine`, async t => {
+    const packets = packetsOf(shape, lengths)
+    const frame = runOf(packets)
+    t.equal(checkIcrc(frame), 'wrong')
+    const run = new CapturedRun(70_000)
+    t.equal(run.open(frame), lengths.length)
+    for (const [i, packet] of packets.entries()) {
+      run.take(i)
+      t.equal(parseFrame(run.packet), WireError.OK)
+      t.not(checkIcrc(run.packet), 'wrong')
+      const sent = packet.bytes.subarray(packet.l4).toString('hex')
+      t.equal(run.packet.bytes.toString('hex', run.packet.l4, run.packet.length), sent)
+    }
+  })
+}
+
+t.test('a damaged packet is no run, whatever it carries', async t => {
+  const run = new CapturedRun(70_000)
+  for (const payloadBytes of [0, 40, 1024, 4096]) {
+    const [packet] = packetsOf({ ...PLAIN, opcode: 0x0a, seed: 3 }, [payloadBytes]) as [Frame]
+    packet.view.setInt32(packet.length - 4, 1)
+    t.equal(run.open(packet), 1)
+    // Its payload is full of headers that might be another packet's.
+    for (let at = packet.payload; at + bth.BYTES < packet.length - 4; at += bth.BYTES) {
+      packet.bytes.copy(packet.bytes, at, packet.bth, packet.bth + bth.BYTES)
+    }
+    t.equal(run.open(packet), 1)
+  }
+})
+
+t.test('in a run a damaged packet alone is wrong', async t => {
+  const frame = runOf(packetsOf({ ...PLAIN, opcode: 0x07 }, [512, 512, 512]))
+  frame.bytes[frame.payload + 700]! ^= 4
+  const run = new CapturedRun(70_000)
+  t.equal(run.open(frame), 3)
+  const verdicts = [0, 1, 2].map(i => {
+    run.take(i)
+    parseFrame(run.packet)
+    return checkIcrc(run.packet) === 'wrong'
+  })
+  t.same(verdicts, [false, true, false])
+})
