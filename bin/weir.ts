@@ -1,54 +1,12 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
-import { packageFile } from '../lib/scenario/package-file.js'
 import { heedClosedPipes } from './closed-pipe.js'
-import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
-import { EXIT_CODES, report, reportUsage } from './failure.js'
+import { report } from './failure.js'
+import { makeProgram } from './program.js'
 
-/** A lab starts many processes: each loads its own command alone. */
-const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
-  daemon: async () => (await import('./commands/daemon.js')).daemonCommand(),
-  send: async () => (await import('./commands/send.js')).sendCommand(),
-  get: async () => (await import('./commands/get.js')).getCommand(),
-  status: async () => (await import('./commands/status.js')).statusCommand(),
-  transfers: async () => (await import('./commands/transfers.js')).transfersCommand(),
-  cancel: async () => (await import('./commands/cancel.js')).cancelCommand(),
-  stop: async () => (await import('./commands/stop.js')).stopCommand(),
-  perf: async () => (await import('./commands/perf.js')).perfCommand(),
-  run: async () => (await import('./commands/run.js')).runCommand(),
-  lab: async () => (await import('./commands/lab.js')).labCommand(),
-  doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
-  demo: async () => (await import('./commands/demo.js')).demoCommand(),
-  dump: async () => (await import('./commands/dump.js')).dumpCommand(),
-  internal: async () => (await import('./commands/internal.js')).internalCommand(),
-}
-
-const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
-
-const program = new Command('weir')
-  .usage('COMMAND [options]')
-  .description('A RoCEv2-style transport over UDP paced by HPCC++, a software switch, and a bench')
-  .version(version)
-  .enablePositionalOptions()
-  .configureHelp({
-    subcommandTerm: command => `${command.name()} ${withoutOptions(command.usage())}`.trimEnd(),
-  })
-  .addHelpText('after', EXIT_CODES)
-
-// "weir help run" and "weir -- run" are about run.
-const asked = process.argv.slice(2).find(word => word !== 'help' && word !== '--') ?? ''
-if (Object.hasOwn(LOADERS, asked)) program.addCommand(await LOADERS[asked as CommandName]())
-else for (const name of Object.keys(COMMANDS)) program.addCommand(commandOf(name as CommandName))
-reportUsage(program)
-
+const program = await makeProgram(process.argv.slice(2))
 heedClosedPipes(report)
 try {
   await program.parseAsync()
 } catch (error) {
   report(error)
-}
-
-function withoutOptions(usage: string): string {
-  return usage.replace(/\[options\] ?/, '')
 }

@@ -3,8 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Command, CommanderError } from 'commander'
 import t from 'tap'
 import { COMMANDS } from '../../bin/commands/names.js'
+import { makeProgram } from '../../bin/program.js'
 import { scratch } from '../support/daemon-process.js'
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
@@ -18,30 +20,49 @@ function weir(words: string, env: NodeJS.ProcessEnv = {}) {
   })
 }
 
-/** A process each takes its time. */
-const told = new Map<string, string>()
-function help(words: string): string {
-  if (!told.has(words)) told.set(words, weir(words).stdout)
-  return told.get(words)!
+/** What a command line prints that asks for help or cannot be parsed, without a process of its own. */
+async function said(words: string): Promise<{ out: string; error: string }> {
+  const args = words.split(' ')
+  const program = await makeProgram(args)
+  const printed = { out: '', error: '' }
+  const capture = (command: Command): void => {
+    command.exitOverride().configureOutput({
+      writeOut: text => {
+        printed.out += text
+      },
+      writeErr: text => {
+        printed.error += text
+      },
+    })
+    command.commands.forEach(capture)
+  }
+  capture(program)
+  await program.parseAsync(args, { from: 'user' }).catch((error: unknown) => {
+    if (!(error instanceof CommanderError)) throw error
+  })
+  return printed
 }
+
+const help = async (words: string) => (await said(words)).out
 
 const oneLine = (text: string) => text.replace(/\s+/g, ' ')
 
 t.test('the list of commands is what the commands say of themselves', async t => {
-  const list = oneLine(help('--help'))
+  const list = oneLine(await help('--help'))
   for (const [name, { usage, description }] of Object.entries(COMMANDS)) {
-    const stdout = help(`${name} --help`)
+    const stdout = await help(`${name} --help`)
     t.ok(oneLine(stdout).startsWith(`Usage: weir ${name} ${usage} ${description} `), stdout)
     t.match(list, ` ${name} ${usage.replace(/\[options\] ?/, '')}`.trimEnd(), 'how it is used')
     t.match(list, description)
   }
   t.notMatch(list, 'internal', 'what is not for people')
-  t.equal(help('help run'), help('run --help'))
+  t.equal(await help('help run'), await help('run --help'))
+  t.equal(weir('run --help').stdout, await help('run --help'), 'and so the process says')
 })
 
 t.test('no help is wider than a terminal', async t => {
   for (const command of ['', ...Object.keys(COMMANDS), ...SUBCOMMANDS]) {
-    const lines = help(`${command} --help`.trim()).split('\n')
+    const lines = (await help(`${command} --help`.trim())).split('\n')
     t.ok(lines.length > 5, command)
     t.same(
       lines.filter(line => line.length > COLUMNS),
@@ -89,10 +110,14 @@ t.test('a wrong command line: one line, how to mend it, a code', async t => {
     ['lab up --nme x a.yaml', "unknown option '--nme'", 'did you mean --name?', 'see weir lab up --help'],
     ['perf wb host', "unknown command 'wb'", 'see weir perf --help'],
   ] as const) {
-    const { status, stdout, stderr } = weir(words)
-    t.equal(status, 1, words)
-    t.equal(stdout, '')
-    t.match(stderr, /^weir: [^\n]+ \(WEIR_BAD_ARGUMENT\)\n$/, words)
-    for (const text of says) t.ok(stderr.includes(text), `${text}: ${stderr}`)
+    const { out, error } = await said(words)
+    t.equal(out, '')
+    t.match(error, /^weir: [^\n]+ \(WEIR_BAD_ARGUMENT\)\n$/, words)
+    for (const text of says) t.ok(error.includes(text), `${text}: ${error}`)
   }
+  const { status, stdout, stderr } = weir('lab up --nme x a.yaml')
+  t.match(
+    { status, stdout, stderr },
+    { status: 1, stdout: '', stderr: (await said('lab up --nme x a.yaml')).error },
+  )
 })
