@@ -7,7 +7,8 @@ import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, get, Run, scratch, send, untilMoved } from '../support/daemon-process.js'
 
-const SLOW = ['--line-rate', '40Mbps', '--chunk', '64KiB', '--mtu', '1024']
+/** A file takes more than a second: nobody may be so busy as to miss that it is under way. */
+const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '1024']
 const SIZE = 3_000_000
 
 // They wait far more than they compute.
@@ -17,7 +18,7 @@ t.jobs = 4
 async function untilWaiting(run: Run, daemon: DaemonProcess): Promise<void> {
   const client = await connectDaemon(daemon.socket)
   for (let state: string | undefined; state !== 'waiting'; ) {
-    await run.until(() => true, 'it waited')
+    run.mustRun('it waited')
     state = (await client.transfers())[0]?.progress?.state
     await new Promise(resolve => setTimeout(resolve, 10))
   }

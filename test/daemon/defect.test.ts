@@ -60,7 +60,7 @@ t.test('a thread that hears nothing any more is ended as it is', { skip: noThrea
     WEIR_TEST_TRIGGER: trigger,
   })
   writeFileSync(trigger, '')
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await daemon.until(() => existsSync(`${trigger}.hangs`), 'its thread hung')
   daemon.child.kill('SIGTERM')
   const { code, stderr } = await daemon.ended
   t.equal(code, 0)

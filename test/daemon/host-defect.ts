@@ -2,7 +2,7 @@
  * Loaded by `node --import` into a daemon of a test: its thread for the data path goes wrong, as the environment says, when the
  * file WEIR_TEST_TRIGGER is there.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 const { WEIR_TEST_DEFECT, WEIR_TEST_TRIGGER = '' } = process.env
@@ -25,8 +25,9 @@ const DEFECTS: Record<string, () => Promise<void> | void> = {
     const hoard: number[][] = []
     for (;;) hoard.push(new Array(100_000).fill(hoard.length))
   },
-  /** It is busy for ever, and hears nothing any more. */
+  /** It is busy for ever, and hears nothing any more. A file says when. */
   hang() {
+    writeFileSync(`${WEIR_TEST_TRIGGER}.hangs`, '')
     for (;;);
   },
 }

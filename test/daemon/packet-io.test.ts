@@ -190,35 +190,27 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
 t.test('PFC stops the sender, and lets it go on', { skip }, async t => {
   const made = ready(t)
   const { wire, h1 } = made
-  const seen = { data: 0, whilePaused: 0 }
-  let isPaused = false
+  let data = 0
   wire.onFrame = (from, frame) => {
-    if (from !== 0 || !isData(frame)) return true
-    seen.data++
-    if (isPaused) seen.whilePaused++
+    if (from === 0 && isData(frame) && ++data === 200) wire.pause(0b0000_0001, 0xffff)
     return true
   }
   const done = transfer(t, made, 'paused', 8_000_000)
-  await h1.until(() => seen.data > 200, 'it was sending')
-  // 65,535 quanta of 512 bits last 33 ms at 1 Gbit/s: said again before they are over.
-  let pausedAt = performance.now()
+  await h1.until(() => data >= 200, 'it was sending')
+  // 65,535 quanta of 512 bits last 33 ms at 1 Gbit/s: said again before they are over. Without them all would be sent in 70 ms.
   let longest = 0
-  for (let i = 0; i < 30; i++) {
-    wire.pause(0b0000_0001, 0xffff)
+  for (let i = 0, since = performance.now(); i < 30; i++) {
     await sleep(10)
-    longest = Math.max(longest, performance.now() - pausedAt)
-    pausedAt = performance.now()
-    // What was under way has arrived.
-    if (i === 5) isPaused = true
+    wire.pause(0b0000_0001, 0xffff)
+    longest = Math.max(longest, performance.now() - since)
+    since = performance.now()
   }
-  const before = seen.data
+  const before = data
   if (longest > 25) t.comment(`a pause was said again after ${longest} ms only: it may have been over`)
-  else t.equal(seen.whilePaused, 0, 'nothing while it was paused')
-  t.ok(before < 8_000_000 / 4096, 'and not because all had been sent')
-  isPaused = false
+  else t.ok(before < 8_000_000 / 4096, `${before} packets, and then none`)
   wire.pause(0b0000_0001, 0)
   await done
-  t.ok(seen.data > before, 'it went on')
+  t.ok(data >= 8_000_000 / 4096, 'it went on')
 })
 
 t.test('a pause of another priority stops nothing', { skip }, async t => {

@@ -262,7 +262,7 @@ everyPort('a port that only its own callback refers to goes on', async (t, open)
   const plain = await plainSocket()
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  for (let tries = 0; !ended && tries < 200; tries++) {
+  for (let tries = 0; !ended && tries < 3000; tries++) {
     await new Promise(resolve => setTimeout(resolve, 10))
     collect()
     plain.send(Uint8Array.of(5), rocePort, B)

@@ -38,6 +38,7 @@ export class Run {
   readonly ended: Promise<Ended>
   stdout = ''
   stderr = ''
+  #isOver = false
 
   /** @param within a command line that runs another one: to be somewhere else */
   constructor(
@@ -61,6 +62,7 @@ export class Run {
     })
     this.ended = new Promise(resolve => {
       this.child.once('close', (code, signal) => {
+        this.#isOver = true
         resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })
       })
     })
@@ -69,14 +71,15 @@ export class Run {
 
   /** Resolves when `holds` does; rejects when the process ends first. */
   async until(holds: () => boolean, what: string): Promise<void> {
-    let over = false
-    void this.ended.then(() => {
-      over = true
-    })
     while (!holds()) {
-      if (over) throw new Error(`ended before ${what}: ${this.stderr}`)
+      this.mustRun(what)
       await new Promise(resolve => setTimeout(resolve, 10))
     }
+  }
+
+  /** Throws if the process has ended. */
+  mustRun(what: string): void {
+    if (this.#isOver) throw new Error(`ended before ${what}: ${this.stderr}`)
   }
 }
 
@@ -170,7 +173,7 @@ export async function untilMoved(
   for (let moved = 0; moved < bytes; ) {
     const transfer = (await client.transfers()).find(transfer => transfer.direction === direction)
     moved = transfer?.progress?.bytes ?? 0
-    await run.until(() => true, `${direction} had begun`)
+    if (moved < bytes) run.mustRun(`${direction} had moved ${bytes} bytes`)
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   client.close()

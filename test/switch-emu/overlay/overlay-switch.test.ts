@@ -12,7 +12,7 @@ name: overlay
 link: {rate: 100Mbps, delay: 500us}
 hosts: [h1, h2, h3]
 switches: {s1: {}, s2: {buffer: 40KB}}
-links: [h1--s1, h2--s1, s1--s2, {ends: s2--h3, rate: 10Mbps}]
+links: [h1--s1, h2--s1, s1--s2, {ends: s2--h3, rate: 1Mbps}]
 traffic: [{name: flow0, from: h1, to: h3, size: 1MB}]
 watch: {queues: [s2:h3], every: 1ms}
 `
@@ -86,7 +86,7 @@ t.test('a burst above the buffer is cut by the emulated queue, and all of it is 
   const { sw, hosts, pool, frame, close } = await lab(t)
   sw.begin()
   const count = 200
-  // 200 frames of 1250 bytes at 100 Mbit/s into 10 Mbit/s behind 40 kB: 0.1 ms each in, 1 ms each out, so that a machine may be 150 ms late.
+  // 200 frames of 1250 bytes at 100 Mbit/s into 1 Mbit/s behind 40 kB: 0.1 ms each in, 10 ms each out, so that a machine may be 1.6 s late.
   for (let i = 0; i < count; i++) hosts[0]!.transmit(frame(0, 2, i, 1250))
   const port = () => sw.ports().ports.find(p => p.switch === 's2' && p.peer === 'h3')!
   await until(() => port().drops + port().txBytes / 1250 === count)
