@@ -117,9 +117,9 @@ const SESSION = `
 ${fence(
   'sh',
   `name=world
-cd bench`,
+mkdir place && cd place`,
 )}
-<!-- example: prints hello …d; prints bench -->
+<!-- example: prints hello …d; prints place -->
 ${fence('sh', 'echo "hello $name"\npwd')}
 <!-- example: file two.yaml -->
 ${fence('yaml', 'hosts: [h1, h2]\nswitches: [s1]\nlinks: [h1--s1, h2--s1]\ntraffic: [{ name: flow0, from: h1, to: h2, size: 1MB }]')}
