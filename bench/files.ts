@@ -195,6 +195,6 @@ function printed(result: FilesResult): string {
   const memory = `${formatBytes(result.senderPeakRssBytes)} sender, ${formatBytes(result.receiverPeakRssBytes)} receiver`
   return (
     `${rows.join('\n')}\nmedian of ${result.pairs.length}: ${formatBytes(result.bytes)} ${result.place} at ${formatRate(result.sendBps)}, ` +
-    `${result.ratioToPerf.toFixed(2)} of perf bw, ${result.ratio.toFixed(2)} of the bare blast; peak memory ${memory}; ${formatBytes(result.retransmittedBytes)} sent again\n`
+    `${result.ratioToPerf.toFixed(2)} of perf bw, ${result.ratio.toFixed(2)} of the bare blast; peak memory ${memory}; ${formatBytes(result.retransmittedBytes)} retransmitted\n`
   )
 }

@@ -8,17 +8,17 @@ export function addCongestionFlags(command: Command): Command {
   return command
     .option(
       '--cc-option <name=value>',
-      'constant of the congestion control, as listed below (repeatable)',
+      'constant of the congestion control, from the list below (repeatable)',
       collect,
     )
     .option(
       '--telemetry <name=value>',
-      'how telemetry is collected and brought back, as listed below (repeatable)',
+      'how telemetry is collected and returned, from the list below (repeatable)',
       collect,
     )
     .option(
       '--paths <name=value>',
-      'how the paths of flows are chosen, and flows admitted, as listed below (repeatable)',
+      'how flows choose paths and are admitted, from the list below (repeatable)',
       collect,
     )
     .addHelpText(

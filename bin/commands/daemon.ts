@@ -65,80 +65,77 @@ export function daemonCommand(): Command {
 
 function optionsOfDaemon(): Command {
   return commandOf('daemon')
-    .option('--address <address>', 'address to listen on; nobody else can reach the default', '127.0.0.1')
-    .option('--port <port>', 'UDP port of RoCEv2; telemetry goes to the next one', '4791')
+    .option('--address <address>', 'address to listen on; no other host can reach the default', '127.0.0.1')
+    .option('--port <port>', 'UDP port of RoCEv2; packets with telemetry use the next one', '4791')
     .option(
       '--inbox <dir>',
-      'folder that receives files; what is left unfinished there for 7 days is removed at the start',
+      'folder for received files; at its start the daemon removes unfinished ones that are 7 days old',
       defaultInbox(),
     )
-    .option('--share <dir>', 'folder whose files anybody who reaches the address may get (default: none)')
+    .option('--share <dir>', 'folder whose files every host that reaches the address may get (default: none)')
     .option('--socket <path>', 'control socket', defaultSocketPath())
     .addOption(
-      new Option('--io <name>', 'how frames are sent').choices(IO_NAMES).default('auto').env('WEIR_IO'),
+      new Option('--io <name>', 'how packets are sent and received')
+        .choices(IO_NAMES)
+        .default('auto')
+        .env('WEIR_IO'),
     )
-    .option('--interface <name>', 'network interface of --io packet (default: that which has the address)')
+    .option('--interface <name>', 'network interface of --io packet (default: the one that has the address)')
     .option(
       '--source-ports <count>',
-      'UDP source ports that connections are spread over, 1 to 64: networks choose paths by them ' +
-        '(default: 16 of --io batch, 4 of dgram; others send from any)',
+      'UDP source ports of all connections, 1 to 64; networks choose paths by them ' +
+        '(default: 16 with --io batch, 4 with dgram; others use any)',
     )
     .option(
       '--line-rate <rate>',
-      "rate of this host's link, as in 10Gbps (default: what its network card says)",
+      "rate of this host's link, as in 10Gbps (default: what the network card reports)",
     )
     .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
     .option(
       '--mtu <bytes>',
-      'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what the interface takes)',
+      'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what fits the interface)',
     )
     .option(
       '--base-rtt <time>',
       'round-trip time of the idle path, as in 50us (default: measured at connect)',
     )
+    .option('--ack-timeout <time>', 'silence after which packets are retransmitted', '268ms')
     .option(
-      '--ack-timeout <time>',
-      'silence after which packets are sent again; 8 of them end a connection',
-      '268ms',
+      '--retry-count <count>',
+      'consecutive timeouts or NAKs without progress before a connection fails, 0 to 7',
+      '7',
     )
-    .option('--retry-count <count>', 'silences or gaps in a row before a connection fails, 0 to 7', '7')
     .addOption(
       new Option(
         '--recovery <name>',
-        'what is sent again after a loss, if the peer agrees: what is missing, or all from there on',
+        'what is retransmitted after a loss: lost packets alone, if the peer agrees, or everything from the loss on',
       )
         .choices(RECOVERIES)
         .default('selective'),
     )
-    .option('--ack-every <packets>', 'one acknowledgement per so many packets, 1 to 256', '16')
+    .option('--ack-every <packets>', 'packets per acknowledgement, 1 to 256', '16')
     .option('--priority <number>', "priority of this host's packets, 0 to 7: it chooses their DSCP", '0')
-    .option(
-      '--dscp-of-priority <list>',
-      'eight DSCPs, those of priority 0 to 7 (default: 0,8,16,24,32,40,48,56)',
-    )
+    .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
     .option(
       '--int <format:hops>',
-      `telemetry of data packets, 1 to 15 hops: ${FORMAT_NAMES.join(', ')}`,
+      `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')}`,
       'wide:5',
     )
     .option(
       '--key-file <path>',
-      'file of mode 0600 with a secret of 16 to 1024 bytes that all hosts have: connections without it are refused, and ' +
-        'feedback is authenticated (HPCC++ draft-02, security considerations; default: none)',
+      'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +
+        'and authenticate feedback (HPCC++ draft-02, security considerations; default: none)',
     )
     .option(
       '--no-host-hop',
-      'this host is no hop of the paths to it: senders are not held to what it can take in (as --telemetry hostHop=false)',
+      'do not report this host as the last hop, so senders are not held to what it can take in (as --telemetry hostHop=false)',
     )
-    .option('--chunk <bytes>', 'unit of a transfer; 8 of them are in memory at each end', '1MiB')
-    .option('--no-perf', 'let no other host measure against this one (weir perf)')
-    .option('--busy-poll', 'look for packets without ever sleeping: lowest latency, a whole core')
-    .option(
-      '--no-worker',
-      'send and receive on the thread that serves the control socket, not on one of its own',
-    )
+    .option('--chunk <bytes>', 'unit of a transfer; each end holds 8 of them in memory', '1MiB')
+    .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
+    .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
+    .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
     .addOption(
-      new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'),
+      new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'),
     )
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())

@@ -92,20 +92,20 @@ function remarks(reports: readonly PerfReport[]): string {
   const last = reports.at(-1)
   if (last === undefined) return ''
   const { op, io, qps, depth, pathMtu, baseRttUs } = last
-  const repeated = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
+  const retransmitted = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     reports.map(unmeasured).join('') +
     ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
-    `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; repeated ${formatBytes(repeated)}\n`
+    `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n`
   )
 }
 
 /** Why a row has no figures; empty if it has. */
 function unmeasured({ size, messagesPerSecond, goodputBps }: PerfReport): string {
   if (goodputBps !== null) return ''
-  const whose = messagesPerSecond === null ? 'this end' : 'the other end'
-  return ` ${size} bytes: not measured, no message of ${whose} was completed in the time: try again, or a longer --duration\n`
+  const whose = messagesPerSecond === null ? 'this host' : 'the other host'
+  return ` ${size} bytes: not measured: ${whose} completed no message in the time; try again, or give a longer --duration\n`
 }
 
 /** Of this host's daemon and of the other one's. */
@@ -134,7 +134,7 @@ export function intervalPrinter(request: PerfRequest, output: Output) {
       clear()
       output.write(
         ` ${seconds.padStart(3)} s  ${state}  ${rate}  ${messages} messages/s  RTT ${formatDuration(rttNs)}  ` +
-          `repeated ${formatBytes(retransmittedBytes)}`,
+          `retransmitted ${formatBytes(retransmittedBytes)}`,
       )
     },
     clear,

@@ -57,7 +57,7 @@ export function perfCommand(): Command {
   return commandOf('perf')
     .enablePositionalOptions()
     .addCommand(testCommand('bw', 'bandwidth: many messages in flight', '64KiB'))
-    .addCommand(testCommand('lat', 'latency: one message, and its answer', '64'))
+    .addCommand(testCommand('lat', 'latency: one message and its answer', '64'))
 }
 
 function testCommand(test: Test, what: string, size: string): Command {
@@ -66,30 +66,33 @@ function testCommand(test: Test, what: string, size: string): Command {
     .description(what)
     .argument('<host>', 'a name, an address, or weir://HOST:PORT')
     .addOption(
-      new Option('--op <operation>', 'operation (lat: a write carries an immediate, so that it is noticed)')
+      new Option(
+        '--op <operation>',
+        isBw ? 'operation' : 'operation; a write carries an immediate, so that the other end notices it',
+      )
         .choices(['write', 'send', 'read'])
         .default(isBw ? 'write' : 'send'),
     )
     .option('--size <bytes>', `bytes of a message, 1 to 64MiB (default: ${size})`)
     .option('--all', 'all sizes from 2 bytes to 8 MiB, by powers of two')
     .option('--duration <time>', 'how long to measure (default: 5s; 1s a size with --all)')
-    .option('--iters <count>', 'measure so many messages of each queue pair instead')
-    .option('--warmup <time>', 'send for so long before measuring (default: 200ms; none with --iters)')
+    .option('--iters <count>', 'measure exactly so many messages per queue pair instead')
+    .option('--warmup <time>', 'send this long before measuring (default: 200ms; 0 with --iters)')
     .option('--mtu <bytes>', "payload of a packet: 256, 512, 1024, 2048 or 4096 (default: the daemon's)")
     .addOption(
       new Option('--cc <name>', "congestion control of what this end sends (default: the daemon's)").choices(
         ccNames(),
       ),
     )
-    .option('--busy-poll', 'both daemons look for packets without sleeping: a whole core each')
+    .option('--busy-poll', 'both daemons poll for packets without sleeping: a whole core each')
     .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
-    .option('--histogram', 'print how the times are distributed')
+    .option('--histogram', 'print the distribution of the times')
     .option('--json', 'print the outcome as JSON')
   if (isBw) {
     command
       .option('--qps <count>', 'queue pairs, 1 to 512', '1')
-      .option('--depth <count>', 'messages in flight on each, as far as there is room', '128')
-      .option('--bidirectional', 'the other end sends as much as it can, too')
+      .option('--depth <count>', 'messages in flight on each queue pair, as far as there is room', '128')
+      .option('--bidirectional', 'the other host sends too, as fast as it can')
   }
   withSocketOption(command)
   addCongestionFlags(command)

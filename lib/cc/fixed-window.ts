@@ -10,7 +10,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 2 ** 31,
     default: null,
-    doc: 'bytes in flight; by default line rate x T, one bandwidth-delay product',
+    doc: 'bytes in flight; default: line rate x T, one bandwidth-delay product',
   },
   {
     name: 'rate',
@@ -18,7 +18,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 1e12,
     default: null,
-    doc: 'pacing rate; by default the line rate',
+    doc: 'pacing rate; default: the line rate',
   },
 ]
 

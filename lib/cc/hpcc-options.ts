@@ -37,7 +37,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 1,
       max: 65_535,
       default: 100,
-      doc: 'N of the rule of thumb W_ai = W_init (1 - eta) / N: flows that one link is expected to carry (section 4.3)',
+      doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N (section 4.3)',
     },
     {
       name: 'wAi',
@@ -45,7 +45,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 0,
       max: 1 << 30,
       default: null,
-      doc: 'W_ai, the additive increase; by default from the rule of thumb (section 4.3)',
+      doc: 'W_ai, the additive increase (section 4.3); default: by the rule of thumb',
     },
     {
       name: 'minRate',
@@ -53,7 +53,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 1,
       max: 1e12,
       default: null,
-      doc: 'lowest rate and, times T, lowest window; by default a thousandth of the line rate',
+      doc: 'lowest rate, and times T the lowest window; default: a thousandth of the line rate',
     },
     {
       name: 'countFlows',
@@ -61,7 +61,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 0,
       max: 1,
       default: countFlows ? 1 : 0,
-      doc: 'N is what the receiver counts while the last hop is the busiest, if wAi is not given (section on Rx-HPCC)',
+      doc: 'the receiver counts the flows N while the last hop is the busiest; not with wAi (section on Rx-HPCC)',
     },
   ]
 }

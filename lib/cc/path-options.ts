@@ -43,7 +43,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 1,
     max: PATHS_MAX,
     default: 1,
-    doc: 'UDP source ports whose paths a connection probes while it has something to send; 1: it keeps its own',
+    doc: 'UDP source ports whose paths a connection probes while it has something to send; 1: it keeps its own port',
   },
   {
     name: 'start',
@@ -51,7 +51,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     kind: 'choice',
     choices: ['choose', 'hash'],
     default: 'choose',
-    doc: 'path of a new flow: the least used, after two to four T in which it sends nothing, or at once that of its own port',
+    doc: 'a new flow probes for two to four T and takes the least used path (choose), or sends at once by its own port (hash)',
   },
   {
     name: 'move',
@@ -59,7 +59,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     kind: 'choice',
     choices: ['never', 'idle', 'drain'],
     default: 'never',
-    doc: 'when a running flow takes another path: never; when it has nothing in flight; or (drain) it also stops sending until that is so',
+    doc: 'when a running flow changes its path: never; when nothing is in flight (idle); or it stops sending until nothing is in flight (drain)',
   },
   {
     name: 'margin',
@@ -68,7 +68,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 0,
     max: 1,
     default: 0.1,
-    doc: "how much less others must use another path than the flow's own for it to move",
+    doc: 'a flow moves only if others use the new path this much less than its own',
   },
   {
     name: 'interval',
@@ -86,7 +86,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 0,
     max: 10,
     default: 0,
-    doc: 'utilization from which a path takes no new flow, as in 0.9; 0: all flows are admitted',
+    doc: 'utilization from which a path takes no new flow, as in 0.9; 0: every flow is admitted',
   },
   {
     name: 'admissionWait',
@@ -95,7 +95,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 0,
     max: 600e9,
     default: 0,
-    doc: 'how long a flow waits to be admitted before it is refused; 0: it is refused at once',
+    doc: 'how long a flow waits for a path with room before it is refused; 0: it is refused at once',
   },
   {
     name: 'admissionQueue',
@@ -104,7 +104,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
     min: 1,
     max: 4096,
     default: 64,
-    doc: 'flows of a host that may wait; further ones are refused',
+    doc: 'flows of one host that may wait; further flows are refused',
   },
 ]
 

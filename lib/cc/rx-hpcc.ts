@@ -23,7 +23,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 1,
     default: 0,
-    doc: 'line 30 to the letter: Wc is the W sent last, with which no packet has arrived yet; windows swing then (lines 28-34)',
+    doc: 'line 30 to the letter: Wc is the W sent last, although no packet with it has arrived yet; windows then swing (lines 28-34)',
   },
   {
     name: 'rateChange',
@@ -31,7 +31,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 0.5,
     default: 0.01,
-    doc: 'W is sent when it differs by more than this share from what the sender has, and after 16 T anyway; 0: once per T (line 31)',
+    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest; 0: once per T (line 31)',
   },
   {
     name: 'ackPackets',
@@ -39,7 +39,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 64,
     default: 8,
-    doc: 'packets that may be in flight beyond W, up to W_init, because they arrive before they are acknowledged; 0: none (section on Rx-HPCC, delayed ACKs)',
+    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs)',
   },
 ]
 

@@ -43,7 +43,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['data', 'probe'],
     default: 'data',
-    doc: 'what this end collects telemetry with: data packets, or probes, at most one in a round trip, while data is in flight',
+    doc: 'data packets collect telemetry, or probes do: at most one per round trip, while data is in flight',
     source: 'draft-02, congestion notification, forward direction',
   },
   {
@@ -52,7 +52,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'of collect=data: one in so many packets collects',
+    doc: 'with collect=data: one packet in so many collects',
     source: 'draft-02, forward direction, 1',
   },
   {
@@ -61,7 +61,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0,
     max: 2 ** 31,
     default: 0,
-    doc: 'of collect=data: instead, one packet collects each time so many payload bytes have been sent; 0: by packets',
+    doc: 'with collect=data: one packet collects each time so many payload bytes are sent; 0: every packet counts instead',
     source: 'draft-02, forward direction, 1',
   },
   {
@@ -70,14 +70,14 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0.0001,
     max: 1,
     default: 0.01,
-    doc: 'of collect=probe: probes and their answers take at most this share of the bytes of data; 1: a probe in every round trip',
+    doc: 'with collect=probe: probes and their answers take at most this share of the data bytes; 1: one probe in each round trip',
     source: 'draft-02, forward direction, 2: "less frequently"',
   },
   {
     name: 'plain',
     kind: 'flag',
     default: false,
-    doc: 'packets that collect nothing are plain RoCEv2 to UDP port 4791; else they have an empty shim, and so the same ports',
+    doc: 'packets that collect nothing are plain RoCEv2 to UDP port 4791; false: they carry an empty shim, so all packets of a flow have the same ports',
     source: 'draft-02, forward direction, 2: same routing path',
   },
   {
@@ -85,7 +85,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['ack', 'notify'],
     default: 'ack',
-    doc: 'what this end brings telemetry back with: acknowledgements, or a notification for each packet that collected',
+    doc: 'acknowledgements return telemetry, or one notification per collecting packet does',
     source: 'draft-02, reverse direction',
   },
   {
@@ -93,7 +93,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['all', 'busiest'],
     default: 'all',
-    doc: 'what this end brings back: all hops, or only the one with the highest inflight bytes (not with compact records)',
+    doc: 'the receiver returns all hops, or only the one with the most inflight bytes (not with compact records)',
     source: 'draft-02, RoCEv2 reference',
   },
   {
@@ -101,7 +101,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     kind: 'choice',
     choices: ['off', 'flag', 'dscp'],
     default: 'off',
-    doc: "data packets ask congested switches to answer directly, by the shim's flag 0x20 or by a DSCP",
+    doc: "data packets ask congested switches for direct responses, by the shim's flag 0x20 or by a DSCP",
     source: 'draft-01, section 6.3',
   },
   {
@@ -110,7 +110,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 1,
     max: EVERY_MAX,
     default: 1,
-    doc: 'of subscribe: one in so many packets asks',
+    doc: 'with subscribe: one packet in so many asks',
     source: 'draft-01, section 6.3',
   },
   {
@@ -119,7 +119,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 0,
     max: 63,
     default: 25,
-    doc: "of subscribe=dscp: the DSCP that asks; switches must give it the flows' priority",
+    doc: "with subscribe=dscp: the DSCP that asks; switches must map it to the flows' priority",
     source: 'draft-01, section 6.3',
   },
   {
@@ -128,14 +128,14 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     min: 1,
     max: 1000,
     default: 1,
-    doc: "telemetry of a load above so many times the link's rate is ignored; more where switches tell a share as the rate",
+    doc: "hosts ignore telemetry of a load above so many times the link's rate; default 1000 in scenarios whose switches report a share as the rate",
     source: 'draft-02, security considerations',
   },
   {
     name: 'hostHop',
     kind: 'flag',
     default: true,
-    doc: 'this end reports itself as the last hop of the paths to it, where its port knows what waits; default false in scenarios, whose hosts are no part of the network',
+    doc: 'this host reports itself as the last hop of the paths to it, if its port knows how much waits; default false in scenarios, whose hosts are no part of the network',
     source: 'draft-02, section 4, lines 1-9: a hop like any other',
   },
 ]

@@ -12,7 +12,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     0.4,
     'C, how fast the cubic curve rises, in segments per second cubed (RFC 9438, section 5)',
   ),
-  number('beta', 0.1, 0.95, 0.7, 'share of the window that is left after a loss (RFC 9438, section 4.6)'),
+  number('beta', 0.1, 0.95, 0.7, 'share of the window that remains after a loss (RFC 9438, section 4.6)'),
   number(
     'betaEcn',
     0.1,
@@ -26,16 +26,16 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     min: 0.001,
     max: 10,
     default: null,
-    doc: 'segments that Reno would add in a round trip; by default 3 (1 - beta) / (1 + beta) (RFC 9438, section 4.3)',
+    doc: 'segments that Reno would add in a round trip; default: 3 (1 - beta) / (1 + beta) (RFC 9438, section 4.3)',
   },
   flag(
     'fastConvergence',
     true,
-    'a window that no longer reaches its last maximum gives up more of it, for newcomers (RFC 9438, section 4.7)',
+    'a flow whose window no longer reaches its last maximum releases more of it, for new flows (RFC 9438, section 4.7)',
   ),
   count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
-  count('minWindow', 1, 1000, 2, 'least window after a loss, in packets (RFC 9438, section 4.6)'),
-  bytes('maxWindow', 1, 2 ** 40, 2 ** 30, 'no window grows beyond it (a bound of ours)'),
+  count('minWindow', 1, 1000, 2, 'smallest window after a loss, in packets (RFC 9438, section 4.6)'),
+  bytes('maxWindow', 1, 2 ** 40, 2 ** 30, 'the window grows no further (a bound of Weir)'),
   flag(
     'hystart',
     true,
@@ -46,7 +46,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     0,
     1e9,
     4 * MILLISECOND,
-    'MIN_RTT_THRESH: least growth of the round trip that ends it (RFC 9406, section 4.3)',
+    'MIN_RTT_THRESH: smallest growth of the round trip that ends it (RFC 9406, section 4.3)',
   ),
   ns(
     'hystartRttMost',
@@ -89,14 +89,14 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
   flag(
     'idleRestart',
     true,
-    'after a pause of a timeout the window is halved, for each one, down to the initial window (RFC 2861, section 3.1)',
+    'a pause halves the window once for each timeout that it lasts, down to the initial window (RFC 2861, section 3.1)',
   ),
   ns(
     'timeoutLeast',
     0,
     60e9,
     200 * MILLISECOND,
-    'the least timeout by which pauses are counted (Linux; RFC 6298, section 2.4, has 1 s)',
+    'smallest timeout for counting pauses (as Linux; RFC 6298, section 2.4, has 1 s)',
   ),
 ]
 
