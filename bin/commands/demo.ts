@@ -32,7 +32,7 @@ export function demoCommand(): Command {
     .addOption(
       new Option(
         '--on <place>',
-        'what carries the frames; auto: veth where the machine allows it, else the overlay',
+        'what carries the packets; auto: veth where the machine allows it, else overlay',
       )
         .choices(['auto', 'overlay', 'veth'])
         .default('auto'),
@@ -43,7 +43,7 @@ export function demoCommand(): Command {
       writeResult(options.json, result)
       process.stdout.write(`\n${printTables(result)}\nJSON: ${options.json}\n`)
       if (!result.flows.every(flow => flow.digestEqual)) {
-        throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file that arrived is not the one that was sent')
+        throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file arrived with another digest than the one sent')
       }
     })
 }
@@ -76,16 +76,16 @@ async function demo(path: string, place: Place): Promise<RunResult> {
 
 /** What carries the frames, in words, and why that. */
 function choose(place: Place): { on: 'overlay' | 'veth'; why: string } {
-  const overlay = 'links are VXLAN on loopback'
-  const veth = 'links are veth pairs between network namespaces, with real packets'
-  if (place === 'overlay') return { on: 'overlay', why: `${overlay}, as asked.` }
-  if (place === 'veth') return { on: 'veth', why: `${veth}, as asked.` }
+  const overlay = 'Links are VXLAN over UDP on loopback'
+  const veth = 'Links are veth pairs between network namespaces'
+  if (place === 'overlay') return { on: 'overlay', why: `${overlay}.` }
+  if (place === 'veth') return { on: 'veth', why: `${veth}.` }
   try {
     checkVeth()
     return { on: 'veth', why: `${veth}: this machine allows it.` }
   } catch (error) {
     if (!(error instanceof WeirError)) throw error
-    return { on: 'overlay', why: `${overlay}.\nNot on veth: ${error.message}` }
+    return { on: 'overlay', why: `${overlay}.\nveth does not work here: ${error.message}` }
   }
 }
 
@@ -105,7 +105,8 @@ function introduce(scenario: Scenario, path: string, size: number, why: string):
     'h2 ──┘',
     '',
     `h1 sends ${path} (${formatBytes(size)}) to h3; h2 joins after ${JOIN_MS / 1000} s with a copy.`,
-    `Each host is a daemon of its own, the switches are one process, ${why}`,
+    'Each host runs a daemon of its own; one process runs both switches.',
+    why,
     '',
   ]
   process.stdout.write(`${lines.join('\n')}\n`)

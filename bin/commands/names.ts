@@ -5,7 +5,7 @@ export const COMMANDS = {
   daemon: {
     usage: '[options]',
     description:
-      'serve this host: receive files into the inbox, send and get them for "weir send" and "weir get"; runs in the foreground',
+      'run the daemon of this host: it receives files, and sends and gets them for the other commands; stays in the foreground',
   },
   send: {
     usage: '[options] FILE… HOST[:DIR]',
@@ -18,7 +18,7 @@ export const COMMANDS = {
   status: {
     usage: '[options]',
     description:
-      'say how the daemon on this host is: addresses, connections with their rates, and everything that was dropped',
+      'print addresses, connections and rates of the daemon on this host, and everything that it dropped',
   },
   transfers: {
     usage: '[options]',
@@ -26,31 +26,29 @@ export const COMMANDS = {
   },
   cancel: {
     usage: '[options] ID…',
-    description: 'cancel transfers: they end at both ends, and what has arrived is removed',
+    description: 'cancel transfers at both ends, and remove the parts that arrived',
   },
   stop: {
     usage: '[options]',
-    description:
-      'stop the daemon on this host, and wait until it is gone; transfers are interrupted, and can be resumed',
+    description: 'stop the daemon on this host, and wait until it is gone; its transfers can be resumed',
   },
   perf: {
     usage: 'bw|lat [options] HOST',
-    description:
-      'measure bandwidth or latency to a host that runs a daemon, by way of the daemon on this one',
+    description: 'measure bandwidth or latency between the daemon on this host and one on another',
   },
   run: { usage: '[options] SCENARIO', description: 'run a scenario file and report what happened' },
   lab: {
     usage: 'up|down|status|exec|list …',
-    description: 'a network of namespaces and veth pairs around the software switch, for any program',
+    description: 'give any program an emulated network: namespaces, veth pairs, software switches',
   },
   doctor: {
     usage: '[options]',
-    description: 'say what this machine allows, what is missing, and how to mend it',
+    description: 'try what this machine allows; say what is missing, and how to fix it',
   },
   demo: {
     usage: '[options] [FILE]',
     description:
-      'send a real file across an emulated network while another host sends too, and show what happens',
+      'send a real file across an emulated network while another host sends too, and show rates and queues',
   },
   dump: {
     usage: '[options] CAPTURE|-',

@@ -121,8 +121,8 @@ function halfOrWhole(op: string): string {
   return op === 'read' ? 'the whole round trip' : 'half of the round trip'
 }
 
-/** A line on a terminal that is written over every second. */
-export function intervalPrinter(request: PerfRequest, output: Output) {
+/** A line on a terminal that is written over every second: no longer than a row, or its rest would stay on the screen. */
+export function intervalPrinter(request: PerfRequest, output: Output & { columns: number }) {
   const began = Date.now()
   const clear = () => output.write('\r\x1b[2K')
   return {
@@ -131,11 +131,11 @@ export function intervalPrinter(request: PerfRequest, output: Output) {
       const { state, goodputBps, rttNs, retransmittedBytes } = progress
       const rate = formatRate(Math.round(goodputBps))
       const messages = Math.round(goodputBps / 8 / request.size)
-      clear()
-      output.write(
+      const line =
         ` ${seconds.padStart(3)} s  ${state}  ${rate}  ${messages} messages/s  RTT ${formatDuration(rttNs)}  ` +
-          `retransmitted ${formatBytes(retransmittedBytes)}`,
-      )
+        `retransmitted ${formatBytes(retransmittedBytes)}`
+      clear()
+      output.write(line.slice(0, Math.max(1, (output.columns || 80) - 1)))
     },
     clear,
   }

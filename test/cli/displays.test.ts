@@ -3,10 +3,11 @@ import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
+import { intervalPrinter } from '../../bin/commands/perf-display.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
 import { type FileReport, parseRetries, summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
-import type { Progress } from '../../lib/client/daemon-client.js'
+import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
 
@@ -142,6 +143,18 @@ t.test('a transfer: what it took', async t => {
   t.match(summary(item, done), /xxh64 00$/)
   t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, begun anew: /)
+})
+
+t.test('perf: the line of a second is no longer than a row', async t => {
+  const progress = { state: 'measuring', goodputBps: 9e9, rttNs: 20_850_000, retransmittedBytes: 512 }
+  for (const columns of [30, 60, 80]) {
+    const { stream, text } = terminal()
+    stream.columns = columns
+    intervalPrinter({ size: 64 } as PerfRequest, stream).show(progress as Progress)
+    const line = stripVTControlCharacters(text()).trimStart()
+    t.match(line, /s {2}measuring {2}9Gbps/)
+    t.ok(line.length < columns, `${line.length} of ${columns} columns`)
+  }
 })
 
 t.test('a number of retries', async t => {
