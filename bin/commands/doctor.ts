@@ -15,7 +15,7 @@ export function doctorCommand(): Command {
       const diagnosis = await diagnose({ nodeLeast: engines.node, inbox: defaultInbox() })
       process.stdout.write(json ? `${JSON.stringify(diagnosis, null, 2)}\n` : print(diagnosis))
       if (Object.values(diagnosis.on).some(({ works }) => works)) return
-      throw new WeirError('WEIR_UNSUPPORTED', 'nothing works on this machine: see the checks')
+      throw new WeirError('WEIR_UNSUPPORTED', 'nothing works on this machine: see the checks above')
     })
 }
 
@@ -27,7 +27,7 @@ function print({ checks, on, io, auto }: Diagnosis): string {
     const line = `${MARKS[status]}  ${name.padEnd(width)}  ${found}`
     if (status === 'ok') return [line]
     const indent = ' '.repeat(width + 8)
-    return [line, `${indent}affects: ${affects}`, ...(fix === undefined ? [] : [`${indent}mend it: ${fix}`])]
+    return [line, `${indent}affects: ${affects}`, ...(fix === undefined ? [] : [`${indent}fix: ${fix}`])]
   })
   const { packetInLabs, ...ways } = io
   return `${lines.join('\n')}\n\n${verdicts('weir run --on', on)}\n${verdicts('weir daemon --io', {

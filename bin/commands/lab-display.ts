@@ -25,13 +25,13 @@ export function printUp(state: LabState): string {
 export function printDown({ name }: LabState, received: number): string {
   if (received === 0) return `lab ${name} is down\n`
   const files = received === 1 ? 'a received file' : `${received} received files`
-  return `lab ${name} is down; ${files} went with it ("weir lab up --inbox DIR" keeps them)\n`
+  return `lab ${name} is down; this removed ${files} ("weir lab up --inbox DIR" keeps them)\n`
 }
 
 function stays(inboxStays: boolean): string {
   return inboxStays
-    ? 'which stay when the lab goes'
-    : 'which go with the lab ("weir lab up --inbox DIR" keeps them)'
+    ? 'kept when the lab is removed'
+    : 'removed with the lab ("weir lab up --inbox DIR" keeps them)'
 }
 
 export function printLabs(labs: readonly { name: string; state: string; file: string }[]): string {
@@ -43,7 +43,7 @@ export function printLabs(labs: readonly { name: string; state: string; file: st
 export function printStatus(status: LabStatus): string {
   const head = `lab ${status.name}: ${status.state}, from ${status.file}\n`
   if (status.state === 'broken') {
-    return `${head}What is left of it is in the way: weir lab down ${status.name}\n`
+    return `${head}Some of its processes have ended. Remove the rest: weir lab down ${status.name}\n`
   }
   const parts = [head, hostTable(status.hosts), placesOf(status)]
   if (!status.switch.alive) parts.push(`The switch process has ended. ${status.switch.said}\n`)

@@ -35,7 +35,7 @@ export function labCommand(): Command {
     .enablePositionalOptions()
     .addHelpText(
       'after',
-      '\nLAB is the file that a lab came from or its name.\nNeeds Linux: "weir doctor" says whether it works here.',
+      `\nLAB is the scenario file of a lab, or the lab's name.\nLabs need Linux: "weir doctor" says whether they work here.`,
     )
     .addCommand(upCommand())
     .addCommand(downCommand())
@@ -46,21 +46,23 @@ export function labCommand(): Command {
 
 function upCommand(): Command {
   return withScenarioList(new Command('up'))
-    .description('bring a lab up; it stays until "weir lab down"')
+    .description('start a lab; it stays until "weir lab down"')
     .argument(
       '<file>',
-      'scenario file (YAML), - for standard input, or a name of --list; its traffic is left alone',
+      'scenario file (YAML), - for standard input, or a name of --list; its traffic is not used',
     )
-    .option('--name <name>', 'by which the lab is known (default: the name that the file gives)')
-    .addOption(new Option('--io <name>', 'how the daemons send').choices(IO_NAMES).default(DEFAULT_IO))
-    .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: it goes with the lab)')
+    .option('--name <name>', 'name of the lab (default: the name in the file)')
+    .addOption(
+      new Option('--io <name>', 'how the daemons send and receive').choices(IO_NAMES).default(DEFAULT_IO),
+    )
+    .option('--inbox <dir>', 'keep what hosts receive: h1 receives in DIR/h1 (default: removed with the lab)')
     .option('--pcap <dir>', 'capture every switch port there: s1--h1.pcapng is the port of s1 towards h1')
     .option('--snaplen <bytes>', 'bytes kept of a captured frame, 64 to 65535 (default: all)')
     .option(
       '--pcap-size <size>',
       `disk that the captures of a port may take, from ${formatBytes(CAPTURE_BYTES_LEAST)} on; the oldest packets make room for new ones (default: ${DEFAULT_PCAP_SIZE})`,
     )
-    .option('--foreground', 'stay, and take the lab down at Ctrl-C')
+    .option('--foreground', 'stay, and stop the lab at Ctrl-C')
     .action(async (file: string, options: UpOptions) => {
       // The schema takes half of the time in which other commands of a lab start.
       const { readScenario } = await import('./read-scenario.js')
@@ -103,7 +105,7 @@ function capturesOf({ pcap, snaplen, pcapSize }: UpOptions): CapturePlace | unde
 
 function downCommand(): Command {
   return new Command('down')
-    .description('take a lab down: every process in it, its namespaces, its interfaces; fine when it is down')
+    .description('stop a lab: its processes, namespaces and interfaces; succeeds also if it is down')
     .argument('[lab]', 'file or name')
     .option('--all', 'all labs of this user')
     .action(async (lab: string | undefined, { all }: { all?: boolean }) => {
@@ -137,7 +139,7 @@ function statusCommand(): Command {
 
 function execCommand(): Command {
   return new Command('exec')
-    .description('run a command on a host of a lab (or on a switch, to look at its ports)')
+    .description('run a command on a host of a lab, or on a switch to see its ports')
     .usage('LAB NODE -- COMMAND…')
     .argument('<lab>', 'file or name')
     .argument('<node>', 'a host or a switch of the lab')

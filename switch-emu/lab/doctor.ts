@@ -137,12 +137,12 @@ function checkKoffi(): Check {
 
 function checkCrc(): Check {
   const found = crc32.implementation
-  const check = { name: '@node-rs/crc32', affects: 'speed: each packet has a checksum' }
+  const check = { name: '@node-rs/crc32', affects: 'speed: every packet has a checksum' }
   if (found.includes('node-rs')) return { ...check, status: 'ok', found }
   return {
     ...check,
     status: 'warn',
-    found: `absent, ${found} stands in`,
+    found: `absent, ${found} replaces it`,
     fix: 'npm install --include=optional',
   }
 }
@@ -164,7 +164,7 @@ async function checkPorts(): Promise<Check[]> {
         ...check,
         status: 'warn',
         found: fault,
-        fix: 'is a daemon running? else weir daemon --port or --address',
+        fix: 'if no daemon of yours has it: weir daemon --port N, or --address',
       }
     }),
   )
@@ -257,7 +257,7 @@ function checkPacketSockets(koffi: Check, privilege: Privilege | null): [Check, 
       { ...captures, ...untried, status: 'warn' },
     ]
   }
-  const found = 'they see both directions: what Weir’s ports send is shown to the kernel’s taps'
+  const found = 'they see both directions of every port'
   return [
     { ...check, status: 'ok', found: 'a ring was mapped on a veth pair' },
     seen
@@ -265,7 +265,7 @@ function checkPacketSockets(koffi: Check, privilege: Privilege | null): [Check, 
       : {
           ...captures,
           status: 'warn',
-          found: 'they miss what Weir’s ports send',
+          found: 'they miss what the ports of Weir send',
           fix: 'weir lab up --pcap DIR',
         },
   ]

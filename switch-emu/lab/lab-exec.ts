@@ -18,7 +18,7 @@ const NOT_FOUND = 127
  */
 export async function execInLab(state: LabState, node: string, command: readonly string[]): Promise<number> {
   if (state.keeper === undefined || !isKept(state)) {
-    const text = `lab ${state.name} is not whole any more: take it down with "weir lab down ${state.name}" and bring it up again`
+    const text = `processes of lab ${state.name} have ended: stop it with "weir lab down ${state.name}", and start it again`
     throw new WeirError('WEIR_BAD_STATE', text)
   }
   const isHost = state.hosts.some(({ name }) => name === node)

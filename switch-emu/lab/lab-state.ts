@@ -105,8 +105,8 @@ export function claimLab(state: LabState): void {
   } catch (cause) {
     rmSync(made, { recursive: true, force: true })
     const there = readState(state.name)
-    const how = there?.up ? 'is up already' : 'is coming up, or was left behind'
-    const text = `lab ${state.name} ${how}${there ? ` (${there.file})` : ''}: take it down with "weir lab down ${state.name}", or give this one another name with --name`
+    const how = there?.up ? 'is up already' : 'is starting, or was left behind'
+    const text = `lab ${state.name} ${how}${there ? ` (${there.file})` : ''}: stop it with "weir lab down ${state.name}", or give this one another name with --name`
     throw new WeirError('WEIR_BAD_STATE', text, { cause })
   }
 }
@@ -204,7 +204,7 @@ export function findLab(text: string): LabState {
   throw new WeirError(
     'WEIR_BAD_ARGUMENT',
     names.length === 0
-      ? 'no lab is up; bring one up with "weir lab up FILE"'
+      ? 'no lab is up; start one with "weir lab up FILE"'
       : `no lab is called ${text} and none came from such a file; there are ${offer(text, names)}`,
   )
 }

@@ -58,7 +58,7 @@ export function choosePrivilege(): Privilege {
   }
   const { why, fix } = advice()
   const said = [...(why === undefined ? [] : [why]), ...refusals].join('; ')
-  throw refusal(`this machine lets this user make no network namespaces (${said}). Mend it: ${fix}`)
+  throw refusal(`this machine lets this user make no network namespaces (${said}). Fix: ${fix}`)
 }
 
 /** Why namespaces cannot be made this way, or null if they can. */
@@ -95,7 +95,7 @@ export function advice(): { why?: string; fix: string } {
 export function refusal(text: string): WeirError {
   return new WeirError(
     'WEIR_UNSUPPORTED',
-    `${text}. "weir doctor" looks closer; "weir run FILE --on overlay" needs none of it`,
+    `${text}. "weir doctor" says more; "weir run FILE --on overlay" needs none of it`,
   )
 }
 

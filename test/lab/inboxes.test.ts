@@ -12,7 +12,7 @@ t.test('received files: named by the status, kept by --inbox, else gone with the
   for (const keeps of [false, true]) {
     const up = await place.weir(['lab', 'up', file, ...(keeps ? ['--inbox', 'kept'] : [])])
     t.equal(up.code, 0, up.stderr)
-    t.match(up.stdout, keeps ? /kept\/HOST, which stay/ : /inboxes: .*HOST, which go with the lab/)
+    t.match(up.stdout, keeps ? /kept\/HOST, kept when/ : /inboxes: .*HOST, removed with the lab/)
     const sent = await place.exec('small', 'h1', ['weir', 'send', place.file('note', 'hello'), 'h2'])
     t.equal(sent.code, 0, sent.stderr)
     const [{ hosts }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
@@ -26,7 +26,7 @@ t.test('received files: named by the status, kept by --inbox, else gone with the
     const said = (await place.weir(['lab', 'status'])).stdout
     t.match(said, /inboxes: .*\/HOST.*\nsockets: .*\/HOST\.sock\n/)
     const down = await place.weir(['lab', 'down', 'small'])
-    t.match(down.stdout, keeps ? /is down\n$/ : /is down; a received file went with it.*--inbox DIR/)
+    t.match(down.stdout, keeps ? /is down\n$/ : /is down; this removed a received file.*--inbox DIR/)
     t.equal(existsSync(h2.inbox), keeps)
     t.same(place.leftFiles(), [])
   }

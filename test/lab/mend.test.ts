@@ -38,7 +38,10 @@ t.test('kill -9 of a daemon, of the switch, of the keeper: status says so, down 
     t.equal(lab.state, expected, `without ${who}`)
     t.equal(lab.hosts.filter(({ alive }: { alive: boolean }) => alive).length, who === 'the keeper' ? 0 : 1)
   }
-  t.match((await place.exec('small', 'h1', ['true'])).stderr, /not whole any more.*weir lab down small/)
+  t.match(
+    (await place.exec('small', 'h1', ['true'])).stderr,
+    /processes of lab small have ended.*weir lab down small/,
+  )
   const down = await place.weir(['lab', 'down', 'small'])
   t.equal(down.code, 0, down.stderr)
   t.same(place.processes(), [])
