@@ -134,7 +134,7 @@ t.test(
       FORBIDDEN,
     )
     t.equal(demo.code, 0, demo.stderr)
-    t.match(demo.stdout, /VXLAN on loopback.\nNot on veth: .*max_user_namespaces/)
+    t.match(demo.stdout, /VXLAN over UDP on loopback\.\nveth does not work here: .*max_user_namespaces/)
     t.same(place.leftFiles(), [])
   },
 )
