@@ -57,5 +57,5 @@ export function howItGoes(progress: Progress): string {
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   const left = goodputBps > 0 ? `${Math.ceil(((totalBytes - bytes) * 8) / goodputBps)}s` : '-'
   const queue = pathHops > 0 ? formatBytes(pathQueueBytes) : '-'
-  return `${rate}  ${left} left  queue ${queue}  repeated ${formatBytes(retransmittedBytes)}`
+  return `${rate}  ${left} left  queue ${queue}  retrans ${formatBytes(retransmittedBytes)}`
 }

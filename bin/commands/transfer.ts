@@ -56,15 +56,15 @@ export interface Item {
 export function withTransferOptions(command: Command): Command {
   return withSocketOption(command)
     .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
-    .option('--overwrite', 'replace files that are there already')
+    .option('--overwrite', 'replace existing files')
     .addOption(
-      new Option('--digest <kind>', 'digest that is compared at the end')
+      new Option('--digest <kind>', 'digest that both ends compare')
         .choices(['xxh64', 'sha256'])
         .default('xxh64'),
     )
     .option(
       '--retries <n>',
-      'attempts in a row that bring nothing, after the connection was lost; 0: none',
+      'consecutive attempts without progress after a lost connection; 0: none',
       parseRetries,
       3,
     )
@@ -136,7 +136,7 @@ export function summary(item: Item, done: FileReport): string {
   const resumed = done.resumedBytes > 0 ? `, resumed at ${formatBytes(done.resumedBytes)}` : ''
   return (
     `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
-    `${formatRate(Math.round(done.goodputBps))}, repeated ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
+    `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
     `${done.digest.kind} ${done.digest.hex}${attemptsOf(done)}`
   )
 }
@@ -144,6 +144,7 @@ export function summary(item: Item, done: FileReport): string {
 /** Nothing to tell of a single one. */
 function attemptsOf({ attempts, restarts }: FileReport): string {
   if (attempts === 1) return ''
-  const anew = restarts === 0 ? '' : ', begun anew: what had arrived was gone or of another file'
+  const anew =
+    restarts === 0 ? '' : ', started again from byte 0: the part that had arrived was gone or of another file'
   return `, ${attempts} attempts${anew}`
 }

@@ -95,7 +95,7 @@ const MOVING = {
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
-  t.equal(howItGoes(MOVING), '40Mbps  2s left  queue 5KB  repeated 1.234KB')
+  t.equal(howItGoes(MOVING), '40Mbps  2s left  queue 5KB  retrans 1.234KB')
   t.equal(
     howItGoes({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }),
     'connection lost; trying again in 2 s (1 of 3)',
@@ -121,7 +121,7 @@ t.test('a transfer: all of it in a line of the terminal, whatever the name', asy
     })
     display.stop()
     const shown = stripVTControlCharacters(text()).split('\n')[0]!
-    t.match(shown, /^\S+ [█░]{10} 0% {2}123\.5Mbps {2}\d+s left {2}queue 412\.6KB {2}repeated 155\.6MB$/)
+    t.match(shown, /^\S+ [█░]{10} 0% {2}123\.5Mbps {2}\d+s left {2}queue 412\.6KB {2}retrans 155\.6MB$/)
     t.ok([...shown].length <= COLUMNS, shown)
   }
   t.equal(transferDisplay('a', new PassThrough() as unknown as NodeJS.WriteStream), null, 'in a pipe silent')
@@ -142,7 +142,7 @@ t.test('a transfer: what it took', async t => {
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
   t.match(summary(item, done), /xxh64 00$/)
   t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00, 3 attempts$/)
-  t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, begun anew: /)
+  t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, started again from byte 0: /)
 })
 
 t.test('perf: the line of a second is no longer than a row', async t => {
