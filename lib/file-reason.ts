@@ -7,6 +7,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
   ENOTDIR: 'a part of its path is no directory',
   ENOSPC: 'no space is left there',
+  ELOOP: 'its links lead in a circle',
+  ENAMETOOLONG: 'its name is too long',
   EROFS: 'it is on a file system that is only read',
 }
 

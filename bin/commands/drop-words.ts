@@ -12,6 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'port.closed': 'sent or under way while the port closed',
   'port.fault': 'lost on purpose, in a test',
   'port.rxErrors': 'errors that the socket reported',
+  'nic.empty': 'empty: a host asked whether anything listens',
   'nic.malformed': 'no sound RoCEv2 packet',
   'nic.notRoce': 'no RoCEv2 packet at all',
   'nic.badIcrc': 'damaged: the ICRC is wrong',

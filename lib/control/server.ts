@@ -5,6 +5,7 @@
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 import { delimit, MessageSplitter } from './framing.js'
 import {
   type Loose,
@@ -87,7 +88,7 @@ export class ControlServer {
         process.umask(umask)
       }
     }).catch(cause => {
-      const text = `cannot listen on ${this.path}: ${(cause as Error).message}`
+      const text = `cannot listen on ${this.path}: ${whyNotWritten(cause)}; choose another place with --socket`
       throw new WeirError('WEIR_BAD_ARGUMENT', text, { cause })
     })
     this.#server = server

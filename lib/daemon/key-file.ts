@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 import { checkSecret, SECRET_BYTES_MAX } from '../nic/connection-key.js'
 
 /** Rights of anybody but the file's owner. */
@@ -29,9 +30,7 @@ export function readKeyFile(path: string): Uint8Array {
     }
   } catch (error) {
     if (error instanceof WeirError) throw error
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'no such file' : (error as Error).message
-    throw new WeirError('WEIR_NO_FILE', `--key-file ${path}: ${why}`, { cause: error })
+    throw new WeirError('WEIR_NO_FILE', `--key-file ${path}: ${whyNotRead(error)}`, { cause: error })
   }
   while (length > 0 && (bytes[length - 1] === 0x0a || bytes[length - 1] === 0x0d)) length--
   const secret = bytes.subarray(0, length)

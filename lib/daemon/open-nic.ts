@@ -7,9 +7,11 @@ import { HostLoop } from '../io/host-loop.js'
 import { Intake } from '../io/intake.js'
 import { interfaceRateBps } from '../io/interface.js'
 import type { Port } from '../io/port.js'
+import { type Attempt, Reachability } from '../io/reachability.js'
 import type { Waiter } from '../io/waiter.js'
 import type { Recovery } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
+import type { Connecting } from '../nic/types.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import type { IntFormat } from '../wire/telemetry.js'
@@ -109,6 +111,7 @@ export interface OpenedNic {
   readonly pool: FramePool
   readonly nic: Nic
   readonly loop: HostLoop
+  readonly reachability: Reachability
 }
 
 /** For an application on another thread: how its work gets to the NIC. */
@@ -131,15 +134,21 @@ export async function openNic(
   const address = HostAddress.parse(options.address)
   const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
   const udpPort = options.port ?? 4791
+  const reachability = new Reachability(options.address)
   const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })
   try {
     if (options.int) checkTelemetry(options.int.format, io, address)
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
     const intake = intakeOf(port, lineRateBps)
-    const nic = createNic({ ...options, lineRateBps }, address, pool, port, link, intake)
+    // An emulated link has no kernel that knows.
+    const hasKernel = !options.overlay && !link
+    const onConnecting = hasKernel
+      ? (asked: Connecting) => reachability.watch(attemptOf(asked, loop))
+      : undefined
+    const nic = createNic({ ...options, lineRateBps }, { address, pool, port, link, intake, onConnecting })
     const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
     const waiter = waiterWith?.(port.waiter)
-    const loop = new HostLoop({
+    const loop: HostLoop = new HostLoop({
       node: nic,
       port,
       spinNs,
@@ -150,7 +159,7 @@ export async function openNic(
       onError: onDefect,
     })
     loop.start()
-    return { address, udpPort, io, port, pool, nic, loop }
+    return { address, udpPort, io, port, pool, nic, loop, reachability }
   } catch (error) {
     await port.close()
     throw error
@@ -158,9 +167,24 @@ export async function openNic(
 }
 
 /** Stops the loop and closes the port; the peers of its connections are not told. */
-export async function closeNic({ loop, port }: OpenedNic): Promise<void> {
+export async function closeNic({ loop, port, reachability }: OpenedNic): Promise<void> {
+  reachability.close()
   loop.close()
   await port.close()
+}
+
+function attemptOf(asked: Connecting, loop: HostLoop): Attempt {
+  return {
+    address: asked.remote.toString(),
+    port: asked.udpPort,
+    get waits() {
+      return asked.waits
+    },
+    giveUp: why => {
+      asked.giveUp(loop.now(), why)
+      loop.wake()
+    },
+  }
 }
 
 /** What measures the host as the last hop, where the port knows how much waits. */
@@ -168,19 +192,21 @@ function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
   return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
 }
 
+interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
+  intake: Intake | undefined
+  onConnecting: ((asked: Connecting) => void) | undefined
+}
+
 function createNic(
   options: NicOptions & { lineRateBps: number },
-  address: HostAddress,
-  pool: FramePool,
-  port: Port,
-  link: OpenedPort['link'],
-  hostIntake: Intake | undefined,
+  { address, pool, port, link, intake, onConnecting }: NicParts,
 ): Nic {
   const { cc, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   if (cc) checkController(cc, lineRateBps, pathMtu)
   return new Nic({
     address,
     udpPort: options.port,
+    onConnecting,
     reachesOtherPorts: !options.overlay && !link,
     pool,
     random: systemRandom(),
@@ -204,7 +230,7 @@ function createNic(
     ...link,
     sourcePorts: port.sourcePorts ?? undefined,
     receiveBudgetBytes: port.receiveBudgetBytes,
-    hostIntake,
+    hostIntake: intake,
     gathers: port.gathers,
     takesRuns: port.takesRuns,
     slackNs: SLACK_NS,

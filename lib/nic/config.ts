@@ -12,7 +12,7 @@ import { PORT_ROCE } from '../wire/udp.js'
 import { checkSecret } from './connection-key.js'
 import type { HostIntake } from './host-hop.js'
 import type { IcrcMode } from './rx-pipeline.js'
-import type { ConnectOptions } from './types.js'
+import type { Connecting, ConnectOptions } from './types.js'
 
 export interface NicConfig {
   address: HostAddress
@@ -21,6 +21,8 @@ export interface NicConfig {
   udpPort?: number
   /** Peers may have another `udpPort` than this host: what sends the frames heeds `Frame.udpPort`. Default false. */
   reachesOtherPorts?: boolean
+  /** Called for each connection that this host asks for, unless it is to be patient. */
+  onConnecting?: (connecting: Connecting) => void
   /** Source of 32-bit whole numbers: keys, PSNs, ports, ids. */
   random: () => number
   /** Of the host's link, bit/s; flows start at this rate and never exceed it. */
@@ -123,7 +125,14 @@ const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 export type NicSettings = Required<Omit<NicConfig, Optional | 'telemetry' | 'paths'>> &
   Pick<NicConfig, Optional> & { telemetry: TelemetrySettings; paths: PathSettings }
 
-type Optional = 'macOfPeer' | 'baseRttNs' | 'sourcePorts' | 'receiveBudgetBytes' | 'secret' | 'hostIntake'
+type Optional =
+  | 'macOfPeer'
+  | 'onConnecting'
+  | 'baseRttNs'
+  | 'sourcePorts'
+  | 'receiveBudgetBytes'
+  | 'secret'
+  | 'hostIntake'
 
 /** Throws WEIR_BAD_ARGUMENT for a setting out of its range. */
 export function nicSettings(config: NicConfig): NicSettings {

@@ -23,7 +23,7 @@ import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
 import { checkKey, heed, ownWords, peerFailure, refusal, rejection, spokenWords } from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
-import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
+import type { Connecting, Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
 
 const READS_OUTSTANDING = 16
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
@@ -91,7 +91,24 @@ export class Connections {
       throw error
     }
     flow.handler.onCreated?.(now, flow.connection)
+    if (!options.patient) this.#nic.settings.onConnecting?.(this.#connecting(flow))
     return flow.connection
+  }
+
+  #connecting(flow: Flow): Connecting {
+    const waits = () => flow.phase === 'connecting'
+    return {
+      remote: flow.remote,
+      udpPort: flow.udpPort || this.#nic.settings.udpPort,
+      get waits() {
+        return waits()
+      },
+      giveUp: (now, why) => {
+        if (!waits()) return
+        this.#cm.disconnect(now, flow.cmId)
+        this.close(now, flow, why)
+      },
+    }
   }
 
   #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {

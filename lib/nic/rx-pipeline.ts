@@ -22,6 +22,8 @@ import type { FlowTable } from './flow-table.js'
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
   frames: number
+  /** Datagrams without a byte: a peer that hears nothing asks whether anything listens (lib/io/reachability.ts). */
+  empty: number
   malformed: number
   notRoce: number
   badIcrc: number
@@ -60,6 +62,7 @@ export interface RxEvents {
 export class RxPipeline {
   readonly counters: RxCounters = {
     frames: 0,
+    empty: 0,
     malformed: 0,
     notRoce: 0,
     badIcrc: 0,
@@ -101,7 +104,8 @@ export class RxPipeline {
     const counters = this.counters
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
-      counters.malformed++
+      if (isEmpty(frame)) counters.empty++
+      else counters.malformed++
       return
     }
     if (frame.bth < 0) {
@@ -256,6 +260,10 @@ export type IcrcMode = 'off' | 'whole' | 'ignore-id'
 
 function isIpv4(frame: Frame): boolean {
   return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
+}
+
+function isEmpty({ view, l4 }: Frame): boolean {
+  return l4 >= 0 && udp.length(view, l4) === udp.BYTES
 }
 
 function isMarked(frame: Frame): boolean {

@@ -33,6 +33,8 @@ export interface Verbs {
 export interface ConnectOptions {
   /** UDP port of RoCEv2 at the peer, 1 to 65534. Default: the same as this host's. */
   udpPort?: number
+  /** True: goes on asking for as long as the connection manager does, though ICMP says that nobody is there. Default false. */
+  patient?: boolean
   /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
   privateData?: Uint8Array
   /** Controller of this connection's own data; default: the NIC's. */
@@ -52,6 +54,17 @@ export interface ConnectOptions {
   sourcePort?: number
   /** Priority of the connection's packets, both ways, 0 to 7: it chooses their DSCP. Default: the NIC's. */
   priority?: number
+}
+
+/** A connection that has been asked for, as whoever looks after it sees it: see lib/io/reachability.ts. */
+export interface Connecting {
+  readonly remote: HostAddress
+  /** UDP port of RoCEv2 at the peer. */
+  readonly udpPort: number
+  /** False once it has been answered, or has ended. */
+  readonly waits: boolean
+  /** Nobody is there: ends it with that error, unless it has been answered. */
+  giveUp(now: Nanos, why: WeirError): void
 }
 
 /** Decides about an incoming connection. Throw a WeirError to reject it: its message travels to the peer. */

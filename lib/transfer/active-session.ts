@@ -14,6 +14,8 @@ export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
   /** UDP port of RoCEv2 at the remote end. Default: that of this host. */
   udpPort?: number
+  /** Goes on asking though ICMP says that nobody is there: the other end may be being started again. Default false. */
+  patient?: boolean
   /** Name of the other end for messages. */
   peer: string
   /** Names the transfer to the other end, the same in all its attempts. Default: empty, this is the only one. */
@@ -60,7 +62,7 @@ export abstract class ActiveSession extends Session {
     this.peer = config.peer
     this.transfer = config.transfer ?? new Uint8Array()
     this.#remote = config.remote
-    this.#connectOptions = { privateData, udpPort: config.udpPort }
+    this.#connectOptions = { privateData, udpPort: config.udpPort, patient: config.patient }
     this.#startNs = config.time.now()
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve

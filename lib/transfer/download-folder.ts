@@ -2,6 +2,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 import type { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
@@ -23,9 +24,7 @@ export class DownloadFolder implements FileStore {
     try {
       real = await realpath(folder)
     } catch (cause) {
-      const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-      const why = missing ? 'there is no such folder' : (cause as Error).message
-      throw new WeirError('WEIR_NO_FILE', `cannot write into ${folder}: ${why}`, { cause })
+      throw new WeirError('WEIR_NO_FILE', `cannot write into ${folder}: ${whyNotWritten(cause)}`, { cause })
     }
     if (!(await stat(real)).isDirectory()) {
       throw new WeirError('WEIR_NO_FILE', `cannot write into ${folder}: it is no folder`)

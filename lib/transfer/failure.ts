@@ -1,5 +1,6 @@
 /** Why a transfer ends without its file, in the words of the protocol and as an error of the catalogue. */
 import { type ErrorCode, WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 import { printable } from '../printable.js'
 import type { Reason, Refusal } from './messages.js'
 
@@ -51,7 +52,7 @@ export class TransferFailure extends WeirError {
     if (error instanceof TransferFailure) return error
     const code = (error as NodeJS.ErrnoException).code
     const reason = code === 'ENOSPC' || code === 'EDQUOT' ? 'NO_SPACE' : 'IO_ERROR'
-    const text = reason === 'NO_SPACE' ? 'the disk is full' : ((error as Error)?.message ?? String(error))
+    const text = reason === 'NO_SPACE' ? 'the disk is full' : whyNotRead(error)
     return new TransferFailure(reason, `${doing}: ${text}`, { cause: error })
   }
 

@@ -3,6 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotRead } from '../file-reason.js'
 import { TransferFailure } from './failure.js'
 import type { FileSource } from './file.js'
 
@@ -30,10 +31,10 @@ export async function openRegular(path: string, shown: string): Promise<LocalSou
 }
 
 function reasonOf(cause: unknown): string {
-  const { code, message } = cause as NodeJS.ErrnoException
+  const { code } = cause as NodeJS.ErrnoException
   if (code === 'ENOENT') return 'no such file'
   if (code === 'EACCES' || code === 'EPERM') return 'the daemon may not read it'
-  return message
+  return whyNotRead(cause)
 }
 
 export class LocalSource implements FileSource {

@@ -63,7 +63,7 @@ export class GetTask implements Task {
 
   async attempt(last: ActiveSession | null): Promise<GetSession> {
     this.#note(last)
-    return new GetSession({ ...this.#config, offered: this.#offered })
+    return new GetSession({ ...this.#config, patient: last !== null, offered: this.#offered })
   }
 
   /** The last attempt may not have come as far as to open what an earlier one has left. */

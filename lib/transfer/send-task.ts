@@ -1,7 +1,7 @@
 /** A file of this machine that is to be sent: the same open file in all attempts. */
 import { basename } from 'node:path'
 import type { HostAddress } from '../wire/address.js'
-import type { ActiveSessionConfig } from './active-session.js'
+import type { ActiveSession, ActiveSessionConfig } from './active-session.js'
 import type { Task } from './active-transfer.js'
 import { digestFor } from './digest.js'
 import type { FileSource } from './file.js'
@@ -41,11 +41,11 @@ export class SendTask implements Task {
     this.#source = source
   }
 
-  async attempt(): Promise<SendSession> {
+  async attempt(last: ActiveSession | null): Promise<SendSession> {
     const { path, name = '', directory = '', overwrite = false } = this.#options
     const digest = await digestFor(this.#options.digest)
     const file = { source: this.#source, name: name || basename(path), directory, overwrite }
-    return new SendSession({ ...this.#config, ...file, digest })
+    return new SendSession({ ...this.#config, patient: last !== null, ...file, digest })
   }
 
   /** It lies at the receiver. */

@@ -6,6 +6,7 @@
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 import { TransferFailure } from './failure.js'
 import type { FileSource, SharedFiles } from './file.js'
 import { type LocalSource, openRegular } from './file-source.js'
@@ -27,7 +28,7 @@ export class Share implements SharedFiles {
       await access(real, constants.R_OK | constants.X_OK)
       return new Share(real)
     } catch (cause) {
-      const text = `cannot share ${folder}: ${(cause as Error).message}`
+      const text = `cannot share ${folder}: ${whyNotWritten(cause)}; name a folder that the daemon may read with --share`
       throw new WeirError('WEIR_NO_FILE', text, { cause })
     }
   }

@@ -1,5 +1,5 @@
 /** What users get wrong: each command as it is parsed, within the test's process. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
@@ -15,6 +15,8 @@ t.test('commands that cannot work say why', async t => {
   const socketPath = join(folder, 's')
   const file = join(folder, 'a')
   writeFileSync(file, 'x')
+  const privateFolder = join(folder, 'private')
+  mkdirSync(privateFolder, { mode: 0o700 })
   const log = createLog('silent', 'test')
   const daemon = await Daemon.start({
     address: loopbackAddress(),
@@ -33,10 +35,19 @@ t.test('commands that cannot work say why', async t => {
     [['a', ':dir'], 'WEIR_BAD_ARGUMENT', /":dir" is no host/],
     [[file, '::1'], 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
     [[file, 'no-such-host.invalid'], 'WEIR_UNREACHABLE', /no-such-host\.invalid has no IPv4 address/],
-    [[file, '192.0.2.1'], 'WEIR_UNREACHABLE', /this daemon has the address 127.* --address of an interface/],
-    [[file, loopbackAddress()], 'WEIR_UNREACHABLE', /did not answer: is a daemon running there\?/],
+    [
+      [file, '192.0.2.1'],
+      'WEIR_UNREACHABLE',
+      /no route to 192\.0\.2\.1 from 127.*: this daemon has the address 127.* --address of an interface/,
+    ],
+    [[file, loopbackAddress()], 'WEIR_UNREACHABLE', /nothing listens on UDP port 4791 of 127.*--address 127/],
+    [[file, '127.0.0.1:4791'], 'WEIR_BAD_ARGUMENT', /--port 4791, .* 127\.0\.0\.1:\.\/4791 for the path/],
+    [
+      [file, '127.0.0.1', '--port', 'x'],
+      'WEIR_BAD_ARGUMENT',
+      /--port is a whole number from 1 to 65534, not "x"/,
+    ],
   ]
-  // The last two take the connection manager's patience, at the same time.
   await Promise.all(
     sends.map(([args, code, message]) => t.rejects(send(...args), { code, message }, args.join(' '))),
   )
@@ -64,8 +75,27 @@ t.test('commands that cannot work say why', async t => {
     [['--ack-timeout', 'x'], 'WEIR_BAD_ARGUMENT', /--ack-timeout: /],
     [['--chunk', '1XB'], 'WEIR_BAD_ARGUMENT', /--chunk: /],
     [['--port', '0'], 'WEIR_BAD_ARGUMENT', /--port is a whole number from 1 to 65534/],
-    [['--share', join(folder, 'missing')], 'WEIR_NO_FILE', /cannot share .*missing/],
-    [['--share', file], 'WEIR_NO_FILE', /no folder/],
+    [
+      ['--share', join(folder, 'missing')],
+      'WEIR_NO_FILE',
+      /cannot share .*missing: there is no such folder; name/,
+    ],
+    [['--share', file], 'WEIR_NO_FILE', /it is no folder; name/],
+    [['--share', join(file, 'below')], 'WEIR_NO_FILE', /a part of its path is no directory/],
+    [
+      ['--inbox', file],
+      'WEIR_NO_FILE',
+      /for the inbox: there is something else of that name; choose .* --inbox/,
+    ],
+    [['--inbox', join(file, 'below')], 'WEIR_NO_FILE', /for the inbox: a part of its path is no directory/],
+    [['--key-file', join(folder, 'missing')], 'WEIR_NO_FILE', /--key-file .*missing: there is no such file$/],
+    [['--key-file', privateFolder], 'WEIR_NO_FILE', /--key-file .*: it is a directory$/],
+    [['--socket', file], 'WEIR_BAD_ARGUMENT', /is there and is no socket/],
+    [
+      ['--socket', join(file, 'below')],
+      'WEIR_BAD_ARGUMENT',
+      /for the control socket: .*; choose .* --socket/,
+    ],
     [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
     [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
