@@ -40,10 +40,10 @@ export function runCommand(): Command {
         'virtual: simulated time; overlay: processes joined by VXLAN on loopback; veth: real packets between network namespaces (default: virtual)',
       ).choices(['virtual', 'overlay', 'veth']),
     )
-    .option('--seed <number>', 'seed of every random choice; default: that of the scenario', parseSeed)
+    .option('--seed <number>', 'seed of every random choice (default: that of the scenario)', parseSeed)
     .option(
       '--repeat <result>',
-      'run the scenario of a result that --json has written, with its seed and settings, where it ran',
+      'run the scenario of a result of --json again, with its seed and settings, where it ran',
     )
     .option('--json <file>', 'write the result there; - is standard output')
     .option('--pcap <dir>', 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2')
@@ -96,7 +96,7 @@ function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptio
     const { folder, trafficStartNs } = result.captures
     const clock =
       trafficStartNs === null
-        ? 'in time of day'
+        ? 'by the time of day'
         : `from 1970 on; the traffic begins at ${formatDuration(trafficStartNs)}`
     process.stdout.write(`captures: ${folder} (${clock})\n`)
   }
@@ -131,7 +131,7 @@ async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResu
       const run = new VirtualRun(scenario, shared)
       return { ...run.run(), ...made(run.startNs) }
     }
-    progress?.wait('the network comes up')
+    progress?.wait('the network starts')
     return { ...(await runInRealTime(scenario, on, shared)), ...made(null) }
   } finally {
     progress?.stop()

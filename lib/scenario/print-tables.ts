@@ -54,7 +54,7 @@ function flowTable(result: RunResult): string {
   if (flows.length > FLOW_ROWS_MAX) return manyFlows(result.totals)
   const withPaths = flows.some(flow => flow.paths !== undefined)
   const withDigest = flows.some(flow => flow.digestEqual !== undefined)
-  const head = ['flow', 'path', 'bytes', 'seconds', 'goodput', 'slowdown', 'resent']
+  const head = ['flow', 'path', 'bytes', 'seconds', 'goodput', 'slowdown', 'retrans']
   const rows = flows.map(flow => [
     flow.name,
     `${flow.from} > ${flow.to}`,

@@ -147,7 +147,7 @@ ${fence('sh', 'weir send big.iso *.csv 10.0.0.2')}
 ${fence('sh', 'cmp .local/share/weir/inbox/big.iso ../here/big.iso')}
 ${fence('sh', 'weir run two-switches')}
 <!-- example: output varies -->
-${fence('text', 'flow path bytes seconds goodput slowdown resent\n-----\neast1 a1 > b1 10MB 0.17 400Mbps 2 0B')}
+${fence('text', 'flow path bytes seconds goodput slowdown retrans\n-----\neast1 a1 > b1 10MB 0.17 400Mbps 2 0B')}
 <!-- example: needs no-such-tool -->
 ${fence('sh', 'no-such-tool')}
 ${fence('ts', "import { ERROR_CODES } from 'weir-roce'\nexport const codes: readonly string[] = Object.keys(ERROR_CODES)")}
