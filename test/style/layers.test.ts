@@ -24,7 +24,6 @@ const LAYERS: readonly (readonly string[])[] = [
   ['switch-emu/index'],
   ['bench', 'bin'],
 ]
-const LINES_MAX = 400
 
 function sources(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
@@ -82,14 +81,6 @@ t.test('imports point down', async t => {
     }
   }
   t.ok(imports > 300, `${imports} imports were looked at`)
-})
-
-t.test('no file is longer than a newcomer can hold', async t => {
-  for (const file of files) {
-    const lines = readFileSync(file, 'utf8').split('\n').length
-    if (lines > LINES_MAX) t.fail(`${relative(root, file)} has ${lines} lines`)
-  }
-  t.pass(`${files.length} files`)
 })
 
 t.test('the protocol reads no clock and draws no random numbers', async t => {
