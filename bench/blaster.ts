@@ -39,7 +39,7 @@ function frameBytes(bytes: number, from: HostAddress, to: HostAddress): Uint8Arr
 function blast(name: string, frame: Uint8Array, milliseconds: number): BlastResult {
   const libc = loadLibc()
   const socket = new PacketSocket(name)
-  socket.configureSending(true)
+  socket.configureSending()
   socket.bind(0)
   const batch = new TxBatch(libc, BATCH_FRAMES)
   const address = libc.address(frame)

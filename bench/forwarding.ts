@@ -1,6 +1,6 @@
 /**
  * How many frames per second one switch forwards between two veth pairs, beside a Linux bridge in the same
- * place, the same switch past the kernel's queueing discipline (and its taps), and the generator alone: in alternating rounds of one run, 64-byte and 4 KiB frames, links of 100
+ * place and the generator alone: in alternating rounds of one run, 64-byte and 4 KiB frames, links of 100
  * Gbit/s without delay so that the emulation holds nothing up.
  *
  * The generator has core 0 for itself. The switch process has core 1, where the receiving host's kernel
@@ -92,11 +92,15 @@ async function measure(
   pairs: number,
   show: typeof print,
 ) {
-  const lab = await switched(t, false)
-  const bypassing = await switched(t, true)
+  const lab = await VethLab.up(t, SCENARIO, {
+    mtu: MTU,
+    ...(cpus().length > 1 && { prefix: ['taskset', '-c', '1'] }),
+  })
+  const [from, to] = ['h1', 'h2'].map(host => lab.hosts.get(host)!)
+  // As at the bridge, no kernel has an address: it throws the frames away, and answers nothing.
+  for (const host of ['h1', 'h2']) lab.exec(host, 'ip', 'address', 'flush', 'dev', 'eth0')
   const candidates: Candidate[] = [
-    candidate('switch', lab),
-    candidate('bypass', bypassing),
+    { name: 'switch', from: from!, to: to!, pid: lab.pid },
     bridge(new Namespaces(t)),
     bare(new Namespaces(t)),
   ]
@@ -116,7 +120,6 @@ async function measure(
   }
   const { report } = await lab.ask({ type: 'report' }, 'report')
   await lab.down()
-  await bypassing.down()
   return {
     benchmark: 'forwarding',
     cores: cpus().length,
@@ -125,25 +128,6 @@ async function measure(
     figures,
     switchEvents: report.events,
   }
-}
-
-/** @param qdiscBypass sends past the queueing discipline */
-async function switched(
-  t: ConstructorParameters<typeof Namespaces>[0],
-  qdiscBypass: boolean,
-): Promise<VethLab> {
-  const lab = await VethLab.up(t, SCENARIO, {
-    mtu: MTU,
-    start: { qdiscBypass },
-    ...(cpus().length > 1 && { prefix: ['taskset', '-c', '1'] }),
-  })
-  // As at the bridge, no kernel has an address: it throws the frames away, and answers nothing.
-  for (const host of ['h1', 'h2']) lab.exec(host, 'ip', 'address', 'flush', 'dev', 'eth0')
-  return lab
-}
-
-function candidate(name: string, lab: VethLab): Candidate {
-  return { name, from: lab.hosts.get('h1')!, to: lab.hosts.get('h2')!, pid: lab.pid }
 }
 
 async function forward(candidate: Candidate, bytes: number, seconds: number): Promise<Round> {
@@ -221,20 +205,12 @@ function summarise(bytes: number, rounds: ReadonlyMap<string, Round[]>) {
     generatorNsPerFrame: Math.round(median(list.map(round => round.generatorNsPerFrame))),
     steal: Math.max(...list.map(round => round.steal ?? 0)),
   }))
-  const [own, bypass, bridged] = ['switch', 'bypass', 'bridge'].map(name => rounds.get(name)!) as [
-    Round[],
-    Round[],
-    Round[],
-  ]
+  const [own, bridged] = [rounds.get('switch')!, rounds.get('bridge')!]
   const ratio = median(own.map((round, i) => round.framesPerSecond / bridged[i]!.framesPerSecond))
-  const ratioToBypass = median(own.map((round, i) => round.framesPerSecond / bypass[i]!.framesPerSecond))
-  const cpuRatioToBypass = median(own.map((round, i) => round.switchNsPerFrame / bypass[i]!.switchNsPerFrame))
   const ns = candidates.find(({ name }) => name === 'switch')!.switchNsPerFrame
   return {
     bytes,
     ratioToBridge: ratio,
-    ratioToBypass,
-    cpuRatioToBypass,
     framesPerSecondOfOneCore: ns > 0 ? Math.round(1e9 / ns) : 0,
     candidates,
   }
@@ -249,10 +225,6 @@ function print(figure: ReturnType<typeof summarise>): void {
         `, generator ${c.generatorNsPerFrame} ns CPU a frame${cost}, steal ${(c.steal * 100).toFixed(1)} %`,
     )
   }
-  console.log(
-    `${String(figure.bytes).padStart(5)} B  switch / bypass = ${figure.ratioToBypass.toFixed(2)} in frames, ` +
-      `${figure.cpuRatioToBypass.toFixed(2)} in CPU a frame`,
-  )
   console.log(
     `${String(figure.bytes).padStart(5)} B  switch / bridge = ${figure.ratioToBridge.toFixed(2)}; ` +
       `one core's worth of the switch process: ${(figure.framesPerSecondOfOneCore / 1e3).toFixed(0)} k frames/s`,

@@ -48,6 +48,11 @@ export function printStatus(status: LabStatus): string {
   const parts = [head, hostTable(status.hosts), placesOf(status)]
   if (!status.switch.alive) parts.push(`The switch process has ended. ${status.switch.said}\n`)
   if (status.ports.length > 0) parts.push(portTable(status.ports))
+  if (status.lostFrames > 0) {
+    parts.push(
+      `${status.lostFrames} frames were lost on the veth pairs: the machine is busy, or "tc" slows a port\n`,
+    )
+  }
   if (status.captures !== undefined) parts.push(printCaptures(status.captures))
   return parts.join('\n')
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, renameSync, writeSync } from 'node:fs'
 import { WeirError } from '../errors.js'
+import { whyNotWritten } from '../file-reason.js'
 
 /**
  * A file written from front to back through one buffer of fixed size. The caller fills in what it reserved before it
@@ -72,8 +73,8 @@ export class ByteSink {
     try {
       return operation()
     } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? String(error)
-      throw new WeirError('WEIR_NO_FILE', `cannot write ${this.#path}: ${reason}`, { cause: error })
+      const text = `cannot write ${this.#path}: ${whyNotWritten(error)}`
+      throw new WeirError('WEIR_NO_FILE', text, { cause: error })
     }
   }
 }

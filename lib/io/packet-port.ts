@@ -39,10 +39,10 @@ export interface PacketPortOptions {
   /** Classic BPF that returns 0 for frames which are not to be received. Default: everything is. */
   filter?: readonly FilterInstruction[]
   /**
-   * Sends past the kernel's queueing discipline, and with it past its taps: captures on the interface then lack what
-   * the port sends. Default false.
+   * Drops what the kernel has no room for, and counts it, as when a user has put a slow queueing discipline on the
+   * interface: a thread with other ports must not wait for this one. Default: sending waits for room.
    */
-  qdiscBypass?: boolean
+  dropsWhenFull?: boolean
 }
 
 /**
@@ -87,10 +87,10 @@ export class PacketPort implements Port {
     this.#pool = pool
     this.#libc = loadLibc()
     this.#arenaAddress = this.#libc.address(pool.arena)
-    this.#tx = new TxBatch(this.#libc, TX_FRAMES)
+    this.#tx = new TxBatch(this.#libc, TX_FRAMES, options.dropsWhenFull ?? false)
     this.#socket = new PacketSocket(options.interface)
     try {
-      this.#socket.configure(RING_RESERVE_BYTES, options.qdiscBypass ?? false)
+      this.#socket.configure(RING_RESERVE_BYTES)
       this.#ring = new RxRing(this.#socket, pool.slotBytes, ringBytes)
       this.#ringBytes = this.#ring.bytes.length
       this.#ringAddress = this.#libc.address(this.#ring.bytes)
@@ -173,7 +173,7 @@ export class PacketPort implements Port {
     while (first < batch.count) {
       const sent = batch.send(this.fd, first)
       for (let i = 0; i < sent; i++) this.#onSent()
-      // The kernel refused one frame; the next ones may still go. (ENOBUFS: the peer's backlog is full.)
+      // The kernel refused one frame; the next ones may still go. (ENOBUFS: the peer's backlog is full, or the queueing discipline.)
       if (sent <= 0) this.#onRefused()
       first += Math.max(1, sent)
     }

@@ -20,6 +20,8 @@ export interface LabStatus {
   hosts: HostStatus[]
   switch: { pid: number; alive: boolean; said: string }
   ports: PortStatus[]
+  /** Frames lost between the processes since the lab came up: by a busy machine, or by what `tc` put on a port. */
+  lostFrames: number
   /** Absent: the lab's ports are not captured. */
   captures?: CapturesStatus
 }
@@ -93,6 +95,7 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
     })),
     switch: process('the switch process'),
     ports: portsOf(before, now),
+    lostFrames: now?.switch?.lostFrames ?? 0,
     ...(captures !== undefined && { captures: capturesOf(captures, now) }),
   }
 }

@@ -91,7 +91,7 @@ export class OverlaySwitch implements Driven, RunningSwitch {
 
   /** What the ports did so far and what their queues hold, without the series. */
   ports(): Ports {
-    return this.#fabric.ports(monotonicNs())
+    return this.#fabric.ports(monotonicNs(), this.counters.dropped)
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,8 @@ export interface RealTimeFabricOptions {
 
 /** The ports, what the queue of each holds, and their captures, if there are any. */
 export interface Ports {
+  /** Frames lost between the processes since they came up, not by the emulated network. */
+  lostFrames: number
   ports: PortResult[]
   queueBytes: number[]
   captures: CaptureFile[]
@@ -158,24 +160,33 @@ export class RealTimeFabric {
       ports: portResults(this.#scenario, this.#fabric.switches, now),
       series: this.#sampler.series(),
       events: this.#fabric.network.events - this.#eventsBefore,
-      lostFrames: portDrops + this.#attachments.reduce((sum, { drops }) => sum + drops, 0),
+      lostFrames: portDrops + this.#attachmentDrops(),
     }
   }
 
-  /** What the ports did so far, and what the queue of each holds now, in the same order. */
-  ports(now: Nanos): Ports {
+  /**
+   * What the ports did so far, and what the queue of each holds now, in the same order.
+   *
+   * @param portDrops as for `report`
+   */
+  ports(now: Nanos, portDrops: number): Ports {
     this.runUntil(now)
     const { switches } = this.#fabric
     return {
       ports: portResults(this.#scenario, switches, now),
       queueBytes: switches.flatMap(sw => sw.ports.map(port => port.queueBytes)),
       captures: this.#captures?.files() ?? [],
+      lostFrames: portDrops + this.#attachmentDrops(),
     }
   }
 
   /** Gives back the frames at the hosts' ends. */
   close(): void {
     for (const attachment of this.#attachments) attachment.close()
+  }
+
+  #attachmentDrops(): number {
+    return this.#attachments.reduce((sum, { drops }) => sum + drops, 0)
   }
 
   #advance(untilNs: Nanos): void {

@@ -21,8 +21,6 @@ export interface VethStart {
   links: VethLink[]
   /** Looks at the rings without ever sleeping: lowest latency, one whole core. Default false. */
   busyPoll?: boolean
-  /** Sends past the kernel's taps: see PacketPortOptions. Default false. */
-  qdiscBypass?: boolean
   /** Captures every switch port, with the time of day. Absent: nothing is captured. */
   captures?: CapturePlace
 }

@@ -74,7 +74,7 @@ export class VethSwitch {
    * throw; nothing stays open then.
    */
   constructor(options: VethSwitchOptions) {
-    const { scenario, links, captures, qdiscBypass } = options
+    const { scenario, links, captures } = options
     this.#busyPoll = options.busyPoll ?? false
     this.#arrivals = new Float64Array(links.length)
     const hosts = hostTable(scenario)
@@ -84,7 +84,7 @@ export class VethSwitch {
       captures === undefined ? null : new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     try {
       for (const link of links)
-        this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface, qdiscBypass }))
+        this.#ports.push(new PacketPort({ pool: this.#pool, interface: link.interface, dropsWhenFull: true }))
       this.#fabric = new RealTimeFabric({
         scenario,
         pool: this.#pool,
@@ -134,15 +134,13 @@ export class VethSwitch {
   }
 
   report(): SwitchReport {
-    let drops = 0
-    for (const port of this.#ports) drops += port.counters.dropped
-    const report = this.#fabric.report(monotonicNs(), drops)
+    const report = this.#fabric.report(monotonicNs(), this.#portDrops())
     this.#flush()
     return report
   }
 
   ports(): Ports {
-    const ports = this.#fabric.ports(monotonicNs())
+    const ports = this.#fabric.ports(monotonicNs(), this.#portDrops())
     this.#flush()
     return ports
   }
@@ -152,6 +150,10 @@ export class VethSwitch {
     await this.#waiter.close()
     this.#fabric.close()
     this.#captures?.close()
+  }
+
+  #portDrops(): number {
+    return this.#ports.reduce((sum, { counters }) => sum + counters.dropped, 0)
   }
 
   /** Reads both clocks as close together as the scheduler lets this thread; returns the monotonic one. */

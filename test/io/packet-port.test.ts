@@ -8,6 +8,7 @@ import { WallClock } from '../../lib/io/linux/wall-clock.js'
 import { PacketPort, type PacketPortOptions } from '../../lib/io/packet-port.js'
 import { sendDatagram } from '../support/kernel-sockets.js'
 import { Namespaces, noNamespaces } from '../support/netns.js'
+import { without } from '../support/tools.js'
 import { internetSum } from './helpers.js'
 
 const skip = noNamespaces()
@@ -79,28 +80,38 @@ t.test('frames of every length cross whole and in order', { skip }, async t => {
   t.same([from.pool.inUse, to.pool.inUse], [0, 0])
 })
 
+t.test('a capture on the interface sees what the port sends', { skip }, async t => {
+  const { namespaces, a, open } = pair(t)
+  const { pool, port } = open(a, 'x0')
+  const capture = namespaces.inside(a, () => {
+    const socket = new PacketSocket('x0')
+    socket.bind()
+    return socket
+  })
+  t.teardown(() => capture.close())
+  for (let i = 0; i < 300; i++) port.transmit(frameOf(pool, 100))
+  port.flush()
+  t.equal(port.counters.txFrames, 300)
+  t.equal(capture.takeSeen(), 300)
+})
+
 t.test(
-  'a capture on the interface sees what the port sends, unless it bypasses the qdisc',
-  { skip },
+  'behind a slow queueing discipline a port drops what has no room, and does not wait',
+  { skip: skip || without('tc') },
   async t => {
     const { namespaces, a, open } = pair(t)
-    const capture = namespaces.inside(a, () => {
-      const socket = new PacketSocket('x0')
-      socket.bind()
-      return socket
-    })
-    t.teardown(() => capture.close())
-    for (const [qdiscBypass, seen] of [
-      [undefined, 300],
-      [true, 0],
-    ] as const) {
-      const { pool, port } = open(a, 'x0', { qdiscBypass })
-      for (let i = 0; i < 300; i++) port.transmit(frameOf(pool, 100))
+    const pool = new FramePool(512, 4608)
+    // Room for all frames, at a rate at which the last one would leave in half an hour.
+    namespaces.exec(a, 'tc', ...'qdisc add dev x0 root tbf rate 8kbit burst 5kb limit 1gb'.split(' '))
+    const { port } = open(a, 'x0', { pool, dropsWhenFull: true })
+    for (let sent = 0; port.counters.drops.txError === 0; sent++) {
+      if (sent > 100_000) t.fail('nothing was dropped')
+      port.transmit(frameOf(pool, 4000))
       port.flush()
-      t.equal(port.counters.txFrames, 300)
-      t.equal(capture.takeSeen(), seen)
-      await port.close()
     }
+    const { txFrames } = port.counters
+    t.ok(txFrames > 10, `${txFrames} frames wait in the kernel`)
+    t.equal(pool.inUse, 0)
   },
 )
 
@@ -231,17 +242,19 @@ t.test('an interface that goes down is an error once, and works again when it is
   to.port.onError()
   t.equal(to.port.counters.rxErrors, 1)
   t.notOk(to.port.waiter.wait(0), 'and is taken note of')
-  // There is no carrier: the kernel refuses the frame.
-  from.port.transmit(frameOf(from.pool, 100))
-  from.port.flush()
-  t.equal(from.port.counters.drops.txError, 1)
-  namespaces.exec(b, 'ip', 'link', 'set', 'x1', 'up')
-  // The kernel makes the interface ready to send in its own time.
-  let got: Frame | null = null
-  for (; got === null; got = to.port.receive()) {
-    from.port.transmit(frameOf(from.pool, 200))
+  // There is no carrier. The kernel refuses the frame at first, and drops it in silence once it has noticed.
+  const send = (bytes: number) => {
+    from.port.transmit(frameOf(from.pool, bytes))
     from.port.flush()
-    await sleep(5)
+  }
+  send(100)
+  t.equal(from.port.counters.drops.txError + from.port.counters.txFrames, 1)
+  namespaces.exec(b, 'ip', 'link', 'set', 'x1', 'up')
+  let got: Frame | null = null
+  // Just so it notices the carrier a moment after it is there.
+  for (; got === null; got = to.port.receive()) {
+    send(200)
+    await sleep(1)
   }
   t.equal(got.length, 200)
   to.pool.give(got)

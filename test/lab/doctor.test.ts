@@ -45,6 +45,7 @@ t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, as
   const before = networkOfMachine()
   const ended = await place.weir(['doctor'])
   t.match(ended.stdout, /^ok +veth +a pair was made$/m)
+  t.match(ended.stdout, /^ok +captures +they see both directions/m)
   t.match(ended.stdout, /weir run --on\n {2}virtual: works\n {2}overlay: works\n {2}veth: works/)
   const mine = (names: string[]) => names.filter(name => /^weir[01]$/.test(name))
   t.same(mine(networkOfMachine().interfaces), mine(before.interfaces))

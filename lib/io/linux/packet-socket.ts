@@ -16,7 +16,6 @@ const PACKET_RX_RING = 5
 const PACKET_STATISTICS = 6
 const PACKET_VERSION = 10
 const PACKET_RESERVE = 12
-const PACKET_QDISC_BYPASS = 20
 const PACKET_IGNORE_OUTGOING = 23
 /** Every protocol. */
 const ETH_P_ALL = 0x0003
@@ -71,21 +70,19 @@ export class PacketSocket {
   }
 
   /** Options for a switch's or a host's port; `reserveBytes` of room are left before each frame in the ring. */
-  configure(reserveBytes: number, qdiscBypass: boolean): void {
+  configure(reserveBytes: number): void {
     this.#set('PACKET_VERSION', PACKET_VERSION, TPACKET_V2)
     this.#set('PACKET_RESERVE', PACKET_RESERVE, reserveBytes)
     // Keeps what this or any other socket sends out of the interface from coming back.
     this.#set('PACKET_IGNORE_OUTGOING', PACKET_IGNORE_OUTGOING, 1)
-    this.configureSending(qdiscBypass)
+    this.configureSending()
   }
 
   /**
-   * Options for sending alone.
-   *
-   * @param qdiscBypass hands frames to the driver directly: tcpdump, tshark and `tc` then see none of them
+   * Options for sending alone. Frames go by way of the interface's queueing discipline: with PACKET_QDISC_BYPASS neither
+   * captures nor `tc` would see them.
    */
-  configureSending(qdiscBypass: boolean): void {
-    if (qdiscBypass) this.#set('PACKET_QDISC_BYPASS', PACKET_QDISC_BYPASS, 1)
+  configureSending(): void {
     // In a user namespace the usual limit applies: the buffer stays as it is then.
     this.#write(0, SEND_BUFFER_BYTES)
     this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_SNDBUFFORCE, this.#value, 4)

@@ -6,6 +6,7 @@ const MSGHDR_IOV = 16
 const MSGHDR_IOVLEN = 24
 /** `struct iovec`: address, bytes. */
 const IOVEC_BYTES = 16
+const MSG_DONTWAIT = 0x40
 const WORD = 2 ** 32
 
 /**
@@ -19,10 +20,13 @@ export class TxBatch {
   readonly #view: DataView
   readonly #headers: Pointer
   readonly #iovecs: number
+  readonly #flags: number
 
-  constructor(libc: Libc, capacity: number) {
+  /** @param dontWait a message that the socket's buffer has no room for is refused */
+  constructor(libc: Libc, capacity: number, dontWait = false) {
     this.capacity = capacity
     this.#libc = libc
+    this.#flags = dontWait ? MSG_DONTWAIT : 0
     const bytes = new Uint8Array(new SharedArrayBuffer(capacity * (MMSGHDR_BYTES + IOVEC_BYTES)))
     this.#view = new DataView(bytes.buffer)
     this.#headers = libc.address(bytes)
@@ -43,11 +47,11 @@ export class TxBatch {
   }
 
   /**
-   * Sends the messages from `first` on; waits while the socket's buffer is full. Returns how many went before
+   * Sends the messages from `first` on; waits while the socket's buffer is full, unless told not to. Returns how many went before
    * one that the kernel refused, or -1 if it refused the first.
    */
   send(fd: number, first: number): number {
-    return this.#libc.sendmmsg(fd, this.#headers + first * MMSGHDR_BYTES, this.count - first, 0)
+    return this.#libc.sendmmsg(fd, this.#headers + first * MMSGHDR_BYTES, this.count - first, this.#flags)
   }
 
   #setPointer(at: number, pointer: Pointer): void {
