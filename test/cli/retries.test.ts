@@ -8,7 +8,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, get, Run, scratch, send, untilMoved } from '../support/daemon-process.js'
 
 /** A file takes more than a second: nobody may be so busy as to miss that it is under way. */
-const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '1024']
+const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 const SIZE = 3_000_000
 
 // They wait far more than they compute.

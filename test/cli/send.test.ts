@@ -8,7 +8,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
-const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '1024']
+const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 
 // They wait far more than they compute.
 t.jobs = 4
