@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import type { Command } from 'commander'
+import { showBytes } from '../lib/byte-text.js'
 import { WeirError } from '../lib/errors.js'
 import { whyNotWritten } from '../lib/file-reason.js'
 import { nobodyReads } from './closed-pipe.js'
@@ -54,7 +55,7 @@ function isOutputFailure(error: unknown): boolean {
 
 /** Names of files may hold anything; a message may have several lines. */
 function withoutControls(message: string): string {
-  return message.replace(/[^\P{Cc}\n]/gu, '?')
+  return showBytes(message).replace(/[^\P{Cc}\n]/gu, '?')
 }
 
 /** What a signal has cancelled has it as its cause; what was cancelled from elsewhere has failed. */

@@ -2,11 +2,13 @@
 import { heedClosedPipes } from './closed-pipe.js'
 import { report } from './failure.js'
 import { makeProgram } from './program.js'
+import { rawArguments } from './raw-arguments.js'
 
-const program = await makeProgram(process.argv.slice(2))
+const argv = rawArguments()
+const program = await makeProgram(argv.slice(2))
 heedClosedPipes(report)
 try {
-  await program.parseAsync()
+  await program.parseAsync(argv)
 } catch (error) {
   report(error)
 }

@@ -1,6 +1,7 @@
 /** Folders that a user names, and those above them. */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { fsPath } from './byte-text.js'
 import { type ErrorCode, WeirError } from './errors.js'
 import { whyNotWritten } from './file-reason.js'
 
@@ -41,7 +42,7 @@ function make(folder: string, mode: number): void {
 /** False if the system knows no folder that it could be made in. */
 function tryToMake(folder: string, mode: number): boolean {
   try {
-    mkdirSync(folder, { mode })
+    mkdirSync(fsPath(folder), { mode })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
@@ -51,5 +52,5 @@ function tryToMake(folder: string, mode: number): boolean {
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return statSync(fsPath(path), { throwIfNoEntry: false })?.isDirectory() ?? false
 }

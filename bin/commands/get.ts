@@ -1,18 +1,30 @@
+import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { absolutePath } from '../../lib/fs-by-text.js'
+import { destinationOf } from './destination.js'
 import { namesHost, parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
-/** `weir get HOST:PATH… [DIR]` */
+const WHERE = `
+Where files go on this host (no folder is made):
+  nothing          here, by their own names
+  TO               one file: TO is its new name, or the folder it goes into if
+                   there is one; several files: the folder they go into
+  TO/              the folder they go into
+A file can be named as weir://HOST:PORT/PATH too, with the UDP port of the host's
+daemon, and as [IPv6]:PATH.`
+
+/** `weir get HOST:PATH… [TO]` */
 export function getCommand(): Command {
   const command = commandOf('get')
     .argument(
       '<source...>',
-      'files, as HOST:PATH with the path within what the host shares; then the folder to write to, here if none',
+      'files, as HOST:PATH with the path within what the host shares; then where to write them, here if nothing',
     )
     .action(runGet)
-  return withTransferOptions(command)
+  return withTransferOptions(command).addHelpText('after', WHERE)
 }
 
 async function runGet(args: string[], flags: TransferFlags): Promise<void> {
@@ -22,12 +34,12 @@ async function runGet(args: string[], flags: TransferFlags): Promise<void> {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   await runTransfers(
-    args.map(source => itemOf(source, directory, portOption(flags.port))),
+    args.map(source => itemOf(source, directory, args.length, portOption(flags.port))),
     flags,
   )
 }
 
-function itemOf(source: string, directory: string, givenPort: number): Item {
+function itemOf(source: string, target: string, files: number, givenPort: number): Item {
   const expected = 'HOST:PATH, [IPv6]:PATH or weir://HOST:PORT/PATH is expected'
   const { host, port, path: file } = parseHostPath(source, expected, givenPort)
   if (file === '') {
@@ -36,7 +48,10 @@ function itemOf(source: string, directory: string, givenPort: number): Item {
   return {
     file,
     host,
-    start: (client, options) => client.get(host, file, { ...options, port, directory }),
+    start: (client, options) => {
+      const { directory, ...names } = destinationOf(target, basename(file), files)
+      return client.get(host, file, { ...options, ...names, port, directory: absolutePath(directory || '.') })
+    },
     describe: path => `${host}:${file} → ${path}`,
   }
 }

@@ -8,11 +8,11 @@ export const COMMANDS = {
       'run the daemon of this host: it receives files, and sends and gets them for the other commands; stays in the foreground',
   },
   send: {
-    usage: '[options] FILE… HOST[:DIR]',
+    usage: '[options] FILE… HOST[:PATH]',
     description: 'send files into the inbox of a host that runs a daemon',
   },
   get: {
-    usage: '[options] HOST:PATH… [DIR]',
+    usage: '[options] HOST:PATH… [TO]',
     description: 'get files that a host shares (its daemon runs with --share)',
   },
   status: {

@@ -1,16 +1,28 @@
-import { resolve } from 'node:path'
+import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { absolutePath } from '../../lib/fs-by-text.js'
+import { destinationOf } from './destination.js'
 import { parseHostPath, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { type Item, runTransfers, type TransferFlags, withTransferOptions } from './transfer.js'
 
-/** `weir send FILE… HOST[:DIR]` */
+const WHERE = `
+Where files go, below the inbox of the host (folders that are missing are made):
+  HOST             the inbox, by their own names
+  HOST:PATH        one file: PATH is its new name, or the folder it goes into if
+                   there is one; several files: the folder they go into
+  HOST:PATH/       the folder they go into
+  weir://HOST:PORT/PATH
+                   the same, with the UDP port of the host's daemon; [IPv6]:PATH
+                   is the same for an IPv6 address`
+
+/** `weir send FILE… HOST[:PATH]` */
 export function sendCommand(): Command {
   const command = commandOf('send')
-    .argument('<file...>', 'files, then the host, with a folder in its inbox if wanted')
+    .argument('<file...>', 'files, then the host, with a path in its inbox if wanted')
     .action(runSend)
-  return withTransferOptions(command)
+  return withTransferOptions(command).addHelpText('after', WHERE)
 }
 
 async function runSend(args: string[], flags: TransferFlags): Promise<void> {
@@ -20,12 +32,15 @@ async function runSend(args: string[], flags: TransferFlags): Promise<void> {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   const expected = 'HOST, HOST:DIR, [IPv6]:DIR or weir://HOST:PORT/DIR is expected last'
-  const { host, port, path: directory } = parseHostPath(target, expected, portOption(flags.port))
+  const { host, port, path } = parseHostPath(target, expected, portOption(flags.port))
   const itemOf = (file: string): Item => ({
     file,
     host,
-    start: (client, options) => client.send(resolve(file), host, { ...options, port, directory }),
-    describe: path => `${file} → ${host}:${path}`,
+    start: (client, options) => {
+      const where = destinationOf(path, basename(file), args.length)
+      return client.send(absolutePath(file), host, { ...options, ...where, port })
+    },
+    describe: there => `${file} → ${host}:${there}`,
   })
   await runTransfers(args.map(itemOf), flags)
 }

@@ -30,6 +30,11 @@ export type {
 export interface TransferOptions {
   /** Name of the file where it goes. Default: its own. */
   name?: string
+  /**
+   * If there is a folder `name`, the file goes into it, by this name; where a path is as cp has it, `name` is its last part and this the
+   * file's own name. Default '': such a folder is an error.
+   */
+  nameInFolder?: string
   /** Replaces a file of that name. Default false: it is an error. */
   overwrite?: boolean
   /** UDP port of RoCEv2 at the host, 1 to 65534. Default: that of the daemon on this machine, as a rule 4791. */

@@ -18,6 +18,8 @@ export interface SendRequest {
   retries: number
   /** UDP port of the host; 0 = that of this daemon. */
   port: number
+  /** Name within the folder `name`, if there is one; '' = that is an error. */
+  nameInFolder: string
 }
 
 /** Has the daemon get a file of another host. */
@@ -32,6 +34,8 @@ export interface GetRequest {
   retries: number
   /** UDP port of the host; 0 = that of this daemon. */
   port: number
+  /** Name within the folder `name`, if there is one; '' = that is an error. */
+  nameInFolder: string
 }
 
 /** Laboratory use: has the daemon send bytes from memory. */
@@ -310,11 +314,16 @@ export type ResponseContent = { [K in ResponseKind]?: Loose<ResponseBodies[K]> }
 export type RequestContent = { [K in RequestKind]?: Loose<RequestBodies[K]> }
 
 const FILE = 'control.proto'
+const PATHS = ['path', 'directory', 'name', 'nameInFolder']
+const REQUEST_NAMES = ['SendRequest', 'GetRequest'].flatMap(type => PATHS.map(field => `${type}.${field}`))
+const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']
 export const requests = new MessageCodec<Request>(
   messageType(FILE, 'weir.control.Request'),
   CONTROL_MESSAGE_BYTES_MAX,
+  REQUEST_NAMES,
 )
 export const responses = new MessageCodec<Response>(
   messageType(FILE, 'weir.control.Response'),
   CONTROL_MESSAGE_BYTES_MAX,
+  RESPONSE_NAMES,
 )

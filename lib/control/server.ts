@@ -4,6 +4,7 @@
  */
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { showBytes } from '../byte-text.js'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
 import { delimit, MessageSplitter } from './framing.js'
@@ -219,7 +220,7 @@ class Client {
   #replyError(id: number, error: unknown): void {
     if (!(error instanceof WeirError)) this.#events.onDefect?.(error)
     const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
-    this.#reply(id, { error: { code, message: (error as Error)?.message ?? String(error) } })
+    this.#reply(id, { error: { code, message: showBytes((error as Error)?.message ?? String(error)) } })
   }
 
   #reply(id: number, content: ResponseContent): void {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import protobuf from 'protobufjs'
 import { WeirError } from '../errors.js'
+import { TextFields } from './text-fields.js'
 
 /** Folder of the .proto files: `proto` beside the nearest package.json above this file. */
 export function protoFolder(): string {
@@ -42,15 +43,21 @@ export class MessageCodec<T extends object> {
   readonly #type: protobuf.Type
   readonly #bytesMax: number
 
-  /** @param bytesMax longest encoding that is written or read */
-  constructor(type: protobuf.Type, bytesMax: number) {
+  readonly #texts: TextFields
+
+  /**
+   * @param bytesMax longest encoding that is written or read
+   * @param names fields of bytes that hold names of files, as in `Offer.name`: text in the objects
+   */
+  constructor(type: protobuf.Type, bytesMax: number, names: readonly string[] = []) {
     this.#type = type
     this.#bytesMax = bytesMax
+    this.#texts = new TextFields(type, new Set(names))
   }
 
   /** Throws WEIR_PROTOCOL when the message is too long or does not fit its contract. */
   encode(message: Partial<T>): Uint8Array {
-    const encoded = this.#type.encode(this.#type.fromObject(message)).finish()
+    const encoded = this.#type.encode(this.#type.fromObject(this.#texts.toBytes(message))).finish()
     if (encoded.length > this.#bytesMax) {
       throw new WeirError(
         'WEIR_PROTOCOL',
@@ -67,13 +74,14 @@ export class MessageCodec<T extends object> {
     }
     try {
       const message = this.#type.decode(bytes)
-      return this.#type.toObject(message, {
+      const object = this.#type.toObject(message, {
         longs: Number,
         enums: String,
         defaults: true,
         oneofs: true,
         objects: true,
-      }) as T
+      })
+      return this.#texts.toTexts(object) as T
     } catch (cause) {
       throw new WeirError('WEIR_PROTOCOL', `malformed ${this.#type.name}: ${(cause as Error).message}`, {
         cause,

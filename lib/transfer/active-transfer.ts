@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
+import { printable } from '../printable.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
 import { briefly, TransferFailure } from './failure.js'
@@ -246,6 +247,6 @@ export class ActiveTransfer implements Transfer {
 
   #log(level: 'info' | 'warn', about: object, what: string): void {
     const { id, peer, session } = this
-    this.#config.log[level]({ transfer: id, file: session.name, peer, ...about }, what)
+    this.#config.log[level]({ transfer: id, file: printable(session.name), peer, ...about }, what)
   }
 }

@@ -1,7 +1,8 @@
 /** Opens the temporary files of transfers that come in: where they go has been decided, and one target is taken once. */
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open, statfs, unlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lstat, open, statfs, unlink } from '../fs-by-text.js'
 import { CHUNKS_UNDER_WAY_MAX } from './chunks-under-way.js'
 import { Delivered, DeliveredSink, type Identity } from './delivered.js'
 import { TransferFailure } from './failure.js'
@@ -48,7 +49,8 @@ export class Arrivals {
 
 /**
  * Chunks are written a few at a time, in any order. So the last `unsureBytes` of a file that nobody closed, because
- * its daemon was killed, may have holes: a transfer resumes before them.
+ * its daemon was killed, may have holes: a transfer resumes before them. Holes that the file is to have do no harm there: they
+ * lie before its end, which only grows as blocks are written, or they are not counted.
  */
 async function openSink(
   how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,
@@ -65,7 +67,7 @@ async function openSink(
     const sureBytes = isKept(stat.mode) ? size : Math.max(0, size - unsureBytes)
     const resumeBytes = Math.min(sureBytes, offer.size)
     if (size > resumeBytes) await handle.truncate(resumeBytes)
-    await checkSpace(folder, offer.size - resumeBytes)
+    await checkSpace(folder, Math.min(offer.size - resumeBytes, offer.allocatedBytes || offer.size))
     await markOpen(handle)
     return new LocalSink({ ...how, partial, handle, resumeBytes })
   } catch (error) {

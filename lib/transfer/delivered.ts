@@ -3,8 +3,9 @@
  * hears that its file is there; when it comes back it is told so, instead of that a file of that name exists.
  */
 import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
+import { open } from '../fs-by-text.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'

@@ -1,8 +1,8 @@
 /** A folder of this machine's user, who wants a file of another host in it: `weir get`. */
-import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
+import { realpath, stat } from '../fs-by-text.js'
 import type { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'

@@ -1,4 +1,5 @@
 /** Why a transfer ends without its file, in the words of the protocol and as an error of the catalogue. */
+import { showBytes } from '../byte-text.js'
 import { type ErrorCode, WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { printable } from '../printable.js'
@@ -28,7 +29,7 @@ const CODES: Record<Reason, ErrorCode> = {
 /** An error as the log tells it. */
 export function briefly(error: unknown): object {
   const { code, message } = error as WeirError
-  return { code, message }
+  return { code, message: showBytes(message) }
 }
 
 /** A failure that has a name in the protocol. */

@@ -1,10 +1,12 @@
 /** A file while it is received: a temporary name until everything is in and on the disk. */
-import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
+import { link, open, rename, unlink } from '../fs-by-text.js'
 import type { Identity } from './delivered.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
+import { dataRuns } from './holes.js'
 import type { Offer } from './messages.js'
 
 /** Mode of an unfinished file while it is written. */
@@ -46,18 +48,31 @@ export interface LocalSinkConfig {
 export class LocalSink implements FileSink {
   readonly resumeBytes: number
   readonly #config: LocalSinkConfig
+  /** The file had holes: blocks of zeros are not written. */
+  readonly #isSparse: boolean
+  /** Where the file ends, with what was not written. */
+  #endBytes: number
   #handle: FileHandle | null
 
   constructor(config: LocalSinkConfig) {
     this.resumeBytes = config.resumeBytes
+    this.#isSparse = (config.offer.allocatedBytes ?? 0) > 0
+    this.#endBytes = config.resumeBytes
     this.#config = config
     this.#handle = config.handle
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
+    const end = position + bytes.length
+    const runs = this.#isSparse ? dataRuns(bytes, position) : [{ from: 0, to: bytes.length }]
+    for (const { from, to } of runs) await this.#writeRun(bytes, from, to, position)
+    this.#endBytes = Math.max(this.#endBytes, end)
+  }
+
+  async #writeRun(bytes: Uint8Array, from: number, to: number, position: number): Promise<void> {
     const handle = this.#open()
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, position + at)
+    for (let at = from; at < to; ) {
+      const { bytesWritten } = await handle.write(bytes, at, to - at, position + at)
       at += bytesWritten
     }
   }
@@ -70,6 +85,7 @@ export class LocalSink implements FileSink {
   async commit(): Promise<string> {
     const { target, partial, offer, folder, shownPath, onDelivered } = this.#config
     const handle = this.#open()
+    await this.#extend(handle)
     await handle.chmod(offer.mode & 0o777)
     await handle.utimes(new Date(), offer.mtimeMs / 1000)
     await handle.sync()
@@ -83,8 +99,20 @@ export class LocalSink implements FileSink {
   }
 
   async keep(): Promise<void> {
-    await this.#handle?.chmod(KEPT_MODE).catch(() => {})
+    const handle = this.#handle
+    // What could not be extended is not marked: it counts as left by a daemon that was killed.
+    if (handle)
+      await this.#extend(handle)
+        .then(() => handle.chmod(KEPT_MODE))
+        .catch(() => {})
     await this.#close()
+  }
+
+  /** A hole at the end is no byte yet: the file ends where it would if its zeros had been written. */
+  async #extend(handle: FileHandle): Promise<void> {
+    if (!this.#isSparse) return
+    const { size } = await handle.stat()
+    if (size < this.#endBytes) await handle.truncate(this.#endBytes)
   }
 
   async discard(): Promise<void> {

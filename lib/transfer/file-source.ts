@@ -1,11 +1,15 @@
 /** A regular file of this machine as the source of a transfer. */
 import { constants, type Stats } from 'node:fs'
-import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
+import { open, readlink, realpath } from '../fs-by-text.js'
 import { TransferFailure } from './failure.js'
 import type { FileSource } from './file.js'
+
+/** Unit of `Stats.blocks`, on every file system. */
+const STAT_BLOCK_BYTES = 512
 
 /** Opens `path`. Throws WEIR_NO_FILE when it is missing, unreadable or not a regular file. */
 export async function openSource(path: string): Promise<FileSource> {
@@ -40,6 +44,7 @@ function reasonOf(cause: unknown): string {
 export class LocalSource implements FileSource {
   readonly name: string
   readonly size: number
+  readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number
   readonly #path: string
@@ -52,6 +57,9 @@ export class LocalSource implements FileSource {
     this.#handle = handle
     this.name = basename(shown)
     this.size = stat.size
+    const allocatedBytes = stat.blocks * STAT_BLOCK_BYTES
+    // Where a system tells no blocks, nothing is known of holes.
+    this.allocatedBytes = allocatedBytes < stat.size ? Math.max(1, allocatedBytes) : 0
     this.mode = stat.mode & 0o777
     this.mtimeMs = stat.mtimeMs
   }

@@ -6,6 +6,8 @@ export interface FileSource {
   readonly name: string
   /** Bytes. */
   readonly size: number
+  /** Of a file with holes: bytes that it takes on the disk, at least 1. 0 = it has none. */
+  readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number
   /** Fills `into` from `position` on. Throws CHANGED when the file ends before. */

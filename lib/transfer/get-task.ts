@@ -1,5 +1,6 @@
 /** A file of another host that is to be fetched: the file that the first attempt was offered, and no other. */
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
+import { stat } from '../fs-by-text.js'
 import type { HostAddress } from '../wire/address.js'
 import type { ActiveSession } from './active-session.js'
 import type { Task } from './active-transfer.js'
@@ -19,6 +20,8 @@ export interface GetOptions extends TaskOptions {
   directory: string
   /** Name there. Default: the file's. */
   name?: string
+  /** Name within the folder `name` of `directory`, if there is one. Default '': that is an error. */
+  nameInFolder?: string
 }
 
 interface Here {
@@ -34,11 +37,11 @@ export class GetTask implements Task {
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
   static async open(options: GetOptions, common: Common, here: Here): Promise<GetTask> {
     const { path, host, port = 0, overwrite = false } = options
-    const name = options.name || basename(path)
+    const { directory, name } = await placed(options)
     checkName(name)
     const { kind: digestKind } = await digestFor(options.digest)
     const remote = await resolveHost(host, common.verbs.address)
-    const store = await DownloadFolder.at(options.directory, here.arrivals)
+    const store = await DownloadFolder.at(directory, here.arrivals)
     const { chunkBytes } = here
     const peer = peerName(host, port)
     const udpPort = port || undefined
@@ -83,4 +86,15 @@ export class GetTask implements Task {
   #note(last: ActiveSession | null): void {
     if (last instanceof GetSession) this.#offered ??= last.offer
   }
+}
+
+/** As cp has it: what is to be named as a folder that is there goes into that folder. */
+async function placed(options: GetOptions): Promise<{ directory: string; name: string }> {
+  const { directory, path, nameInFolder = '' } = options
+  const name = options.name || basename(path)
+  if (nameInFolder === '') return { directory, name }
+  checkName(name)
+  const folder = join(directory, name)
+  const there = await stat(folder).catch(() => null)
+  return there?.isDirectory() ? { directory: folder, name: nameInFolder } : { directory, name }
 }

@@ -3,10 +3,10 @@
  * (names.ts), folders are walked one component at a time and their real place is looked at, and the file
  * itself is never opened through a symbolic link.
  */
-import { mkdir, realpath, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
+import { mkdir, realpath, rmdir, stat } from '../fs-by-text.js'
 import { makeFolder } from '../make-folder.js'
 import { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
@@ -40,6 +40,7 @@ export class Inbox implements FileStore {
 
   async open(offer: Offer): Promise<FileSink> {
     checkName(offer.name)
+    if (offer.nameInFolder) checkName(offer.nameInFolder)
     const components = directoryComponents(offer.directory, 'the inbox')
     const opening = this.#turn.then(() => this.#open(offer, components))
     this.#turn = opening.catch(() => {})
@@ -47,8 +48,9 @@ export class Inbox implements FileStore {
   }
 
   /** Folders that were made for an offer which is refused after all are removed again. */
-  async #open(offer: Offer, components: readonly string[]): Promise<FileSink> {
+  async #open(offered: Offer, parents: readonly string[]): Promise<FileSink> {
     const made: string[] = []
+    const { offer, components } = await this.#placed(offered, parents)
     try {
       const folder = await this.#enter(components, made)
       return await this.#arrivals.open(folder, offer, join(...components, offer.name))
@@ -58,12 +60,24 @@ export class Inbox implements FileStore {
     }
   }
 
+  /** As cp has it: what is to be named as a folder that is there goes into that folder. */
+  async #placed(
+    offer: Offer,
+    parents: readonly string[],
+  ): Promise<{ offer: Offer; components: readonly string[] }> {
+    const { name, nameInFolder = '' } = offer
+    if (nameInFolder === '') return { offer, components: parents }
+    const there = await stat(join(this.folder, ...parents, name)).catch(() => null)
+    if (!there?.isDirectory()) return { offer, components: parents }
+    return { offer: { ...offer, name: nameInFolder, nameInFolder: '' }, components: [...parents, name] }
+  }
+
   /** Makes the folders that are missing, notes them in `made`, and returns the real path of the last one. */
   async #enter(components: readonly string[], made: string[]): Promise<string> {
     let folder = this.folder
     for (const component of components) {
       const next = join(folder, component)
-      await mkdir(next, { mode: 0o700 }).then(
+      await mkdir(next, 0o700).then(
         () => made.push(next),
         error => {
           if (error.code !== 'EEXIST') throw error

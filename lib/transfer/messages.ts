@@ -50,6 +50,10 @@ export interface Offer {
   ring: Ring | null
   /** The same in each attempt of one transfer, empty = there is one attempt. */
   transfer: Uint8Array
+  /** Of a file with holes: bytes that it takes on the sender's disk. 0 or absent = it has none. */
+  allocatedBytes?: number
+  /** Name within the folder `name`, if there is one; '' or absent = then it is refused. */
+  nameInFolder?: string
 }
 
 export interface Ring {
@@ -121,6 +125,7 @@ export type TransferMessage =
 const codec = new MessageCodec<TransferMessage>(
   messageType('transfer.proto', 'weir.transfer.Message'),
   MESSAGE_BYTES_MAX,
+  ['Offer.name', 'Offer.directory', 'Offer.nameInFolder', 'Request.path', 'Done.path'],
 )
 
 /** Throws WEIR_PROTOCOL if it comes out longer than MESSAGE_BYTES_MAX. */

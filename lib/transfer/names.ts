@@ -4,10 +4,11 @@
  */
 import { createHash } from 'node:crypto'
 import { relative, sep } from 'node:path'
+import { bytesOf } from '../byte-text.js'
 import { TransferFailure } from './failure.js'
 import type { Offer } from './messages.js'
 
-/** Longest name of most file systems, bytes of UTF-8. */
+/** Longest name of most file systems, bytes. */
 const NAME_BYTES_MAX = 255
 /** Folders below the inbox or the share that one path may name. */
 export const DEPTH_MAX = 32
@@ -68,17 +69,17 @@ function whatIsWrong(name: string): string | null {
   if (name === '.' || name === '..') return 'it names a folder'
   if (name.includes('/') || name.includes('\\')) return 'it contains a separator'
   if (name.includes('\0')) return 'it contains a NUL'
-  if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
+  if (bytesOf(name).length > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
   if (name.startsWith('.') && name.includes(PARTIAL_MARK)) return 'it is the name of an unfinished transfer'
   return null
 }
 
-/** The longest beginning of `text` with at most `bytesMax` bytes of UTF-8, cut between characters. */
+/** The longest beginning of `text` with at most `bytesMax` bytes, cut between characters. */
 function cutToBytes(text: string, bytesMax: number): string {
   let cut = ''
   let bytes = 0
   for (const character of text) {
-    bytes += Buffer.byteLength(character)
+    bytes += bytesOf(character).length
     if (bytes > bytesMax) break
     cut += character
   }

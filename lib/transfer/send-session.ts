@@ -20,6 +20,8 @@ export interface SendSessionConfig extends ActiveSessionConfig {
   /** Name at the receiver. */
   name: string
   directory: string
+  /** As in Offer. */
+  nameInFolder?: string
   overwrite: boolean
 }
 
@@ -76,9 +78,10 @@ export class SendSession extends ActiveSession {
   }
 
   protected greet(now: Nanos): void {
-    const { source, name, directory, overwrite, digest } = this.#config
-    const { size, mode, mtimeMs } = source
-    const file = { name, directory, size, mode, mtimeMs, overwrite, transfer: this.transfer }
+    const { source, name, directory, nameInFolder, overwrite, digest } = this.#config
+    const { size, allocatedBytes, mode, mtimeMs } = source
+    const where = { name, directory, nameInFolder, overwrite }
+    const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer: this.transfer }
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null }
     this.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()

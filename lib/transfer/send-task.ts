@@ -17,6 +17,8 @@ export interface SendOptions extends TaskOptions {
   directory?: string
   /** Name there. Default: the file's. */
   name?: string
+  /** Name within the folder `name`, if there is one. Default '': that is an error. */
+  nameInFolder?: string
 }
 
 export class SendTask implements Task {
@@ -42,9 +44,9 @@ export class SendTask implements Task {
   }
 
   async attempt(last: ActiveSession | null): Promise<SendSession> {
-    const { path, name = '', directory = '', overwrite = false } = this.#options
+    const { path, name = '', directory = '', nameInFolder = '', overwrite = false } = this.#options
     const digest = await digestFor(this.#options.digest)
-    const file = { source: this.#source, name: name || basename(path), directory, overwrite }
+    const file = { source: this.#source, name: name || basename(path), directory, nameInFolder, overwrite }
     return new SendSession({ ...this.#config, patient: last !== null, ...file, digest })
   }
 

@@ -82,8 +82,17 @@ export class ServeSession extends PassiveSession {
     const onLoaded = () => this.advanceNow()
     const onFinished = (digest: Uint8Array) => this.#commit(digest)
     this.#feed = new FileFeed({ machine, source, digest, ring, onLoaded, onFinished })
-    const { name, size, mode, mtimeMs } = source
-    const file = { name, directory: '', size, mode, mtimeMs, overwrite: false, transfer: new Uint8Array() }
+    const { name, size, allocatedBytes, mode, mtimeMs } = source
+    const file = {
+      name,
+      directory: '',
+      size,
+      allocatedBytes,
+      mode,
+      mtimeMs,
+      overwrite: false,
+      transfer: new Uint8Array(),
+    }
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: { rkey, address, bytes } }
     const now = this.time.now()
     machine.onOffered(size)

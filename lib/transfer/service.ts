@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
 import type { ConnectionHandler, ConnectionRequest, Listener, Verbs } from '../nic/types.js'
+import { printable } from '../printable.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import { ActiveTransfer } from './active-transfer.js'
@@ -217,7 +218,7 @@ export class TransferService implements Listener {
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     if (this.#closing) transfer.interrupt(SHUTTING_DOWN)
-    const about = { transfer: id, file: transfer.session.name, peer: transfer.peer }
+    const about = { transfer: id, file: printable(transfer.session.name), peer: transfer.peer }
     try {
       const ended = transfer.run()
       onStarted(transfer)
@@ -249,7 +250,7 @@ export class TransferService implements Listener {
   #onPassiveEnded(transfer: PassiveTransfer, { path, bytes, failure }: PassiveOutcome): void {
     const { id, direction, peer, session } = transfer
     this.#transfers.delete(id)
-    const about = { transfer: id, file: path || session.name, peer, bytes }
+    const about = { transfer: id, file: printable(path || session.name), peer, bytes }
     if (path) this.#count(direction, bytes)
     if (failure) this.#config.log.warn({ ...about, error: briefly(failure) }, `${direction} failed`)
     else this.#config.log.info(about, DONE[direction])

@@ -3,10 +3,11 @@
  * inbox are (names.ts), links are followed only when they end inside, and after opening, the system is asked
  * what has been opened.
  */
-import { access, constants, realpath, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
+import { access, realpath, stat } from '../fs-by-text.js'
 import { TransferFailure } from './failure.js'
 import type { FileSource, SharedFiles } from './file.js'
 import { type LocalSource, openRegular } from './file-source.js'

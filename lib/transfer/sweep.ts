@@ -1,6 +1,6 @@
 /** Removes what interrupted transfers have left in a folder and nobody came back for. */
-import { lstat, opendir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { entriesOf, lstat, unlink } from '../fs-by-text.js'
 import { DEPTH_MAX, isPartialName } from './names.js'
 
 /** Names that are looked at: an inbox that holds more is not swept to its end. */
@@ -23,13 +23,15 @@ interface Sweep {
 }
 
 async function sweepFolder(folder: string, depth: number, sweep: Sweep): Promise<void> {
-  const entries = await opendir(folder).catch(() => null)
-  if (!entries) return
-  for await (const entry of entries) {
-    if (sweep.entriesLeft-- <= 0) return
-    const path = join(folder, entry.name)
-    if (entry.isDirectory() && depth < DEPTH_MAX) await sweepFolder(path, depth + 1, sweep)
-    else if (entry.isFile() && isPartialName(entry.name)) await removeOld(path, sweep)
+  try {
+    for await (const { name, isDirectory, isFile } of entriesOf(folder)) {
+      if (sweep.entriesLeft-- <= 0) return
+      const path = join(folder, name)
+      if (isDirectory && depth < DEPTH_MAX) await sweepFolder(path, depth + 1, sweep)
+      else if (isFile && isPartialName(name)) await removeOld(path, sweep)
+    }
+  } catch {
+    // It may not be read, or has gone.
   }
 }
 

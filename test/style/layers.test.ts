@@ -6,7 +6,8 @@ import { repositoryRoot } from '../support/fixtures.js'
 
 /** From the bottom up. A folder imports from those above it in this list, and from none on its own line. */
 const LAYERS: readonly (readonly string[])[] = [
-  ['lib/errors', 'lib/end-signals', 'lib/file-reason', 'lib/printable'],
+  ['lib/byte-text'],
+  ['lib/errors', 'lib/end-signals', 'lib/file-reason', 'lib/fs-by-text', 'lib/printable'],
   ['lib/make-folder'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
   ['lib/frame'],

@@ -25,6 +25,7 @@ const CHUNK = 4096
 const source = (size: number): FileSource => ({
   name: 'a',
   size,
+  allocatedBytes: 0,
   mode: 0o644,
   mtimeMs: 0,
   read: async into => void into.fill(1),

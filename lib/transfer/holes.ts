@@ -1,0 +1,36 @@
+/** Runs of zeros in a file that had holes where it comes from: what is not written there stays a hole. */
+
+/** Blocks of most file systems: finer holes do not exist. */
+const BLOCK_BYTES = 4096
+const ZEROS = Buffer.alloc(BLOCK_BYTES)
+
+/** A part of a chunk, from `from` to before `to`. */
+export interface Run {
+  from: number
+  to: number
+}
+
+/**
+ * The parts of `bytes` that are to be written: whole blocks of the file, as it lies at `position`, that hold nothing but zeros
+ * are left out.
+ */
+export function dataRuns(bytes: Uint8Array, position: number): Run[] {
+  const runs: Run[] = []
+  let last: Run | null = null
+  for (let from = 0; from < bytes.length; ) {
+    const to = Math.min(bytes.length, from + BLOCK_BYTES - ((position + from) % BLOCK_BYTES))
+    if (isZero(bytes, from, to)) last = null
+    else if (last !== null) last.to = to
+    else {
+      last = { from, to }
+      runs.push(last)
+    }
+    from = to
+  }
+  return runs
+}
+
+/** Looks at the first byte by itself: that is the end of it for nearly all that is no hole. */
+function isZero(bytes: Uint8Array, from: number, to: number): boolean {
+  return bytes[from] === 0 && ZEROS.compare(bytes, from, to, 0, to - from) === 0
+}
