@@ -13,8 +13,8 @@ Where files go on this host (no folder is made):
   TO               one file: TO is its new name, or the folder it goes into if
                    there is one; several files: the folder they go into
   TO/              the folder they go into
-A file can be named as weir://HOST:PORT/PATH too, with the UDP port of the host's
-daemon, and as [IPv6]:PATH.`
+A file can be named as weir://HOST:PORT/PATH too, with the UDP port of the
+host's daemon, and as [IPv6]:PATH.`
 
 /** `weir get HOST:PATH… [TO]` */
 export function getCommand(): Command {

@@ -13,9 +13,8 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
-import { PORT_ROCE } from '../wire/udp.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
-import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from './config.js'
+import { checkConnectOptions, priorityOfDscp, timeoutExponent } from './config.js'
 import { Endings } from './endings.js'
 import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
@@ -23,7 +22,8 @@ import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
 import { checkKey, heed, ownWords, peerFailure, refusal, rejection, spokenWords } from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
-import type { Connecting, Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
+import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
+import { connectingOf, guidOf, otherThanOwn, peerOf } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
@@ -91,24 +91,18 @@ export class Connections {
       throw error
     }
     flow.handler.onCreated?.(now, flow.connection)
-    if (!options.patient) this.#nic.settings.onConnecting?.(this.#connecting(flow))
+    if (!options.patient) {
+      const giveUp = (at: Nanos, why: WeirError) => this.#giveUp(at, flow, why)
+      this.#nic.settings.onConnecting?.(connectingOf(this.#nic.settings, flow, giveUp))
+    }
     return flow.connection
   }
 
-  #connecting(flow: Flow): Connecting {
-    const waits = () => flow.phase === 'connecting'
-    return {
-      remote: flow.remote,
-      udpPort: flow.udpPort || this.#nic.settings.udpPort,
-      get waits() {
-        return waits()
-      },
-      giveUp: (now, why) => {
-        if (!waits()) return
-        this.#cm.disconnect(now, flow.cmId)
-        this.close(now, flow, why)
-      },
-    }
+  /** Nobody is there, as whoever looks after the connection has found. */
+  #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
+    if (flow.phase !== 'connecting') return
+    this.#cm.disconnect(now, flow.cmId)
+    this.close(now, flow, why)
   }
 
   #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
@@ -390,19 +384,4 @@ function asWeirError(error: unknown): WeirError {
   return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
     cause: error,
   })
-}
-
-/** Two hosts may share an address, on different UDP ports: peers must not take one for the other, started anew. */
-function guidOf({ mac, udpPort }: NicSettings): bigint {
-  return BigInt(mac) | (udpPort === PORT_ROCE ? 0n : BigInt(udpPort) << 48n)
-}
-
-/** For messages: the peer's port is told if it is not this host's. */
-function peerOf({ remote, udpPort }: Flow): string {
-  return udpPort === 0 ? remote.toString() : `${remote} on UDP port ${udpPort}`
-}
-
-/** A peer's UDP port; 0 for the one that this host has too, which its port knows. */
-function otherThanOwn(own: NicSettings, udpPort: number = own.udpPort): number {
-  return udpPort === own.udpPort ? 0 : udpPort
 }

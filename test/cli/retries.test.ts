@@ -77,7 +77,7 @@ t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: t
   const folder = await scratch(t)
   writeFileSync(join(folder, 'big'), randomBytes(SIZE))
   // To two folders, so that both are lost together.
-  const runs = ['one', 'two'].map(name => send(t, from, ['big', `${to.address}:${name}`], folder))
+  const runs = ['one', 'two'].map(name => send(t, from, ['big', `${to.address}:${name}/`], folder))
   await untilMoved(runs[0]!, from, 'send', 300_000)
   while (readdirSync(to.inbox).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
   to.child.kill('SIGTERM')

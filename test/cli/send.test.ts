@@ -105,7 +105,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is sent')
   t.same(readFileSync(join(to.inbox, 'big')), content)
 
-  const stopped = send(t, from, ['big', `${to.address}:again`, '--retries', '0'], folder)
+  const stopped = send(t, from, ['big', `${to.address}:again/`, '--retries', '0'], folder)
   await untilMoved(stopped, from, 'send', 300_000)
   reborn.child.kill('SIGTERM')
   t.equal((await reborn.ended).code, 0)
@@ -116,7 +116,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.match(told.stderr, /shutting down.*WEIR_CONNECTION_LOST/)
 
   const again = await DaemonProcess.start(t, SLOW, to)
-  const left = send(t, from, ['big', `${to.address}:third`], folder)
+  const left = send(t, from, ['big', `${to.address}:third/`], folder)
   await untilMoved(left, from, 'send', 300_000)
   from.child.kill('SIGTERM')
   t.equal((await left.ended).code, 1)

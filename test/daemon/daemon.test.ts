@@ -213,7 +213,7 @@ t.test('targets and links as they are typed', async t => {
     ['[fd00::1]:dir', 'fd00::1', 'dir'],
     ['[fd00::1]', 'fd00::1', ''],
   ]
-  for (const [text, host, path] of targets) t.same(parseHostPath(text, ''), { host, path }, text)
+  for (const [text, host, path] of targets) t.same(parseHostPath(text, ''), { host, port: 0, path }, text)
   for (const text of ['', ':a', '[]:a', 'a/b'])
     t.throws(() => parseHostPath(text, ''), { code: 'WEIR_BAD_ARGUMENT' }, text)
   t.same(parseOverlay('vni=7,local=127.0.0.1:0,peer=[::1]:4789'), {

@@ -27,7 +27,7 @@ t.test('only a file that nobody else may use, with 16 to 1024 bytes', async t =>
   const path = join(folder, 'key')
   t.match(
     refused(() => readKeyFile(path)),
-    /^WEIR_NO_FILE .*key: no such file/,
+    /^WEIR_NO_FILE .*key: there is no such file/,
   )
   writeFileSync(path, `${SECRET}\r\n`, { mode: 0o600 })
   t.equal(Buffer.from(readKeyFile(path)).toString(), SECRET, 'without the line end')

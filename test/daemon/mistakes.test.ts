@@ -60,8 +60,9 @@ t.test('commands that cannot work say why', async t => {
     [['127.0.0.1:'], 'WEIR_BAD_ARGUMENT', /names no file/],
     [[':a', folder], 'WEIR_BAD_ARGUMENT', /":a" is no host/],
     [['a', '127.0.0.1:b'], 'WEIR_BAD_ARGUMENT', /"a" is no host|names no file/],
-    [['127.0.0.1:a', join(folder, 'missing')], 'WEIR_NO_FILE', /missing: there is no such folder/],
-    [['127.0.0.1:a', file], 'WEIR_NO_FILE', /it is no folder/],
+    [['127.0.0.1:a', `${join(folder, 'missing')}/`], 'WEIR_NO_FILE', /missing: there is no such folder/],
+    [['127.0.0.1:a', join(folder, 'missing', 'a')], 'WEIR_NO_FILE', /missing: there is no such folder/],
+    [['127.0.0.1:a', `${file}/`], 'WEIR_NO_FILE', /it is no folder/],
     [['127.0.0.1:a/..', folder], 'WEIR_REJECTED', /"\.\." cannot be the name/],
     [['[::1]:a', folder], 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
   ]

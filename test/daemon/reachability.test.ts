@@ -9,6 +9,10 @@ import { freePort } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 import { errorOf, start } from './hosts.js'
 
+/** What looks after attempts keeps no process alive. */
+const alive = setInterval(() => {}, 1000)
+t.teardown(() => clearInterval(alive))
+
 /** An attempt that waits for ever, and how it was given up. */
 function attemptAt(address: string, port: number) {
   const attempt = { address, port, waits: true, error: null as Error | null }

@@ -1,0 +1,38 @@
+/** UDP ports of RoCEv2 that peers have, where they are not all 4791. */
+import type { WeirError } from '../errors.js'
+import type { Nanos } from '../time/nanos.js'
+import { PORT_ROCE } from '../wire/udp.js'
+import type { NicSettings } from './config.js'
+import type { Flow } from './flow.js'
+import type { Connecting } from './types.js'
+
+/** Two hosts may share an address, on different UDP ports: peers must not take one for the other, started anew. */
+export function guidOf({ mac, udpPort }: NicSettings): bigint {
+  return BigInt(mac) | (udpPort === PORT_ROCE ? 0n : BigInt(udpPort) << 48n)
+}
+
+/** For messages: the peer's port is told if it is not this host's. */
+export function peerOf({ remote, udpPort }: Flow): string {
+  return udpPort === 0 ? remote.toString() : `${remote} on UDP port ${udpPort}`
+}
+
+/** A peer's UDP port; 0 for the one that this host has too, which its port knows. */
+export function otherThanOwn(own: NicSettings, udpPort: number = own.udpPort): number {
+  return udpPort === own.udpPort ? 0 : udpPort
+}
+
+/** A flow that connects, as whoever looks after it sees it. */
+export function connectingOf(
+  own: NicSettings,
+  flow: Flow,
+  giveUp: (now: Nanos, why: WeirError) => void,
+): Connecting {
+  return {
+    remote: flow.remote,
+    udpPort: flow.udpPort || own.udpPort,
+    get waits() {
+      return flow.phase === 'connecting'
+    },
+    giveUp,
+  }
+}
