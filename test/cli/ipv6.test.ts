@@ -49,7 +49,7 @@ t.test('a file is sent and fetched over IPv6', { skip }, async t => {
   const content = randomBytes(2_000_003)
   writeFileSync(join(folder, 'a'), content)
   // The commands speak to their daemons by Unix sockets, which no network namespace hides.
-  const sent = await send(t, one!, ['a', `[${two!.address}]:x`], folder).ended
+  const sent = await send(t, one!, ['a', `[${two!.address}]:x/`], folder).ended
   t.match(sent, { code: 0, stderr: '' })
   t.same(readFileSync(join(two!.inbox, 'x/a')), content)
 

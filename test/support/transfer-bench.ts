@@ -163,6 +163,11 @@ export class TransferBench {
 export const WAYS = ['send', 'get'] as const
 export type Way = (typeof WAYS)[number]
 
+/** Only a file with holes can be greater than a disk: as if it had none, all of it needs room. */
+export const asIfDense = (inner: FileStore): FileStore => ({
+  open: offer => inner.open({ ...offer, allocatedBytes: 0 }),
+})
+
 /** A disk that takes `bytesMax` bytes of each file. */
 export function fullDisk(store: FileStore, bytesMax: number): FileStore {
   return {

@@ -6,7 +6,15 @@ import t from 'tap'
 import type { WeirError } from '../../lib/errors.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import type { Hook } from '../support/fake-verbs.js'
-import { CHUNK, fullDisk, SLOTS, TransferBench, WAYS, type Way } from '../support/transfer-bench.js'
+import {
+  asIfDense,
+  CHUNK,
+  fullDisk,
+  SLOTS,
+  TransferBench,
+  WAYS,
+  type Way,
+} from '../support/transfer-bench.js'
 
 /** True for the operations that move the file's bytes. */
 function movesData({ opcode }: SendWork): boolean {
@@ -260,7 +268,7 @@ bothWays('a disk that fills up is reported as such', async (t, way) => {
 })
 
 bothWays('a file greater than the disk is refused before a byte is sent', async (t, way) => {
-  const bench = await new TransferBench(t).start()
+  const bench = await new TransferBench(t, { store: asIfDense }).start()
   await bench.file('a', 1)
   await truncate(join(bench.outbox, 'a'), 2 ** 42)
   await t.rejects(bench.run(way, 'a'), { code: 'WEIR_NO_SPACE' })

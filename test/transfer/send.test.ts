@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { openSource } from '../../lib/transfer/file-source.js'
-import { CHUNK, TransferBench } from '../support/transfer-bench.js'
+import { asIfDense, CHUNK, TransferBench } from '../support/transfer-bench.js'
 
 t.test('a folder of the inbox is made, and a name given', async t => {
   const bench = await new TransferBench(t).start()
@@ -16,7 +16,7 @@ t.test('a folder of the inbox is made, and a name given', async t => {
 })
 
 t.test('folders of an offer that is refused do not stay', async t => {
-  const bench = await new TransferBench(t).start()
+  const bench = await new TransferBench(t, { store: asIfDense }).start()
   await bench.file('a', 100)
   await mkdir(join(bench.inboxPath, 'old/taken'), { recursive: true })
   await t.rejects((await bench.send('a', { directory: 'old', as: 'taken' })).outcome, {
@@ -35,7 +35,7 @@ t.test('folders of an offer that is refused do not stay', async t => {
 })
 
 t.test('a refused offer does not take the folder from under another', async t => {
-  const bench = await new TransferBench(t).start()
+  const bench = await new TransferBench(t, { store: asIfDense }).start()
   const content = await bench.file('a', 100)
   await bench.file('huge', 1)
 
