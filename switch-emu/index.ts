@@ -3,9 +3,9 @@ import { stringify } from 'yaml'
 import { parseScenario } from '../lib/scenario/load-scenario.js'
 import type { RunResult } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
-import type { Nanos } from '../lib/time/nanos.js'
 import type { CapturePlace } from './port-captures.js'
 import { type Lab, withLab as withLabOf } from './real-time/lab.js'
+import type { RunView } from './run-view.js'
 
 export type { Progress } from '../lib/client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from '../lib/errors.js'
@@ -16,6 +16,7 @@ export { printTables, resultJson } from '../lib/scenario/result.js'
 export type * from '../lib/scenario/scenario.js'
 export type { CapturePlace } from './port-captures.js'
 export type { Lab, LabHost } from './real-time/lab.js'
+export type { RunView } from './run-view.js'
 
 /** Where a scenario runs. */
 export type Place = RunResult['on']
@@ -23,8 +24,8 @@ export type Place = RunResult['on']
 /** Options of `runScenario`. */
 export interface RunOptions {
   /**
-   * `virtual` (default): simulated time, as fast as the CPU allows, repeatable to the byte; it keeps this thread until it is
-   * over. `overlay`: real time, processes joined by VXLAN on loopback. `veth`: real time, real packets between network
+   * `virtual` (default): simulated time, as fast as the CPU allows, repeatable to the byte; it takes most of
+   * this thread's time. `overlay`: real time, processes joined by VXLAN on loopback. `veth`: real time, real packets between network
    * namespaces of Linux.
    */
   on?: Place
@@ -32,8 +33,8 @@ export interface RunOptions {
   seed?: number
   /** Captures every switch port. */
   captures?: CapturePlace
-  /** Called now and then: nanoseconds since the traffic's start, flows that have ended, flows in all. */
-  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+  /** Called now and then. */
+  onProgress?: (view: RunView) => void
 }
 
 /** Options of `withLab`. */
@@ -65,7 +66,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   const { on = 'virtual', ...rest } = options
   if (on === 'virtual') {
     const { VirtualRun } = await import('./virtual/virtual-run.js')
-    return new VirtualRun(scenario, rest).run()
+    return await new VirtualRun(scenario, rest).runAside()
   }
   if (on === 'veth') return await (await import('./lab/run-veth.js')).runVeth(scenario, rest)
   return await (await import('./overlay/run-overlay.js')).runOverlay(scenario, rest)

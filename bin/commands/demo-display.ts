@@ -1,6 +1,7 @@
-import cliProgress from 'cli-progress'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { type FilesView, type FileTransfer, flowName } from '../../switch-emu/real-time/send-files.js'
+import { type LiveLines, liveLines } from '../progress/live-lines.js'
+import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
 /** Shows how transfers stand. */
 export interface DemoDisplay {
@@ -23,40 +24,58 @@ export function demoDisplay(
   settings: DisplaySettings,
   stream: NodeJS.WriteStream = process.stdout,
 ): DemoDisplay {
-  return stream.isTTY ? new Bars(settings, stream) : new Lines(settings, stream)
+  const lines = liveLines(stream)
+  return lines === null ? new Lines(settings, stream) : new Bars(settings, lines)
 }
 
 class Bars implements DemoDisplay {
   readonly #settings: DisplaySettings
-  readonly #bars: cliProgress.MultiBar
-  readonly #transfers: cliProgress.SingleBar[]
-  readonly #queue: cliProgress.SingleBar
+  readonly #lines: LiveLines
+  readonly #layouts: readonly StatusLine[]
+  readonly #nameColumns: number
+  #last: FilesView | null = null
 
-  constructor(settings: DisplaySettings, stream: NodeJS.WriteStream) {
+  constructor(settings: DisplaySettings, lines: LiveLines) {
     this.#settings = settings
-    this.#bars = new cliProgress.MultiBar(
-      { stream, format: '{name} {bar} {text}', hideCursor: true, barsize: 20, clearOnComplete: false },
-      cliProgress.Presets.shades_classic,
-    )
-    const width = Math.max(settings.bottleneck.length, ...settings.transfers.map(one => flowName(one).length))
-    const bar = (total: number, name: string) =>
-      this.#bars.create(Math.max(1, total), 0, { name: name.padEnd(width), text: '' })
-    this.#transfers = settings.transfers.map((one, i) => bar(settings.sizes[i]!, flowName(one)))
-    this.#queue = bar(settings.queueBytesFull, settings.bottleneck)
+    this.#lines = lines
+    this.#layouts = [...settings.transfers, null].map(() => new StatusLine())
+    const names = [settings.bottleneck, ...settings.transfers.map(flowName)]
+    this.#nameColumns = Math.max(...names.map(name => name.length))
   }
 
   show(view: FilesView): void {
-    for (const [i, bar] of this.#transfers.entries()) {
-      const { bytes, text } = describe(view, i)
-      bar.update(Math.min(bytes, bar.getTotal()), { text })
-    }
-    const { now, peak, marks, drops } = queueOf(view, this.#settings.bottleneck)
-    const text = `queue ${formatBytes(now)}, peak ${formatBytes(peak)}, ${marks} marks, ${drops} drops`
-    this.#queue.update(Math.min(now, this.#queue.getTotal()), { text })
+    this.#last = view
+    this.#lines.draw(columns => this.#draw(columns, view))
   }
 
   close(): void {
-    this.#bars.stop()
+    const last = this.#last
+    if (last !== null) this.#lines.drawNow(columns => this.#draw(columns, last))
+    this.#lines.leave()
+  }
+
+  #draw(columns: number, view: FilesView): string[] {
+    const { transfers, sizes, bottleneck, queueBytesFull } = this.#settings
+    const { now, peak, marks, drops } = queueOf(view, bottleneck)
+    const statuses = [
+      ...transfers.map((one, i) => {
+        const { bytes, parts } = describe(view, i)
+        return { name: flowName(one), share: bytes / Math.max(1, sizes[i]!), parts }
+      }),
+      {
+        name: bottleneck,
+        share: now / queueBytesFull,
+        parts: [
+          { text: `queue ${formatBytes(now)}`, rank: 0 },
+          { text: `peak ${formatBytes(peak)}`, rank: 1 },
+          { text: `${marks} marks`, rank: 4 },
+          { text: `${drops} drops`, rank: 2 },
+        ],
+      },
+    ]
+    return statuses.map((status, i) =>
+      this.#layouts[i]!.layout(columns, { ...status, name: status.name.padEnd(this.#nameColumns) }),
+    )
   }
 }
 
@@ -75,7 +94,9 @@ class Lines implements DemoDisplay {
 
   show(view: FilesView): void {
     if (this.#views++ % VIEWS_A_LINE !== 0) return
-    const parts = this.#settings.transfers.map((one, i) => `${flowName(one)} ${describe(view, i).text}`)
+    const parts = this.#settings.transfers.map((one, i) => {
+      return [flowName(one), ...describe(view, i).parts.map(({ text }) => text.trim())].join(' ')
+    })
     const { bottleneck } = this.#settings
     parts.push(`${bottleneck} queue ${formatBytes(queueOf(view, bottleneck).now)}`)
     this.#stream.write(`${view.seconds.toFixed(1).padStart(5)} s  ${parts.join('  |  ')}\n`)
@@ -84,16 +105,20 @@ class Lines implements DemoDisplay {
   close(): void {}
 }
 
-function describe(view: FilesView, index: number): { bytes: number; text: string } {
+function describe(view: FilesView, index: number): { bytes: number; parts: Part[] } {
   const progress = view.transfers[index]
-  if (progress === null || progress === undefined) return { bytes: 0, text: 'waits' }
+  if (progress === null || progress === undefined) return { bytes: 0, parts: [{ text: 'waits', rank: 0 }] }
   const { bytes, totalBytes, goodputBps, state } = progress
-  const at = `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`
-  // Of one that has ended no rate is told any more: its last was of a moment that has long been over.
-  if (bytes === totalBytes) return { bytes, text: `${at}, sent` }
+  const share = totalBytes > 0 ? bytes / totalBytes : 1
+  // Of one that has ended there is no rate: its last was of a moment that has long been over.
+  const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
   return {
     bytes,
-    text: goodputBps > 0 ? `${at} at ${formatRate(Math.round(goodputBps))}` : `${at}, ${state}`,
+    parts: [
+      { text: percentOf(share), rank: 0 },
+      { text: `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`, rank: 2 },
+      { text: bytes === totalBytes ? 'sent' : rate, rank: 1 },
+    ],
   }
 }
 

@@ -11,6 +11,7 @@ import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import { withLab } from '../../switch-emu/real-time/lab.js'
+import { waiting } from '../progress/waiting.js'
 import { printDown, printLabs, printStatus, printUp } from './lab-display.js'
 import { commandOf } from './names.js'
 import { quantity, whole } from './option-values.js'
@@ -71,14 +72,18 @@ function upCommand(): Command {
       const captures = capturesOf(options)
       const up: typeof VethLab.up = (scenario, more, signal) =>
         VethLab.up(scenario, { ...more, name, io, inbox, captures }, signal)
-      const state = await withLab(up, scenario, async (lab, signal) => {
+      const { hosts, switches } = scenario
+      const stopWaiting = waiting(`lab ${name} comes up: ${hosts.length} hosts, ${switches.length} switches`)
+      const work = async (lab: VethLab, signal: AbortSignal) => {
+        stopWaiting()
         if (options.foreground) {
           process.stdout.write(printUp(lab.state))
           await stay(signal)
         }
         await lab.release()
         return lab.state
-      })
+      }
+      const state = await withLab(up, scenario, work).finally(stopWaiting)
       process.stdout.write(printUp(state))
     })
 }

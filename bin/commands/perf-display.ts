@@ -1,6 +1,8 @@
 /** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
+import { liveLines } from '../progress/live-lines.js'
+import { StatusLine } from '../progress/status-line.js'
 import type { PerfReport } from './perf-report.js'
 
 interface Output {
@@ -121,22 +123,28 @@ function halfOrWhole(op: string): string {
   return op === 'read' ? 'the whole round trip' : 'half of the round trip'
 }
 
-/** A line on a terminal that is written over every second: no longer than a row, or its rest would stay on the screen. */
-export function intervalPrinter(request: PerfRequest, output: Output & { columns: number }) {
-  const began = Date.now()
-  const clear = () => output.write('\r\x1b[2K')
+/** On a terminal a line that says how a measurement goes, elsewhere null. */
+export function intervalDisplay(request: PerfRequest, stream: NodeJS.WriteStream = process.stderr) {
+  const lines = liveLines(stream)
+  if (lines === null) return null
+  const line = new StatusLine()
+  const began = performance.now()
   return {
-    show(progress: Progress) {
-      const seconds = ((Date.now() - began) / 1000).toFixed(0)
-      const { state, goodputBps, rttNs, retransmittedBytes } = progress
-      const rate = formatRate(Math.round(goodputBps))
+    show({ state, goodputBps, rttNs, retransmittedBytes }: Progress) {
+      const seconds = ((performance.now() - began) / 1000).toFixed(0)
       const messages = Math.round(goodputBps / 8 / request.size)
-      const line =
-        ` ${seconds.padStart(3)} s  ${state}  ${rate}  ${messages} messages/s  RTT ${formatDuration(rttNs)}  ` +
-        `retransmitted ${formatBytes(retransmittedBytes)}`
-      clear()
-      output.write(line.slice(0, Math.max(1, (output.columns || 80) - 1)))
+      const parts = [
+        { text: `${seconds.padStart(3)} s`, rank: 1 },
+        { text: state, rank: 3 },
+        { text: formatRate(Math.round(goodputBps)), rank: 0 },
+        { text: `${messages} messages/s`, rank: 4 },
+        { text: `RTT ${formatDuration(rttNs)}`, rank: 2 },
+        { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 5 },
+      ]
+      lines.draw(columns => [line.layout(columns, { parts })])
     },
-    clear,
+    /** Takes the line away while others are written. */
+    clear: () => lines.clear(),
+    stop: () => lines.close(),
   }
 }

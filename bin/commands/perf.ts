@@ -17,7 +17,7 @@ import { addCongestionFlags } from './congestion-flags.js'
 import { parseHost, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { pathMtu, quantity, whole } from './option-values.js'
-import { intervalPrinter, type PerfTable, perfTable } from './perf-display.js'
+import { intervalDisplay, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
 
@@ -133,15 +133,20 @@ async function measure(
   signal: AbortSignal,
   table: PerfTable | null,
 ): Promise<PerfReport> {
-  const interval = process.stderr.isTTY ? intervalPrinter(request, process.stderr) : null
+  const interval = intervalDisplay(request)
+  let headed = false
   try {
     const onProgress = (progress: Progress) => {
-      if (progress.state === 'measuring') table?.head()
+      if (progress.state === 'measuring' && !headed) {
+        headed = true
+        interval?.clear()
+        table?.head()
+      }
       interval?.show(progress)
     }
     return reportOf(request, await client.perf(request, { signal, onProgress }))
   } finally {
-    interval?.clear()
+    interval?.stop()
   }
 }
 

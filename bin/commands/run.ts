@@ -13,7 +13,9 @@ import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatDuration } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
+import type { RunView } from '../../switch-emu/run-view.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { cancelOnSignal } from '../cancel-on-signal.js'
 import { commandOf } from './names.js'
 import { readScenario } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
@@ -123,17 +125,24 @@ function checkFlows({ flows }: RunResult): void {
 async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResult> {
   const captures = capturesOf(options)
   const progress = runProgress()
-  const shared = { seed: options.seed, captures, ...(progress && { onProgress: progress.show }) }
+  const shared = {
+    seed: options.seed,
+    captures,
+    ...(progress && { onProgress: (view: RunView) => progress.show(view) }),
+  }
   const made = (trafficStartNs: number | null) =>
     options.pcap === undefined ? {} : { captures: { folder: options.pcap, trafficStartNs } }
+  const cancelled = new AbortController()
+  const removeHandlers = on === 'virtual' ? cancelOnSignal(cancelled) : () => {}
   try {
     if (on === 'virtual') {
       const run = new VirtualRun(scenario, shared)
-      return { ...run.run(), ...made(run.startNs) }
+      return { ...(await run.runAside(cancelled.signal)), ...made(run.startNs) }
     }
     progress?.wait('the network starts')
     return { ...(await runInRealTime(scenario, on, shared)), ...made(null) }
   } finally {
+    removeHandlers()
     progress?.stop()
   }
 }

@@ -85,7 +85,7 @@ export async function runTransfers(items: readonly Item[], flags: TransferFlags)
       report.files.push(done)
       report.bytes += done.bytes
       report.seconds += done.seconds
-      if (!flags.json && process.stdout.isTTY) process.stdout.write(`${summary(item, done)}\n`)
+      if (!flags.json) process.stdout.write(`${summary(item, done)}\n`)
     }
   } catch (error) {
     const { code, message } = error as WeirError
@@ -137,7 +137,7 @@ export function summary(item: Item, done: FileReport): string {
   return (
     `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
-    `${done.digest.kind} ${done.digest.hex}${attemptsOf(done)}`
+    `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}`
   )
 }
 

@@ -9,6 +9,7 @@ import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import type { CapturePlace } from '../port-captures.js'
 import { type FlowOutcome, failureOf, makeResult } from '../report.js'
+import type { RunView } from '../run-view.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
 
@@ -18,8 +19,8 @@ export interface RealTimeOptions {
   seed?: number
   /** Captures every switch port, with the time of day. */
   captures?: CapturePlace
-  /** Called now and then: time since the traffic's start, flows that have ended, flows in all. */
-  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+  /** Called now and then. */
+  onProgress?: (view: RunView) => void
 }
 
 /** Flows of one run: each is a connection of a daemon and a request of this process. */
@@ -75,11 +76,14 @@ export async function runTraffic(
 /** What the hosts did not believe, all together. */
 async function feedbackOf(lab: Lab): Promise<FeedbackResult> {
   const hosts = await Promise.all(lab.scenario.hosts.map(({ name }) => lab.host(name).client.status()))
-  const sum = (values: number[]) => values.reduce((all, one) => all + one, 0)
   return {
     refused: sum(hosts.map(({ refusedFeedback }) => refusedFeedback)),
     implausible: sum(hosts.map(({ implausibleTelemetry }) => implausibleTelemetry)),
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, one) => all + one, 0)
 }
 
 class TrafficRun {
@@ -91,6 +95,8 @@ class TrafficRun {
   /** The traffic's start on the wall clock, which all daemons share. */
   readonly #startUnixMs: number
   #done = 0
+  /** By flow. */
+  readonly #ackedBytes: number[]
   #lastFailureNs = 0
 
   constructor(
@@ -103,6 +109,7 @@ class TrafficRun {
     this.#flows = flows
     this.#signal = signal
     this.#onProgress = onProgress
+    this.#ackedBytes = flows.map(() => 0)
     this.series = new FlowSeries(lab.scenario.watch.flows ? flows.map(flow => flow.name) : [])
     this.#startUnixMs = Date.now() + SETUP_MS + SETUP_MS_A_FLOW * flows.length
   }
@@ -151,10 +158,12 @@ class TrafficRun {
           signal,
           onProgress: progress => {
             last = progress
+            this.#ackedBytes[index] = progress.bytes
             this.series.sample(index, this.#nowNs(), progress)
           },
         },
       )
+      this.#ackedBytes[index] = reply.bytes
       return { ...finished(reply), ...this.#paths(reply.paths) }
     } catch (error) {
       if (signal.aborted && !this.#signal.aborted)
@@ -182,7 +191,16 @@ class TrafficRun {
   }
 
   #tick(): void {
-    this.#onProgress(this.#nowNs(), this.#done, this.#flows.length)
+    const { durationNs } = this.#lab.scenario
+    this.#onProgress({
+      on: this.#lab.on,
+      timeNs: this.#nowNs(),
+      ...(durationNs !== undefined && { durationNs }),
+      done: this.#done,
+      flows: this.#flows.length,
+      ackedBytes: sum(this.#ackedBytes),
+      bytes: sum(this.#flows.map(flow => flow.bytes)),
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { probesPaths } from '../../lib/cc/path-settings.js'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
@@ -22,6 +23,7 @@ import { type CapturePlace, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
 import { failureOf, makeResult } from '../report.js'
+import type { RunView } from '../run-view.js'
 import { FlowSampler } from './flow-sampler.js'
 
 /** Frames of one run: queues are bounded by their buffers long before. */
@@ -32,7 +34,12 @@ const SINK_BYTES = 2 ** 31
 const FLOW_SERIES_MAX = 64
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND
-const STEPS_A_REPORT = 20_000
+/** Events between two looks at the clock. */
+const STEPS_A_SLICE = 2000
+/** For so long a run keeps its thread before others have their turn: signals, timers. */
+const SLICE_MS = 30
+/** Between two reports of how the run stands. */
+const REPORT_EVERY_MS = 50
 
 /** Options of a run in virtual time. */
 export interface VirtualRunOptions {
@@ -42,8 +49,8 @@ export interface VirtualRunOptions {
   captures?: CapturePlace
   /** Frames of the run at most, in all queues and on all links. Default 1,048,576. */
   framesMax?: number
-  /** Called now and then: time of the run, and flows that have ended of all. */
-  onProgress?: (timeNs: Nanos, done: number, flows: number) => void
+  /** Called now and then. */
+  onProgress?: (view: RunView) => void
 }
 
 interface VirtualHost {
@@ -67,6 +74,8 @@ export class VirtualRun {
   readonly #agenda = new Agenda()
   readonly #agendaId: number
   readonly #plan: readonly Flow[]
+  /** Of all flows. */
+  readonly #bytes: number
   readonly #flows: TrafficFlow[] = []
   #ended = 0
   #t0: Nanos = 0
@@ -84,13 +93,39 @@ export class VirtualRun {
       captures: this.#captures,
     })
     this.#plan = expandTraffic(this.#scenario)
+    this.#bytes = this.#plan.reduce((sum, flow) => sum + flow.bytes, 0)
     for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
   }
 
+  /** Runs to the end at once: the thread does nothing else meanwhile. */
   run(): RunResult {
     try {
-      return this.#run()
+      const work = this.#work()
+      for (;;) {
+        const { done, value } = work.next()
+        if (done) return value
+      }
+    } finally {
+      this.#captures?.close()
+    }
+  }
+
+  /**
+   * Runs to the end, and lets other things happen on this thread now and then. The result is that of `run`. Throws WEIR_CANCELLED
+   * soon after `signal` is aborted; captures hold what has passed by then.
+   */
+  async runAside(signal?: AbortSignal): Promise<RunResult> {
+    try {
+      const work = this.#work()
+      for (let sliceMs = performance.now(); ; ) {
+        const { done, value } = work.next()
+        if (done) return value
+        if (performance.now() - sliceMs < SLICE_MS) continue
+        await nextTurn()
+        if (signal?.aborted) throw cancelled(signal, this.#fabric.network.now - this.#t0)
+        sliceMs = performance.now()
+      }
     } finally {
       this.#captures?.close()
     }
@@ -101,9 +136,10 @@ export class VirtualRun {
     return this.#t0
   }
 
-  #run(): RunResult {
+  /** Yields now and then, where it may go on later. */
+  *#work(): Generator<void, RunResult> {
     const began = performance.now()
-    this.#connectAll()
+    yield* this.#connectAll()
     const network = this.#fabric.network
     this.#t0 = Math.ceil(network.now / MILLISECOND + 1) * MILLISECOND
     network.runUntil(this.#t0 - 1)
@@ -112,7 +148,7 @@ export class VirtualRun {
     const flowSampler = new FlowSampler(this.#flows, this.#plan, this.#t0)
     this.#schedule(portSampler, flowSampler)
     network.kick(this.#agendaId)
-    const endNs = this.#loop()
+    const endNs = yield* this.#loop()
     return makeResult(this.#scenario, {
       on: 'virtual',
       durationNs: endNs,
@@ -194,7 +230,7 @@ export class VirtualRun {
   }
 
   /** One after the other, so that each measures its base RTT on an idle network. */
-  #connectAll(): void {
+  *#connectAll(): Generator<void> {
     const network = this.#fabric.network
     const addresses = new Map(this.#scenario.hosts.map(host => [host.name, HostAddress.parse(host.address)]))
     for (const flow of this.#plan) {
@@ -220,6 +256,7 @@ export class VirtualRun {
         }
       }
       this.#flows.push(made)
+      yield
     }
   }
 
@@ -240,17 +277,43 @@ export class VirtualRun {
   }
 
   /** Until the last flow has ended, or the scenario's time is up; returns how long that was. */
-  #loop(): Nanos {
+  *#loop(): Generator<void, Nanos> {
     const network = this.#fabric.network
     const { durationNs } = this.#scenario
     const until = durationNs === undefined ? Number.POSITIVE_INFINITY : this.#t0 + durationNs
-    let steps = 0
-    while (this.#ended < this.#flows.length && network.nextEventNs() <= until) {
+    let reportMs = 0
+    for (let steps = 1; this.#ended < this.#flows.length && network.nextEventNs() <= until; steps++) {
       network.step()
-      if (++steps % STEPS_A_REPORT === 0) {
-        this.#options.onProgress?.(network.now - this.#t0, this.#ended, this.#flows.length)
+      if (steps % STEPS_A_SLICE !== 0) continue
+      if (this.#options.onProgress !== undefined && performance.now() >= reportMs) {
+        this.#options.onProgress(this.#view())
+        reportMs = performance.now() + REPORT_EVERY_MS
       }
+      yield
     }
     return (this.#ended < this.#flows.length ? until : network.now) - this.#t0
   }
+
+  #view(): RunView {
+    const { durationNs } = this.#scenario
+    return {
+      on: 'virtual',
+      timeNs: this.#fabric.network.now - this.#t0,
+      ...(durationNs !== undefined && { durationNs }),
+      done: this.#ended,
+      flows: this.#flows.length,
+      ackedBytes: this.#flows.reduce((sum, flow) => sum + flow.ackedBytes, 0),
+      bytes: this.#bytes,
+    }
+  }
+}
+
+function cancelled(signal: AbortSignal, timeNs: Nanos): WeirError {
+  const { reason } = signal
+  const by = typeof reason === 'string' ? ` by ${reason}` : ''
+  const when =
+    timeNs > 0 ? ` ${formatDuration(timeNs)} after the start of its traffic` : ' before its traffic began'
+  return new WeirError('WEIR_CANCELLED', `the run was stopped${by}${when}; it has no result`, {
+    cause: reason,
+  })
 }

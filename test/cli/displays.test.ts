@@ -1,51 +1,157 @@
-/** What commands show on a terminal while they work, on one of 80 columns. */
+/** What commands show on a terminal while they work, however wide it is. */
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
-import { intervalPrinter } from '../../bin/commands/perf-display.js'
+import { intervalDisplay } from '../../bin/commands/perf-display.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
 import { type FileReport, parseRetries, summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
+import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
+import { StatusLine } from '../../bin/progress/status-line.js'
+import { waiting } from '../../bin/progress/waiting.js'
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
+import type { RunView } from '../../switch-emu/run-view.js'
 
-const COLUMNS = 80
-
-/** A stream that says it is a terminal, and what was written to it. */
-function terminal() {
+/** A stream that says it is a terminal of so many columns, and what was written to it. */
+function terminal(columns = 80) {
   const stream = new PassThrough() as PassThrough & { isTTY: boolean; columns: number }
   stream.isTTY = true
-  stream.columns = COLUMNS
+  stream.columns = columns
   let text = ''
   stream.setEncoding('utf8').on('data', piece => {
     text += piece
   })
-  return { stream: stream as unknown as NodeJS.WriteStream, text: () => text }
+  const lines = () =>
+    stripVTControlCharacters(text)
+      .split(/[\r\n]+/)
+      .filter(line => line !== '')
+  return { stream: stream as unknown as NodeJS.WriteStream & { columns: number }, text: () => text, lines }
 }
 
-t.test('a run: what it waits for, then flows and time, and nothing in the end', async t => {
-  const { stream, text } = terminal()
+const WIDTHS = [20, 25, 40, 60, 80, 120, 200]
+
+const VIEW: RunView = {
+  on: 'virtual',
+  timeNs: 2.5 * SECOND,
+  done: 3,
+  flows: 16,
+  ackedBytes: 610_000_000,
+  bytes: 1_000_000_000,
+}
+
+t.test('a run: what it waits for, then how much is done, and nothing in the end', async t => {
+  const { stream, text, lines } = terminal(100)
   const progress = runProgress(stream)!
   progress.wait('the network comes up')
-  progress.show(2.5 * SECOND, 3, 16)
+  t.same(lines(), ['the network comes up'])
+  progress.show(VIEW)
+  const [, line = ''] = lines()
+  t.match(line, /^█+░+ {3}61% {2}610MB of 1GB {2}/)
+  for (const part of ['at 2.5s', '3/16 flows', 'x real time', '- left']) t.match(line, part)
   progress.stop()
-  t.match(text(), /the network comes up/)
-  t.match(text(), '3/16 flows  at 2.5s')
-  // Column 1, erase in line (ECMA-48, 8.3.9 and 8.3.41).
-  t.ok(text().endsWith('\u001b[1G\u001b[2K'), 'the line is cleared')
+  // Erase below (ECMA-48, 8.3.39), from the beginning of the line.
+  t.ok(text().endsWith('\r\u001b[J'), 'the line is cleared')
   progress.stop()
+  // Not \u001b[?25l (hide the cursor) nor any other mode.
+  t.notMatch(text(), '\u001b[?', 'the terminal is left as it was')
 })
 
-t.test('a run in a pipe is silent', async t => {
+t.test('a run that has a duration is as far as its time, if that is further', async t => {
+  const { stream, lines } = terminal(100)
+  const progress = runProgress(stream)!
+  progress.show({ ...VIEW, durationNs: 10 * SECOND })
+  progress.stop()
+  t.match(lines()[0], / 61% /)
+  const later = terminal(100)
+  const other = runProgress(later.stream)!
+  other.show({ ...VIEW, ackedBytes: 0, durationNs: 10 * SECOND, on: 'overlay' })
+  other.stop()
+  t.match(later.lines()[0], / 25% {2}0B of 1GB /)
+  t.notMatch(later.lines()[0], /real time/, 'where time is real')
+})
+
+t.test('a run in a pipe, or on a terminal that cannot write over lines, is silent', async t => {
   t.equal(runProgress(new PassThrough() as unknown as NodeJS.WriteStream), null)
+  const { TERM } = process.env
+  process.env.TERM = 'dumb'
+  t.teardown(() => {
+    if (TERM === undefined) delete process.env.TERM
+    else process.env.TERM = TERM
+  })
+  t.equal(runProgress(terminal().stream), null)
 })
 
-t.test('the demo: no line is cut', async t => {
-  const { stream, text } = terminal()
+t.test('every line fits every width, and leaves out what matters least', async t => {
+  const file = { ...MOVING, bytes: 98_765_000, totalBytes: 98_930_000_000, retransmittedBytes: 155_640_000 }
+  const shown = (columns: number) => {
+    const { stream, lines } = terminal(columns)
+    const progress = runProgress(stream)!
+    progress.show(VIEW)
+    progress.stop()
+    for (const name of ['n'.repeat(255), 'a\nb', '文件名称'.repeat(20), 'e\u0301'.repeat(99)]) {
+      const display = transferDisplay(name, stream)!
+      display.show(file)
+      display.stop()
+      const lost = transferDisplay(name, stream)!
+      lost.show({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 })
+      lost.stop()
+    }
+    waiting('a lab with a long name comes up: 16 hosts, 8 switches', stream)()
+    const perf = intervalDisplay({ size: 65_536 } as PerfRequest, stream)!
+    perf.show({ ...MOVING, rttNs: 123_456, state: 'measuring' })
+    perf.stop()
+    return lines()
+  }
+  for (const columns of WIDTHS) {
+    const lines = shown(columns)
+    t.equal(lines.length, 11)
+    for (const line of lines) t.ok(columnsOf(line) < columns, `${columns}: ${line}`)
+    const [run = '', transfer = ''] = lines
+    t.match(run, / 61%/)
+    t.match(transfer, / 0%/)
+    t.equal(/█/.test(run), columns >= 40, `${columns}: ${run}`)
+    t.equal(/flows/.test(run), columns >= 60)
+  }
+  t.match(shown(200)[0], /^█{31}░{19} /, 'a bar of 50')
+  t.match(
+    shown(200)[1],
+    /2468s left|\d+s left {2}98\.77MB of 98\.93GB {2}queue 5KB {2}retransmitted 155\.6MB$/,
+  )
+})
+
+t.test('a terminal that becomes narrower or wider: rows that it has broken are cleared', async t => {
+  const { stream, text } = terminal(80)
+  const lines = liveLines(stream)!
+  lines.drawNow(columns => ['x'.repeat(columns), 'y'])
+  stream.columns = 30
+  const before = text().length
+  lines.drawNow(columns => ['x'.repeat(columns)])
+  // 79 columns have become three rows, and there is one of y: up by three.
+  t.equal(text().slice(before), `\r\u001b[3A${'x'.repeat(29)}\u001b[K\u001b[J`)
+  lines.close()
+})
+
+t.test('figures that become shorter move nothing', async t => {
+  const line = new StatusLine()
+  const at = (text: string) =>
+    line.layout(60, {
+      share: 0.5,
+      parts: [
+        { text, rank: 0 },
+        { text: 'end', rank: 1 },
+      ],
+    })
+  const place = at('100.5MB').indexOf('end')
+  t.equal(at('1MB').indexOf('end'), place)
+  t.equal(at('12.5MB').indexOf('end'), place)
+})
+
+function demoOf(stream: NodeJS.WriteStream) {
   const sizes = [98_930_000, 98_930_000]
-  const display = demoDisplay(
+  return demoDisplay(
     {
       transfers: ['h1', 'h2'].map(from => ({ from, to: 'h3', path: 'x', name: from, startMs: 0 })),
       sizes,
@@ -54,17 +160,31 @@ t.test('the demo: no line is cut', async t => {
     },
     stream,
   )
-  const progress = { bytes: 89_660_000, totalBytes: sizes[0], goodputBps: 45_340_000, state: 'sending' }
-  const port = { name: 's1:s2', maxQueueBytes: 475_780, ecnMarks: 1234, drops: 100 }
-  display.show({
-    seconds: 2,
-    transfers: [progress as Progress, null],
-    ports: [port as PortResult],
-    queueBytes: [412_630],
-  })
-  display.close()
-  t.match(text(), '89.66MB of 98.93MB at 45.34Mbps')
-  t.match(text(), 'queue 412.6KB, peak 475.8KB, 1234 marks, 100 drops')
+}
+
+const DEMO_VIEW = {
+  seconds: 2,
+  transfers: [
+    { bytes: 89_660_000, totalBytes: 98_930_000, goodputBps: 45_340_000, state: 'sending' } as Progress,
+    null,
+  ],
+  ports: [{ name: 's1:s2', maxQueueBytes: 475_780, ecnMarks: 1234, drops: 100 } as PortResult],
+  queueBytes: [412_630],
+}
+
+t.test('the demo: a line for each transfer and one for the queue, which stay', async t => {
+  for (const columns of WIDTHS) {
+    const { stream, text, lines } = terminal(columns)
+    const display = demoOf(stream)
+    display.show(DEMO_VIEW)
+    display.close()
+    t.ok(text().endsWith('\n'))
+    for (const line of lines()) t.ok(columnsOf(line) < columns, `${columns}: ${line}`)
+    if (columns < 80) continue
+    t.match(lines()[0], /^h1-h3 {2}█+░+ {3}90% {2}89\.66MB of 98\.93MB {2}45\.34Mbps$/)
+    t.match(lines()[1], /^h2-h3 {2}░+ {2}waits$/)
+    t.match(lines()[2], /^s1:s2 {2}█+ {2}queue 412\.6KB {2}peak 475\.8KB {2}1234 marks {2}100 drops$/)
+  }
 })
 
 t.test('the demo in a pipe: no rate of what has ended', async t => {
@@ -78,7 +198,7 @@ t.test('the demo in a pipe: no rate of what has ended', async t => {
   const ended = { bytes: 1_000_000, totalBytes: 1_000_000, goodputBps: 4_112_000, state: 'streaming' }
   const view = { seconds: 2.1, transfers: [ended as Progress], ports: [], queueBytes: [] }
   demoDisplay(settings, stream as unknown as NodeJS.WriteStream).show(view)
-  t.equal(String(stream.read()), '  2.1 s  h1-h3 1MB of 1MB, sent  |  s1:s2 queue 0B\n')
+  t.equal(String(stream.read()), '  2.1 s  h1-h3 100% 1MB of 1MB sent  |  s1:s2 queue 0B\n')
 })
 
 const MOVING = {
@@ -95,36 +215,13 @@ const MOVING = {
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
-  t.equal(howItGoes(MOVING), '40Mbps  2s left  queue 5KB  retrans 1.234KB')
-  t.equal(
-    howItGoes({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }),
+  const words = (progress: Progress) => howItGoes(progress).map(({ text }) => text)
+  t.same(words(MOVING), ['40Mbps', '2s left', '1MB of 11MB', 'queue 5KB', 'retransmitted 1.234KB'])
+  t.same(words({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }), [
     'connection lost; trying again in 2 s (1 of 3)',
-  )
-  t.equal(
-    howItGoes({ ...MOVING, state: 'connecting', retry: 2 }),
-    'connection lost; trying again now (2 of 3)',
-  )
-  t.match(howItGoes({ ...MOVING, state: 'connecting', goodputBps: 0 }), /^connecting {2}- left/)
-})
-
-t.test('a transfer: all of it in a line of the terminal, whatever the name', async t => {
-  for (const name of ['n'.repeat(255), 'a\nb', 'ünï—✓'.repeat(9)]) {
-    const { stream, text } = terminal()
-    const display = transferDisplay(name, stream)!
-    display.show({
-      ...MOVING,
-      bytes: 98_765_000,
-      totalBytes: 98_930_000_000,
-      goodputBps: 123_456_000,
-      pathQueueBytes: 412_630,
-      retransmittedBytes: 155_640_000,
-    })
-    display.stop()
-    const shown = stripVTControlCharacters(text()).split('\n')[0]!
-    t.match(shown, /^\S+ [█░]{10} 0% {2}123\.5Mbps {2}\d+s left {2}queue 412\.6KB {2}retrans 155\.6MB$/)
-    t.ok([...shown].length <= COLUMNS, shown)
-  }
-  t.equal(transferDisplay('a', new PassThrough() as unknown as NodeJS.WriteStream), null, 'in a pipe silent')
+  ])
+  t.same(words({ ...MOVING, state: 'connecting', retry: 2 }), ['connection lost; trying again now (2 of 3)'])
+  t.same(words({ ...MOVING, state: 'connecting', goodputBps: 0 }).slice(0, 2), ['connecting', '- left'])
 })
 
 t.test('a transfer: what it took', async t => {
@@ -140,21 +237,9 @@ t.test('a transfer: what it took', async t => {
     digest: { kind: 'xxh64', hex: '00' },
   } as FileReport
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
-  t.match(summary(item, done), /xxh64 00$/)
-  t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00, 3 attempts$/)
+  t.match(summary(item, done), /xxh64 00 at both ends$/)
+  t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00 at both ends, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, started again from byte 0: /)
-})
-
-t.test('perf: the line of a second is no longer than a row', async t => {
-  const progress = { state: 'measuring', goodputBps: 9e9, rttNs: 20_850_000, retransmittedBytes: 512 }
-  for (const columns of [30, 60, 80]) {
-    const { stream, text } = terminal()
-    stream.columns = columns
-    intervalPrinter({ size: 64 } as PerfRequest, stream).show(progress as Progress)
-    const line = stripVTControlCharacters(text()).trimStart()
-    t.match(line, /s {2}measuring {2}9Gbps/)
-    t.ok(line.length < columns, `${line.length} of ${columns} columns`)
-  }
 })
 
 t.test('a number of retries', async t => {

@@ -33,7 +33,7 @@ t.test('an object is a scenario; what is wrong with it is said', async t => {
 t.test('virtual time: the result is that of weir run', async t => {
   const scenario = scenarioFrom(SMALL)
   const progress: number[] = []
-  const result = await runScenario(scenario, { seed: 5, onProgress: now => progress.push(now) })
+  const result = await runScenario(scenario, { seed: 5, onProgress: ({ timeNs }) => progress.push(timeNs) })
   const { wallSeconds: _, ...same } = new VirtualRun(scenario, { seed: 5 }).run()
   t.match(result, same)
   t.match(result, { on: 'virtual', seed: 5, flows: [{ name: 'flow0', fctNs: Number }] })
