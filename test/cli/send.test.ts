@@ -43,7 +43,11 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   t.equal(again.code, 1)
   t.match(again.stderr, /a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
   const replaced = await send(t, from, ['a.bin', `${to.address}:some/where`, '--overwrite'], folder).ended
-  t.match(replaced, { code: 0, stdout: '', stderr: '' }, 'in a pipe, success is silent')
+  t.match(replaced, { code: 0, stderr: '' }, 'in a pipe: one line that says what was delivered')
+  t.match(
+    replaced.stdout,
+    /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends\n$/,
+  )
 
   const outside = await send(t, from, ['a.bin', `${to.address}:../..`, '--json'], folder).ended
   t.equal(outside.code, 1)
