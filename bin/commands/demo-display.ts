@@ -111,7 +111,7 @@ function describe(view: FilesView, index: number): { bytes: number; parts: Part[
   const { bytes, totalBytes, goodputBps, state } = progress
   const share = totalBytes > 0 ? bytes / totalBytes : 1
   // Of one that has ended there is no rate: its last was of a moment that has long been over.
-  const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state
+  const rate = goodputBps > 0 ? `at ${formatRate(Math.round(goodputBps))}` : state
   return {
     bytes,
     parts: [

@@ -181,7 +181,7 @@ t.test('the demo: a line for each transfer and one for the queue, which stay', a
     t.ok(text().endsWith('\n'))
     for (const line of lines()) t.ok(columnsOf(line) < columns, `${columns}: ${line}`)
     if (columns < 80) continue
-    t.match(lines()[0], /^h1-h3 {2}█+░+ {3}90% {2}89\.66MB of 98\.93MB {2}45\.34Mbps$/)
+    t.match(lines()[0], /^h1-h3 {2}█+░+ {3}90% {2}89\.66MB of 98\.93MB {2}at 45\.34Mbps$/)
     t.match(lines()[1], /^h2-h3 {2}░+ {2}waits$/)
     t.match(lines()[2], /^s1:s2 {2}█+ {2}queue 412\.6KB {2}peak 475\.8KB {2}1234 marks {2}100 drops$/)
   }
