@@ -14,7 +14,7 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { RECOVERIES, type Recovery } from '../../lib/nic/config.js'
+import { RECOVERIES, type Recovery, STARTS, type Start } from '../../lib/nic/config.js'
 import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 import { addCongestionFlags } from './congestion-flags.js'
@@ -39,6 +39,7 @@ interface DaemonFlags {
   ackEvery: string
   retryCount: string
   recovery: Recovery
+  start: Start
   priority: string
   dscpOfPriority?: string
   int: string
@@ -90,7 +91,19 @@ function optionsOfDaemon(): Command {
       '--line-rate <rate>',
       "rate of this host's link, as in 10Gbps (default: what the network card reports)",
     )
-    .addOption(new Option('--cc <name>', 'congestion control').choices(ccNames()).default('hpcc'))
+    .addOption(
+      new Option('--cc <name>', 'congestion control; auto: HPCC++ where switches write telemetry, else CUBIC')
+        .choices(ccNames())
+        .default('auto'),
+    )
+    .addOption(
+      new Option(
+        '--start <name>',
+        'how connections begin: with ten packets, or at line rate as in the papers',
+      )
+        .choices(STARTS)
+        .default('careful'),
+    )
     .option(
       '--mtu <bytes>',
       'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what fits the interface)',
@@ -163,6 +176,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
     retryCount: whole('--retry-count', flags.retryCount, 0, 7),
     recovery: flags.recovery,
+    start: flags.start,
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: parseTelemetry(flags.int),

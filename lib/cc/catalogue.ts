@@ -1,5 +1,6 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
+import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
@@ -10,8 +11,8 @@ import { RX_HPCC_OPTIONS, RxHpcc, RxHpccReceiver } from './rx-hpcc.js'
 
 interface Entry {
   options: readonly OptionSpec[]
-  /** True if its packets are to collect in-band telemetry. */
-  telemetry: boolean
+  /** Which of its packets are to collect in-band telemetry; some: as the path shows, see `collectsAll`. */
+  telemetry: 'all' | 'some' | 'none'
   create(context: CongestionContext, options: OptionValues): CongestionControl
   /** The share of a window after which it needs an acknowledgement. */
   ackShare: number
@@ -22,13 +23,13 @@ interface Entry {
 const CATALOGUE: Readonly<Record<string, Entry>> = {
   hpcc: {
     options: HPCC_OPTIONS,
-    telemetry: true,
+    telemetry: 'all',
     ackShare: 1 / 2,
     create: (context, options) => new Hpcc(context, options),
   },
   'rx-hpcc': {
     options: RX_HPCC_OPTIONS,
-    telemetry: true,
+    telemetry: 'all',
     // Windows of the receiver acknowledge as well, so fewer are asked for.
     ackShare: 3 / 4,
     create: (context, options) => new RxHpcc(context, options),
@@ -36,16 +37,22 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   },
   'fixed-window': {
     options: FIXED_WINDOW_OPTIONS,
-    telemetry: false,
+    telemetry: 'none',
     ackShare: 1 / 2,
     create: (context, options) => new FixedWindow(context, options),
   },
   cubic: {
     options: CUBIC_OPTIONS,
-    telemetry: false,
+    telemetry: 'none',
     // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     ackShare: 1 / 8,
     create: (context, options) => new Cubic(context, options),
+  },
+  auto: {
+    options: AUTO_OPTIONS,
+    telemetry: 'some',
+    ackShare: 1 / 8,
+    create: (context, options) => new Auto(context, options),
   },
 }
 
@@ -59,7 +66,12 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 }
 
 export function ccWantsTelemetry(name: string): boolean {
-  return entry(name).telemetry
+  return entry(name).telemetry !== 'none'
+}
+
+/** True if every packet collects telemetry that the settings say may. */
+export function ccAlwaysCollects(name: string): boolean {
+  return entry(name).telemetry === 'all'
 }
 
 /** The share of a window after which the controller needs an acknowledgement, if not more often anyway. */

@@ -52,7 +52,15 @@ export interface CongestionContext {
   baseRttNs: Nanos
   /** Payload bytes of a full packet. */
   mtuBytes: number
+  /**
+   * Nothing is known of the path, and T may be no more than a guess: the flow begins with a window of ten packets, and loss
+   * counts as congestion. Default: it begins at line rate, as in the papers.
+   */
+  careful?: boolean
 }
+
+/** The window with which a careful flow begins, in packets (RFC 6928, section 2). */
+export const CAREFUL_PACKETS = 10
 
 /**
  * A congestion controller of one flow. The window caps the payload bytes in flight, the rate paces them.
@@ -83,6 +91,12 @@ export interface CongestionControl {
   onPathChange?(): void
   /** Receiver-based control: the receiver has worked out the window. */
   onReceiverWindow?(now: Nanos, windowBytes: number): void
+  /** Of a controller that chooses between others: the name of the one that decides now. Default: its own. */
+  readonly inForce?: string
+  /** Why. Default: it was chosen by name. */
+  readonly reason?: string
+  /** False: one packet a window that collects telemetry is enough for now. Default: all do, as the settings say. */
+  readonly collectsAll?: boolean
   windowBytes(): number
   rateBps(): number
   nextTimeout(): Nanos

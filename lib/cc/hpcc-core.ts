@@ -6,7 +6,7 @@
  */
 import type { Nanos } from '../time/nanos.js'
 import { HopRecords } from '../wire/hop-records.js'
-import type { CongestionContext } from './congestion-control.js'
+import { CAREFUL_PACKETS, type CongestionContext } from './congestion-control.js'
 import type { HpccConstants } from './hpcc-options.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
@@ -19,6 +19,8 @@ export class HpccCore {
   readonly #eta: number
   readonly #maxStage: number
   readonly #wMin: number
+  /** The window that flows begin with. */
+  readonly #wBegin: number
   /** W_ai as configured, or by the rule of thumb for the configured number of flows. */
   readonly #wAiExpected: number
   /** True if W_ai follows N as the receiver counts it. */
@@ -45,9 +47,13 @@ export class HpccCore {
     this.#countFlows = constants.countFlows && !told
     this.#wAi = this.#wAiExpected
     const minRate = Number.isNaN(constants.minRate) ? context.lineRateBps / 1000 : constants.minRate
-    this.#wMin = (minRate * this.t) / 8e9
-    this.#w = this.wInit
-    this.#wc = this.wInit
+    const wMin = (minRate * this.t) / 8e9
+    // On a path of which nothing is known a thousandth of the line rate may be too much.
+    const lower = context.careful && Number.isNaN(constants.minRate)
+    this.#wMin = lower ? Math.min(wMin, context.mtuBytes) : wMin
+    this.#wBegin = context.careful ? this.bounded(CAREFUL_PACKETS * context.mtuBytes) : this.wInit
+    this.#w = this.#wBegin
+    this.#wc = this.#wBegin
   }
 
   get windowBytes(): number {
@@ -229,12 +235,19 @@ export class HpccCore {
    */
   restart(): void {
     this.#last.count = 0
-    this.#w = this.wInit
-    this.#wc = this.wInit
+    this.#w = this.#wBegin
+    this.#wc = this.#wBegin
     this.#wAi = this.#wAiExpected
     this.#u = 1
     this.#incStage = 0
     this.#busiest = 0
+  }
+
+  /** Goes on from where another controller was. */
+  takeOver(windowBytes: number): void {
+    this.restart()
+    this.#w = this.bounded(windowBytes)
+    this.#wc = this.#w
   }
 
   /** Between minRate x T and W_init. */

@@ -39,6 +39,12 @@ export class Hpcc implements CongestionControl {
     }
   }
 
+  /** Goes on from where another controller was; the first packet sent from now on shows what its window does. */
+  takeOver(_now: Nanos, windowBytes: number, sndNxt: number): void {
+    this.#core.takeOver(windowBytes)
+    this.#lastUpdateSeq = sndNxt
+  }
+
   onTelemetry(now: Nanos, sample: AckSample): void {
     this.onAck(now, sample)
   }

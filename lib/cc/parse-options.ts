@@ -37,14 +37,21 @@ function parsed({ name, unit }: OptionSpec, text: string): number | boolean {
 
 const UNITS = { number: '', count: '', bytes: ' bytes', bps: ' bit/s', ns: ' ns', boolean: '' } as const
 
-/** For `--help`: every option of every controller, a line each. */
+/** For `--help`: every option of every controller, a line each; those that a controller has of another one once. */
 export function describeCcOptions(): string[] {
-  return ccNames().flatMap(controller => [
-    `${controller}:`,
-    ...ccOptions(controller).map(({ name, unit, min, max, default: standard, doc }) => {
-      const range = unit === 'boolean' ? 'true|false' : `${min} to ${max}${UNITS[unit]}`
-      const usual = standard === null ? '' : `, default ${unit === 'boolean' ? standard === 1 : standard}`
-      return `  ${name}=${range}${usual}: ${doc}`
-    }),
-  ])
+  const described = new Map<OptionSpec, string>()
+  return ccNames().flatMap(controller => {
+    const specs = ccOptions(controller)
+    const others = new Set(specs.flatMap(spec => described.get(spec) ?? []))
+    const own = specs.filter(spec => !described.has(spec))
+    for (const spec of own) described.set(spec, controller)
+    const shared = others.size > 0 ? [`  and the options of ${[...others].join(' and ')}`] : []
+    return [`${controller}:`, ...own.map(describe), ...shared]
+  })
+}
+
+function describe({ name, unit, min, max, default: standard, doc }: OptionSpec): string {
+  const range = unit === 'boolean' ? 'true|false' : `${min} to ${max}${UNITS[unit]}`
+  const usual = standard === null ? '' : `, default ${unit === 'boolean' ? standard === 1 : standard}`
+  return `  ${name}=${range}${usual}: ${doc}`
 }

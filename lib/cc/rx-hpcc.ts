@@ -4,12 +4,13 @@
  */
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HopRecords } from '../wire/hop-records.js'
-import type {
-  AckSample,
-  CongestionContext,
-  CongestionControl,
-  LossSample,
-  ReceiverControl,
+import {
+  type AckSample,
+  CAREFUL_PACKETS,
+  type CongestionContext,
+  type CongestionControl,
+  type LossSample,
+  type ReceiverControl,
 } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
@@ -56,6 +57,7 @@ export class RxHpcc implements CongestionControl {
   readonly #core: HpccCore
   /** Bytes that may be in flight beyond W: they have arrived, but are not acknowledged yet. */
   readonly #unacknowledged: number
+  readonly #begin: number
   #w: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
@@ -65,7 +67,9 @@ export class RxHpcc implements CongestionControl {
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
-    this.#w = this.#core.wInit
+    const careful = context.careful === true
+    this.#begin = careful ? this.#core.bounded(CAREFUL_PACKETS * context.mtuBytes) : this.#core.wInit
+    this.#w = this.#begin
   }
 
   onReceiverWindow(_now: Nanos, windowBytes: number): void {
@@ -73,7 +77,7 @@ export class RxHpcc implements CongestionControl {
   }
 
   onPathChange(): void {
-    this.#w = this.#core.wInit
+    this.#w = this.#begin
   }
 
   /**

@@ -9,7 +9,7 @@ import { interfaceRateBps } from '../io/interface.js'
 import type { Port } from '../io/port.js'
 import { type Attempt, Reachability } from '../io/reachability.js'
 import type { Waiter } from '../io/waiter.js'
-import type { Recovery } from '../nic/config.js'
+import type { Recovery, Start } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
 import type { Connecting } from '../nic/types.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
@@ -49,6 +49,9 @@ const BASE_RTT_LEAST_NS: Nanos = 100_000
 /** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 
+/** Of hosts on networks of which nothing is known. */
+const DEFAULT_CC = { name: 'auto', options: {} }
+
 export interface NicOptions {
   /** An address of this machine; nobody else can reach 127.0.0.1. */
   address: string
@@ -62,7 +65,7 @@ export interface NicOptions {
   interface?: string
   /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number
-  /** Default hpcc with the drafts' constants. */
+  /** Default auto: HPCC++ where switches write telemetry, CUBIC elsewhere. */
   cc?: { name: string; options: OptionValues }
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
@@ -82,6 +85,8 @@ export interface NicOptions {
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
+  /** How connections begin: with ten packets, or at line rate. Default careful. */
+  start?: Start
   /** What is sent again after a loss. Default selective, with peers that do so too. */
   recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
@@ -201,8 +206,8 @@ function createNic(
   options: NicOptions & { lineRateBps: number },
   { address, pool, port, link, intake, onConnecting }: NicParts,
 ): Nic {
-  const { cc, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
-  if (cc) checkController(cc, lineRateBps, pathMtu)
+  const { cc = DEFAULT_CC, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
+  checkController(cc, lineRateBps, pathMtu)
   return new Nic({
     address,
     udpPort: options.port,
@@ -213,6 +218,7 @@ function createNic(
     lineRateBps,
     pathMtu,
     cc,
+    start: options.start ?? 'careful',
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,

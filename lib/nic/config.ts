@@ -45,6 +45,11 @@ export interface NicConfig {
   telemetry?: Partial<TelemetrySettings>
   /** Path selection and admission; `path-settings.ts` has the defaults. */
   paths?: Partial<PathSettings>
+  /**
+   * How connections begin: at line rate with a window of line rate x T, as in the drafts, or with ten packets, which all
+   * else follows from. Default line-rate.
+   */
+  start?: Start
   /** T of every connection; default: measured at connect. */
   baseRttNs?: Nanos
   /**
@@ -116,6 +121,9 @@ export interface NicConfig {
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
 
+export const STARTS = ['line-rate', 'careful'] as const
+export type Start = (typeof STARTS)[number]
+
 export const RECOVERIES = ['selective', 'goBackN'] as const
 export type Recovery = (typeof RECOVERIES)[number]
 
@@ -145,6 +153,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     pathMtu: 1024,
     cc: { name: 'hpcc', options: {} },
     int: { format: 'wide', hops: 5 },
+    start: 'line-rate',
     baseRttLeastNs: 0,
     ackEveryPackets: 1,
     retryCount: 7,
@@ -223,6 +232,7 @@ function check(settings: NicSettings): void {
   }
   for (const dscp of settings.dscpOfPriority) whole('dscpOfPriority', dscp, 0, 63)
   oneOf('recovery', settings.recovery, RECOVERIES)
+  oneOf('start', settings.start, STARTS)
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)

@@ -1,9 +1,13 @@
-import type { AckSample } from '../cc/congestion-control.js'
+import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
 import type { ConnectionStats } from './types.js'
+
+const CHOSEN_BY_NAME = 'it was chosen by name'
 
 /** Of a connection of which nothing is known yet. */
 export function newConnectionStats(): ConnectionStats {
   return {
+    controller: '',
+    controllerReason: '',
     baseRttNs: 0,
     rttNs: 0,
     rateBps: 0,
@@ -37,4 +41,11 @@ export function recordSample(stats: ConnectionStats, sample: AckSample): void {
   for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
   stats.pathQueueBytes = fullest
   stats.pathHops = hops.count
+}
+
+/** What the controller decides, and why it is this one. */
+export function recordController(stats: ConnectionStats, cc: CongestionControl): void {
+  stats.rateBps = cc.rateBps()
+  stats.controller = cc.inForce ?? cc.name
+  stats.controllerReason = cc.reason ?? CHOSEN_BY_NAME
 }

@@ -315,9 +315,14 @@ export class Connections {
     this.#nic.flowChanged(now, flow)
   }
 
-  /** T: given; or measured by probes (the active side at once, the passive one when it first sends); or guessed. */
+  /**
+   * T: given; or learned from the first round trips, by a careful flow; or measured by probes (the active side at once, the
+   * passive one when it first sends); or guessed.
+   */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
     if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
+    else if (this.#nic.settings.start === 'careful')
+      this.#nic.beginCarefully(now, flow, flow.connectRttNs || MILLISECOND)
     else if (!flow.peerIsWeir) this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND)
     else if (flow.active) this.#nic.startProbe(flow)
   }

@@ -4,6 +4,7 @@ import { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicSettings } from './config.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
+import { GuessedBaseRtt } from './guessed-base-rtt.js'
 import type { PathSelector } from './path-selector.js'
 import { RateRequest } from './rate-request.js'
 import { TelemetryProbe } from './telemetry-probe.js'
@@ -29,6 +30,12 @@ export class FlowStart {
     if (cc === undefined) return
     const { lineRateBps, pathMtu } = this.#settings
     createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
+  }
+
+  /** A careful flow does not wait for T: its first round trips tell. @param guessNs until then */
+  beginCarefully(flow: Flow, guessNs: Nanos): void {
+    flow.guessedBaseRtt = new GuessedBaseRtt(this.#settings.baseRttLeastNs)
+    this.begin(flow, Math.max(guessNs, this.#settings.baseRttLeastNs))
   }
 
   /** Begins to measure T, unless it is known or being measured. */
@@ -58,15 +65,13 @@ export class FlowStart {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
       mtuBytes: flow.pathMtu,
+      careful: this.#settings.start === 'careful',
     }
-    flow.cc = createCongestionControl(cc.name, context, cc.options)
     flow.ackShare = ccAckShare(cc.name)
     flow.probe = null
     flow.stats.baseRttNs = baseRttNs
     flow.qp.baseRttNs = baseRttNs
-    flow.stats.rateBps = flow.cc.rateBps()
-    flow.stats.windowBytes = flow.windowBytes()
-    flow.adjustAckRequests()
+    flow.begin(createCongestionControl(cc.name, context, cc.options))
     this.#paths.begin(flow)
     if (!flow.peerIsWeir || !ccWantsTelemetry(cc.name)) return
     flow.telemetry.start()

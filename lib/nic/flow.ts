@@ -14,6 +14,8 @@ import type { FeedbackGuard } from './feedback-guard.js'
 import type { FlowOptions, FlowPhase } from './flow-options.js'
 import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
+import { followController } from './follow-controller.js'
+import type { GuessedBaseRtt } from './guessed-base-rtt.js'
 import { HostShare } from './host-share.js'
 import { Losses } from './losses.js'
 import type { NicConnection } from './nic-connection.js'
@@ -28,8 +30,6 @@ import { Transmissions } from './transmissions.js'
 import type { ConnectionHandler, ConnectionStats } from './types.js'
 import { WindowSequence } from './window-sequence.js'
 
-/** AckReq is set at least on every 64th packet (Linux: about every 66th). */
-const ACK_REQUEST_PACKETS_MAX = 64
 /** READ responses are under way for at most so many T, apart from what a pause holds up. */
 const RESPONSES_QUIET_ROUND_TRIPS = 4
 
@@ -40,6 +40,8 @@ const RESPONSES_QUIET_ROUND_TRIPS = 4
 export class Flow implements QpObserver {
   /** Measures T; null when it is known. */
   probe: BaseRttProbe | null = null
+  /** T of a flow that began without having measured it. */
+  guessedBaseRtt: GuessedBaseRtt | null = null
   /** Place in the NIC's table; the low bits of the QPN. */
   readonly index: number
   readonly qpn: number
@@ -212,7 +214,7 @@ export class Flow implements QpObserver {
     this.cc?.onPathChange?.()
     this.plausibility.onPathChange()
     this.telemetryProbe?.onPathChange()
-    this.#tellRate()
+    followController(this)
   }
 
   /** True if there is a reason for a probe for telemetry. */
@@ -261,12 +263,10 @@ export class Flow implements QpObserver {
     return this.cc === null ? this.#lineRateBps : this.cc.rateBps()
   }
 
-  /**
-   * Asks for acknowledgements so often that a window which has become small does not run out while it waits for one.
-   */
-  adjustAckRequests(): void {
-    const packets = Math.floor((this.windowBytes() / this.pathMtu) * this.ackShare)
-    this.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
+  /** The controller begins. */
+  begin(cc: CongestionControl): void {
+    this.cc = cc
+    followController(this)
   }
 
   /** A request packet leaves. Returns its number among the flow's transmissions. */
@@ -305,7 +305,7 @@ export class Flow implements QpObserver {
   #lose(now: Nanos): void {
     this.cc?.onLoss(now, this.#losses.sample(this.qp.inFlightBytes, this.ackedBytes))
     this.#losses.clear()
-    this.#tellRate()
+    followController(this)
   }
 
   #acknowledge(now: Nanos, sample: AckSample): void {
@@ -316,6 +316,8 @@ export class Flow implements QpObserver {
     this.ackedSeq = -1
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
+    const baseRttNs = this.guessedBaseRtt?.onRoundTrip(sample.rttNs) ?? 0
+    if (baseRttNs > 0) this.#setBaseRtt(now, baseRttNs)
     this.cc?.onAck(now, sample)
     this.#record(sample)
   }
@@ -354,7 +356,7 @@ export class Flow implements QpObserver {
     this.rateRequest?.onAnswer()
     this.hostShare.onFlows(flows)
     this.cc.onReceiverWindow?.(now, windowBytes)
-    this.#tellRate()
+    followController(this)
   }
 
   /** The earliest deadline of all that the flow waits for. */
@@ -379,16 +381,15 @@ export class Flow implements QpObserver {
     return this.#sent.fill(sample, now, ofResponse, psn)
   }
 
-  #tellRate(): void {
-    if (this.cc === null) return
-    this.stats.rateBps = this.cc.rateBps()
-    this.stats.windowBytes = this.windowBytes()
-    this.adjustAckRequests()
+  #setBaseRtt(now: Nanos, baseRttNs: Nanos): void {
+    this.stats.baseRttNs = baseRttNs
+    this.qp.baseRttNs = baseRttNs
+    this.cc?.onBaseRtt?.(now, baseRttNs)
   }
 
   #record(sample: AckSample): void {
     recordSample(this.stats, sample)
     this.hostShare.onFlows(sample.hops.flows)
-    this.#tellRate()
+    followController(this)
   }
 }

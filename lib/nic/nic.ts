@@ -303,6 +303,12 @@ export class Nic implements Node, Verbs, RxEvents {
     this.flowChanged(now, flow)
   }
 
+  /** As FlowStart. */
+  beginCarefully(now: Nanos, flow: Flow, guessNs: Nanos): void {
+    this.#start.beginCarefully(flow, guessNs)
+    this.flowChanged(now, flow)
+  }
+
   addFlow(flow: Flow): void {
     this.table.add(flow)
     while (this.#timerCount <= flow.index) {

@@ -10,6 +10,8 @@ export class TelemetrySource {
   readonly #hops: number
   readonly #isNative: boolean
   #on = false
+  /** Packets for which one that collects is enough, though the settings say more; 0 = as the settings say. */
+  #sparse = 0
   /** Packets, and payload bytes, since one collected; packets since one asked. The first packet does both. */
   #packets = Number.POSITIVE_INFINITY
   #bytes = Number.POSITIVE_INFINITY
@@ -27,6 +29,11 @@ export class TelemetrySource {
     this.#on = true
   }
 
+  /** One packet of so many is enough for now; 0 = as many as the settings say. */
+  set sparse(packets: number) {
+    this.#sparse = packets
+  }
+
   /** Telemetry is collected by probes. */
   get probes(): boolean {
     return this.#on && this.#settings.collect === 'probe'
@@ -41,6 +48,7 @@ export class TelemetrySource {
   get collects(): boolean {
     const { collect, everyPackets, everyBytes } = this.#settings
     if (!this.#on || collect !== 'data') return false
+    if (this.#sparse > 0 && this.#packets + 1 < this.#sparse) return false
     return everyBytes > 0 ? this.#bytes >= everyBytes : this.#packets + 1 >= everyPackets
   }
 

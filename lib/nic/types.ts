@@ -119,6 +119,9 @@ export interface Connection {
 
 /** Running figures of one connection, always current. */
 export interface ConnectionStats {
+  /** The controller that decides, and why it is that one; empty until the connection may send. */
+  controller: string
+  controllerReason: string
   /** T in use, 0 until it is known. */
   baseRttNs: Nanos
   /** Last round-trip time seen. */

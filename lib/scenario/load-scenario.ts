@@ -40,6 +40,7 @@ const DEFAULT_TRANSPORT: TransportSettings = {
   rnrRetryCount: 7,
   ackTimeoutNs: 0,
   recovery: 'selective',
+  start: 'line-rate',
 }
 
 export interface ParseOptions {
@@ -174,6 +175,7 @@ function resolveTransport(problems: Problems, value: unknown): TransportSettings
     rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
     ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
     recovery: shape?.recovery ?? DEFAULT_TRANSPORT.recovery,
+    start: shape?.start ?? DEFAULT_TRANSPORT.start,
     ...(shape?.key !== undefined && { key: shape.key }),
   }
 }

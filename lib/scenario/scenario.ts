@@ -219,6 +219,8 @@ export interface TransportSettings {
   ackTimeoutNs: Nanos
   /** After a loss: send again what is missing (selective) or all from there on (goBackN). Default selective. */
   recovery: 'selective' | 'goBackN'
+  /** How flows begin: at line rate, or with ten packets. Default line-rate, as in the papers. */
+  start: 'line-rate' | 'careful'
   /** Secret of all hosts, 16 to 1024 bytes of text: feedback is authenticated with it. Absent: it is not. */
   key?: string
 }

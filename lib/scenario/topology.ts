@@ -2,7 +2,7 @@
  * Paths through a scenario's network, and what the emptiness of the network makes possible on them: the base
  * RTT and the ideal completion time of a flow.
  */
-import { ccIsReceiverBased, ccWantsTelemetry } from '../cc/catalogue.js'
+import { ccAlwaysCollects, ccIsReceiverBased } from '../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../time/nanos.js'
 import * as reth from '../wire/reth.js'
 import type { Flow, Link, Scenario } from './scenario.js'
@@ -176,7 +176,7 @@ export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
  */
 export function idealFctNs(topology: Topology, scenario: Scenario, flow: Flow): Nanos {
   const { name } = flow.cc ?? scenario.cc
-  const int = ccWantsTelemetry(name) ? scenario.int : null
+  const int = ccAlwaysCollects(name) ? scenario.int : null
   const { collect, everyPackets, everyBytes, answer, hops, plain } = scenario.telemetry
   const all = collect === 'data' && everyPackets === 1 && everyBytes === 0
   const allWrite = scenario.switches.every(({ telemetry }) => telemetry?.writes !== false)

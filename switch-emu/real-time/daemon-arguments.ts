@@ -20,6 +20,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     'dscp-of-priority': hostDscps(scenario, host).join(),
     'retry-count': String(transport.retryCount),
     recovery: transport.recovery,
+    start: transport.start,
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),

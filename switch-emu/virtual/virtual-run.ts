@@ -219,6 +219,7 @@ export class VirtualRun {
       rnrRetry: transport.rnrRetryCount,
       ackTimeoutNs: transport.ackTimeoutNs || undefined,
       recovery: transport.recovery,
+      start: transport.start,
       secret: transport.key === undefined ? undefined : Buffer.from(transport.key),
       connectionsMax: Math.max(16, incoming),
       packetsInFlightMax: 4096,

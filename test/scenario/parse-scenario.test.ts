@@ -81,6 +81,7 @@ watch: {queues: [s1:s2], every: 100us}
       rnrRetryCount: 7,
       ackTimeoutNs: 0,
       recovery: 'selective',
+      start: 'line-rate',
     },
     int: { format: 'wide', hops: 2 },
     telemetry: { ...DEFAULT_TELEMETRY, hostHop: false },
@@ -210,7 +211,7 @@ traffic:
 t.test('settings and options with units', async t => {
   const scenario = parse(`${NET}
 cc: {name: hpcc, maxStage: 0, wAi: 52B, minRate: 1Gbps, hold: 1.5us, fast: true}
-transport: {pathMtu: 4096, ackEvery: 16, retryCount: 3, rnrRetryCount: 0, ackTimeout: 10ms, recovery: goBackN}
+transport: {pathMtu: 4096, ackEvery: 16, retryCount: 3, rnrRetryCount: 0, ackTimeout: 10ms, recovery: goBackN, start: careful}
 int: {format: compact, hops: 5}
 baseRtt: 8.32us
 duration: 10ms
@@ -225,6 +226,7 @@ watch: {queues: all, every: 500ns, flows: false}
     rnrRetryCount: 0,
     ackTimeoutNs: 10_000_000,
     recovery: 'goBackN',
+    start: 'careful',
   })
   t.strictSame(scenario.int, { format: 'compact', hops: 5 })
   t.strictSame([scenario.baseRttNs, scenario.durationNs, scenario.seed], [8320, 10_000_000, 99])

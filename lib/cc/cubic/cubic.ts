@@ -5,7 +5,7 @@
  * Slow start is HyStart++'s, recovery is by proportional rate reduction, and everything is paced. Windows are payload
  * bytes in flight, as the scoreboard counts them: what is lost or has arrived out of order is not in flight.
  */
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
 import type { OptionValues } from '../options.js'
 import { CubicGrowth } from './cubic-growth.js'
@@ -17,6 +17,8 @@ import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
 const LOSS_WINDOW_PACKETS = 1
+/** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
+const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND
 /** What a pause leaves of the memory of a window that was good before it (RFC 2861, section 3.1). */
 const IDLE_SSTHRESH = 3 / 4
 
@@ -63,7 +65,9 @@ export class Cubic implements CongestionControl {
     this.#prr = new Prr(context.mtuBytes)
     this.#rtt = new RoundTrips(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
-    this.#expectedRttNs = context.baseRttNs
+    this.#expectedRttNs = context.careful
+      ? Math.min(context.baseRttNs, FIRST_WINDOW_MOST_NS)
+      : context.baseRttNs
     this.#cwnd = this.#initialBytes
     this.#pace()
   }

@@ -47,6 +47,11 @@ export const transportSchema = mapping(
       default: 'selective',
       example: 'goBackN',
     }),
+    start: key(f.oneOf(['line-rate', 'careful']), {
+      doc: 'Flows begin at line rate with a window of line rate x T, as in the papers, or with ten packets.',
+      default: 'line-rate',
+      example: 'careful',
+    }),
     key: key(f.key, {
       description:
         'Secret of all hosts and switches, by which feedback is authenticated. Results do not contain it.',
