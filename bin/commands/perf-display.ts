@@ -93,13 +93,14 @@ function histogramText({ histogram }: PerfReport): string {
 function remarks(reports: readonly PerfReport[]): string {
   const last = reports.at(-1)
   if (last === undefined) return ''
-  const { op, io, qps, depth, pathMtu, baseRttUs } = last
+  const { op, io, qps, depth, pathMtu, baseRttUs, controller, controllerReason } = last
   const retransmitted = reports.reduce((sum, report) => sum + report.retransmittedBytes, 0)
   const what = last.test === 'bw' ? `${op}, ${qps} x ${depth} in flight` : `${op}, ${halfOrWhole(op)}`
   return (
     reports.map(unmeasured).join('') +
     ` ${what}; io ${io}, path MTU ${pathMtu}, base RTT ${formatDuration(baseRttUs * 1000)}; ` +
-    `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n`
+    `CPU ${cpuText(last)}${reports.length > 1 ? ` at ${last.size} bytes` : ''}; retransmitted ${formatBytes(retransmitted)}\n` +
+    ` controlled by ${controller}: ${controllerReason}\n`
   )
 }
 

@@ -37,6 +37,9 @@ export interface PerfReport {
   remote: { messages: number; bytes: number; goodputBps: number | null } | null
   pathMtu: number
   baseRttUs: number
+  /** The controller that decides about what this end sends, and why it is that one. */
+  controller: string
+  controllerReason: string
   io: string
 }
 
@@ -101,6 +104,8 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
       : null,
     pathMtu,
     baseRttUs: us(reply.baseRttNs),
+    controller: reply.controller,
+    controllerReason: reply.controllerReason,
     io,
   }
 }

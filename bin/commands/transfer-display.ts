@@ -35,7 +35,7 @@ export function transferDisplay(
 /** What stands behind the bar. */
 export function howItGoes(progress: Progress): Part[] {
   const { bytes, totalBytes, goodputBps, pathHops, pathQueueBytes, retransmittedBytes, state } = progress
-  const { retry, retries, retryInMs } = progress
+  const { retry, retries, retryInMs, controller } = progress
   const which = `(${retry} of ${retries})`
   if (state === 'waiting') {
     const seconds = Math.ceil(retryInMs / 1000)
@@ -52,5 +52,6 @@ export function howItGoes(progress: Progress): Part[] {
     { text: `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`, rank: 4 },
     { text: `queue ${queue}`, rank: 5 },
     { text: `retransmitted ${formatBytes(retransmittedBytes)}`, rank: 6 },
+    ...(controller === '' ? [] : [{ text: controller, rank: 7 }]),
   ]
 }

@@ -137,8 +137,12 @@ export function summary(item: Item, done: FileReport): string {
   return (
     `${printable(item.describe(done.path))}  ${formatBytes(done.bytes)} in ${formatDuration(Math.round(done.seconds * 1e9))}, ` +
     `${formatRate(Math.round(done.goodputBps))}, retransmitted ${formatBytes(done.retransmittedBytes)}${resumed}, ` +
-    `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}`
+    `${done.digest.kind} ${done.digest.hex} at both ends${attemptsOf(done)}${controllerOf(done)}`
   )
+}
+
+function controllerOf({ controller, controllerReason }: FileReport): string {
+  return controller === '' ? '' : `, ${controller} (${controllerReason})`
 }
 
 /** Nothing to tell of a single one. */

@@ -134,6 +134,8 @@ export interface Progress {
   retries: number
   /** Until the next attempt begins. */
   retryInMs: number
+  controller: string
+  controllerReason: string
 }
 
 /** What the daemon says of itself. */
@@ -180,7 +182,9 @@ export interface ConnectionInfo {
   port: number
   state: string
   active: boolean
+  /** The controller that decides, of the names of the catalogue, and why it is that one. */
   congestionControl: string
+  controllerReason: string
   baseRttNs: number
   rttNs: number
   rateBps: number
@@ -222,6 +226,9 @@ export interface TransferReply {
   attempts: number
   /** Attempts that began from byte 0 although something had arrived. */
   restarts: number
+  /** The controller that decided at the end, and why it was that one. */
+  controller: string
+  controllerReason: string
 }
 
 /** The outcome of a flow from memory. */
@@ -261,6 +268,8 @@ export interface PerfReply {
   pathMtu: number
   baseRttNs: number
   io: string
+  controller: string
+  controllerReason: string
 }
 
 /** Times in ns. */

@@ -138,6 +138,8 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     pathHops: figures?.pathHops ?? 0,
     rttNs: figures?.rttNs ?? 0,
     baseRttNs: figures?.baseRttNs ?? 0,
+    controller: figures?.controller ?? '',
+    controllerReason: figures?.controllerReason ?? '',
     retransmittedBytes: figures?.retransmittedBytes ?? 0,
     timeouts: figures?.timeouts ?? 0,
     state: transfer.state,

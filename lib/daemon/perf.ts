@@ -164,6 +164,8 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
     depth,
     pathMtu: run.path.pathMtu,
     baseRttNs: run.path.baseRttNs,
+    controller: run.path.controller,
+    controllerReason: run.path.controllerReason,
   }
 }
 

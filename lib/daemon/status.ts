@@ -48,14 +48,15 @@ function connectionsOf(flows: readonly (Flow | null)[], ownPort: number): Connec
 }
 
 function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
-  const { stats, qpn: id, remote, phase: state, active, cc } = flow
+  const { stats, qpn: id, remote, phase: state, active } = flow
   return {
     id,
     peer: remote.toString(),
     port: flow.udpPort || ownPort,
     state,
     active,
-    congestionControl: cc?.name ?? '',
+    congestionControl: stats.controller,
+    controllerReason: stats.controllerReason,
     baseRttNs: stats.baseRttNs,
     rttNs: stats.rttNs,
     rateBps: stats.rateBps,

@@ -145,6 +145,8 @@ async function reportUntil(
       pathHops: stats.pathHops,
       rttNs: stats.rttNs,
       baseRttNs: stats.baseRttNs,
+      controller: stats.controller,
+      controllerReason: stats.controllerReason,
       retransmittedBytes: stats.retransmittedBytes,
       timeouts: stats.timeouts,
       paths: pathFigures(stats),

@@ -150,7 +150,9 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   get path() {
     const connection = this.#qps[0]?.connection
     const { baseRttNs = 0, rttNs = 0, rateBps = 0, windowBytes = 0 } = connection?.stats ?? {}
-    return { pathMtu: connection?.pathMtu ?? 0, baseRttNs, rttNs, rateBps, windowBytes }
+    const { controller = '', controllerReason = '' } = connection?.stats ?? {}
+    const pathMtu = connection?.pathMtu ?? 0
+    return { pathMtu, baseRttNs, rttNs, rateBps, windowBytes, controller, controllerReason }
   }
 
   /** Ends the run at once; what has been counted stays. */

@@ -35,6 +35,9 @@ export interface TransferOutcome {
   digestKind: DigestKind
   digest: Uint8Array
   baseRttNs: Nanos
+  /** The controller that decided at the end, and why it was that one. */
+  controller: string
+  controllerReason: string
   /** Highest queue that telemetry has shown, as far as it was sampled. */
   maxPathQueueBytes: number
 }
@@ -164,6 +167,7 @@ export abstract class ActiveSession extends Session {
 
   #outcome(): TransferOutcome {
     const { retransmittedBytes = 0, timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
+    const { controller = '', controllerReason = '' } = this.figures ?? {}
     return {
       ...this.delivered(),
       resumedBytes: this.resumedBytes,
@@ -171,6 +175,8 @@ export abstract class ActiveSession extends Session {
       retransmittedBytes,
       timeouts,
       baseRttNs,
+      controller,
+      controllerReason,
       maxPathQueueBytes: this.#maxPathQueueBytes,
     }
   }

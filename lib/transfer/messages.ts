@@ -87,6 +87,8 @@ export type PathFigures = Pick<
   | 'pathHops'
   | 'rttNs'
   | 'baseRttNs'
+  | 'controller'
+  | 'controllerReason'
   | 'retransmittedBytes'
   | 'timeouts'
 >

@@ -212,11 +212,12 @@ const MOVING = {
   retry: 0,
   retries: 3,
   retryInMs: 0,
+  controller: 'cubic',
 } as Progress
 
 t.test('a transfer: how it goes, and what it waits for when its connection is lost', async t => {
   const words = (progress: Progress) => howItGoes(progress).map(({ text }) => text)
-  t.same(words(MOVING), ['40Mbps', '2s left', '1MB of 11MB', 'queue 5KB', 'retransmitted 1.234KB'])
+  t.same(words(MOVING), ['40Mbps', '2s left', '1MB of 11MB', 'queue 5KB', 'retransmitted 1.234KB', 'cubic'])
   t.same(words({ ...MOVING, state: 'waiting', retry: 1, retryInMs: 1400 }), [
     'connection lost; trying again in 2 s (1 of 3)',
   ])

@@ -127,7 +127,15 @@ t.test('a sum of which one part is not known is not known', t => {
   const own = { messages: 5, bytes: 5e9, seconds: 2, goodputBps: 20e9, peakBps: 30e9 }
   const cpu = { cpuSeconds: 5, remoteCpuSeconds: 10, retransmittedBytes: 0 }
   const nobodys = { remoteMessages: 0, remoteBytes: 0, remoteGoodputBps: 0, remotePeakBps: 0 }
-  const rest = { depth: 1, pathMtu: 4096, baseRttNs: 1000, io: 'x', latency: { ...latency, histogram: [] } }
+  const rest = {
+    depth: 1,
+    pathMtu: 4096,
+    baseRttNs: 1000,
+    io: 'x',
+    controller: 'cubic',
+    controllerReason: 'y',
+    latency: { ...latency, histogram: [] },
+  }
   const report = reportOf(request!, { ...own, ...cpu, ...nobodys, ...rest })
   t.match(report, {
     goodputBps: null,

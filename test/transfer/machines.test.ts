@@ -244,6 +244,8 @@ const path: PathFigures = {
   pathHops: 0,
   rttNs: 1,
   baseRttNs: 1,
+  controller: 'cubic',
+  controllerReason: 'no switch has told',
   retransmittedBytes: 0,
   timeouts: 0,
 }
