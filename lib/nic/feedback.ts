@@ -12,6 +12,7 @@ import * as rate from '../wire/rate.js'
 import * as telemetry from '../wire/telemetry.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
+import { onDirectResponse, onProbed, onTelemetry } from './flow-feedback.js'
 import type { HostHop } from './host-hop.js'
 import { PathAnswers } from './path-answers.js'
 import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
@@ -68,7 +69,7 @@ export class Feedback {
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
     if (!isResponse && flow.echoesOnAcks) return
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
-    if (isResponse && ++flow.unechoedResponses < this.#readAnswersEvery) return
+    if (isResponse && flow.unechoedResponses < this.#readAnswersEvery) return
     flow.unechoedResponses = 0
     flow.notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
     flow.notifyPsn = bth.psn(frame.view, frame.bth)
@@ -148,7 +149,7 @@ export class Feedback {
     this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)
-      flow.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
+      onTelemetry(flow, now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
     else if (flow.probe !== null) this.#events.onBaseRttAnswer(now, flow, sequence)
     else this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
     this.#events.flowChanged(now, flow)
@@ -157,7 +158,7 @@ export class Feedback {
   #onProbeAnswer(now: Nanos, flow: Flow, sequence: number, wireBytes: number, sample: AckSample): void {
     const sndNxt = flow.telemetryProbe?.onAnswer(now, sequence, wireBytes) ?? -1
     if (sndNxt < 0) return
-    flow.onProbed(now, sndNxt, sample)
+    onProbed(flow, now, sndNxt, sample)
     this.considerProbe(now, flow)
   }
 
@@ -180,7 +181,7 @@ export class Feedback {
     if (bth.becn(frame.view, frame.bth)) {
       const ofResponse =
         delayedAck.kind(frame.view, frame.payload - delayedAck.BYTES) === delayedAck.KIND_RESPONSE
-      flow.onDirectResponse(now, ofResponse, bth.psn(frame.view, frame.bth), sample)
+      onDirectResponse(flow, now, ofResponse, bth.psn(frame.view, frame.bth), sample)
       this.#events.flowChanged(now, flow)
       return true
     }

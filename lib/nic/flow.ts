@@ -22,6 +22,7 @@ import type { NicConnection } from './nic-connection.js'
 import { Pacer } from './pacer.js'
 import type { PathAnswers } from './path-answers.js'
 import type { RateRequest } from './rate-request.js'
+import { ResponseFlight } from './response-flight.js'
 import type { SwitchGuard } from './switch-guard.js'
 import { TelemetryEcho } from './telemetry-echo.js'
 import type { TelemetryProbe } from './telemetry-probe.js'
@@ -133,7 +134,7 @@ export class Flow implements QpObserver {
   notifyKind = 0
   notifyPsn = 0
   answerSequence = 0
-  /** READ responses with telemetry that arrived since it was last sent back. */
+  /** READ responses that arrived since telemetry of one was last sent back. */
   unechoedResponses = 0
   /** A CE mark arrived since the last acknowledgement. */
   echoCe = false
@@ -152,6 +153,9 @@ export class Flow implements QpObserver {
   dirty = false
 
   readonly #sent: Transmissions
+  /** READ responses under way; made when the first one leaves. */
+  responses: ResponseFlight | null = null
+  readonly #packetsInFlightMax: number
   /** Of the windows that go to the peer and come from it. */
   readonly windows = new WindowSequence()
   readonly #lineRateBps: number
@@ -175,6 +179,7 @@ export class Flow implements QpObserver {
     this.plausibility = new FlowPlausibility(this.stats, options.telemetry.loadMax)
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)
     this.echoesOnAcks = options.telemetry.answer === 'ack'
+    this.#packetsInFlightMax = options.packetsInFlightMax
     this.#sent = new Transmissions(options.packetsInFlightMax)
     this.#losses = new Losses(this.#sent)
     this.#pacer = new Pacer(options.slackNs)
@@ -184,6 +189,11 @@ export class Flow implements QpObserver {
   /** Packets with payload sent so far: what controllers count by. */
   get transmissions(): number {
     return this.#sent.count
+  }
+
+  /** This end sends READ responses at present, which nothing but telemetry answers. */
+  get responds(): boolean {
+    return this.#sent.lastWasResponse
   }
 
   /**
@@ -277,7 +287,9 @@ export class Flow implements QpObserver {
   /** A READ response of `bytes` payload leaves; one that the peer asks for again counts as sent again. */
   responseSent(psn: number, now: Nanos, bytes: number): void {
     this.stats.sentBytes += bytes
-    if (this.#sent.responseSent(psn, now)) this.stats.retransmittedBytes += bytes
+    this.responses ??= new ResponseFlight(this.#packetsInFlightMax)
+    const again = this.responses.onSent(now, psn, bytes, this.#sent, this.cc)
+    if (again) this.stats.retransmittedBytes += bytes
   }
 
   // ---- QpObserver: remembered, and acted on when the queue pair has finished with the packet
@@ -312,42 +324,13 @@ export class Flow implements QpObserver {
     sample.ackedBytes = this.ackedBytes
     sample.advanced = this.qp.sndUna > this.#ackedUna
     this.#ackedUna = this.qp.sndUna
-    this.#fill(sample, now, false, this.ackedSeq)
+    this.fill(sample, now, false, this.ackedSeq)
     this.ackedSeq = -1
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
-    const baseRttNs = this.guessedBaseRtt?.onRoundTrip(sample.rttNs) ?? 0
-    if (baseRttNs > 0) this.#setBaseRtt(now, baseRttNs)
+    this.noteRoundTrip(now, sample.rttNs)
     this.cc?.onAck(now, sample)
-    this.#record(sample)
-  }
-
-  /** Telemetry of a packet came back by a notification. @param ofResponse the packet was a READ response */
-  onTelemetry(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
-    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
-    sample.ackedBytes = 0
-    this.cc?.onTelemetry(now, sample)
-    this.#record(sample)
-  }
-
-  /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
-  onProbed(now: Nanos, sndNxt: number, sample: AckSample): void {
-    if (sample.hops.count === 0) return
-    sample.ackedBytes = 0
-    sample.seq = sndNxt
-    sample.sndNxt = this.#sent.count
-    sample.inFlightBytes = this.qp.inFlightBytes
-    sample.rttNs = 0
-    this.cc?.onTelemetry(now, sample)
-    this.#record(sample)
-  }
-
-  /** A congested switch on the way of that packet has answered by itself. */
-  onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
-    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
-    sample.ackedBytes = 0
-    this.cc?.onDirectResponse?.(now, sample)
-    this.#record(sample)
+    this.record(sample)
   }
 
   /** The peer has worked out a window; one that a later window has overtaken is ignored. */
@@ -374,11 +357,17 @@ export class Flow implements QpObserver {
     return deadline
   }
 
-  /** False if the flow has sent no such packet. */
-  #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
+  /** Fills in what is known of the packet that a sample speaks of. False if the flow has sent no such packet. */
+  fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.qp.inFlightBytes
     return this.#sent.fill(sample, now, ofResponse, psn)
+  }
+
+  /** A round trip has been measured, 0 = it has not: it may tell more of T. */
+  noteRoundTrip(now: Nanos, rttNs: Nanos): void {
+    const baseRttNs = this.guessedBaseRtt?.onRoundTrip(rttNs) ?? 0
+    if (baseRttNs > 0) this.#setBaseRtt(now, baseRttNs)
   }
 
   #setBaseRtt(now: Nanos, baseRttNs: Nanos): void {
@@ -387,7 +376,8 @@ export class Flow implements QpObserver {
     this.cc?.onBaseRtt?.(now, baseRttNs)
   }
 
-  #record(sample: AckSample): void {
+  /** The controller has heard of it: does what follows. */
+  record(sample: AckSample): void {
     recordSample(this.stats, sample)
     this.hostShare.onFlows(sample.hops.flows)
     followController(this)

@@ -14,5 +14,6 @@ export function followController(flow: Flow): void {
   // A window that has become small must not run out while it waits for an acknowledgement.
   const packets = Math.floor(windowPackets * flow.ackShare)
   flow.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
-  flow.telemetry.sparse = cc.collectsAll === false ? Math.ceil(windowPackets) : 0
+  const share = flow.responds ? flow.ackShare : 1
+  flow.telemetry.sparse = cc.collectsAll === false ? Math.ceil(windowPackets * share) : 0
 }

@@ -10,7 +10,7 @@ import { HopRecords } from '../wire/hop-records.js'
 import * as icrc from '../wire/icrc.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
-import { Opcode } from '../wire/opcode.js'
+import { isReadResponse, Opcode } from '../wire/opcode.js'
 import { parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
 import * as udp from '../wire/udp.js'
@@ -170,6 +170,7 @@ export class RxPipeline {
       flow.qp.onPacket(now, frame)
       flow.settle(now, this.sample)
       if (frame.payloadLength > 0) this.#events.onData(now, flow)
+      if (isReadResponse(opcode)) flow.unechoedResponses++
       if (collected) this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {

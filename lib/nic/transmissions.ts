@@ -12,6 +12,7 @@ export class Transmissions {
   /** Made when the first READ is answered. */
   #responses: SendLog | null = null
   #lastResponsePsn = -1
+  #lastWasResponse = false
   readonly #packets: number
 
   /** @param packets that may be unacknowledged at a time, a power of two */
@@ -23,6 +24,7 @@ export class Transmissions {
   /** A request packet leaves. Returns its number. */
   requestSent(psn: number, now: Nanos, again: boolean): number {
     this.#requests.record(psn, now, this.count, again)
+    this.#lastWasResponse = false
     return this.count++
   }
 
@@ -32,6 +34,7 @@ export class Transmissions {
     const again = psn <= this.#lastResponsePsn
     this.#responses.record(psn, now, this.count++, again)
     this.lastResponseNs = now
+    this.#lastWasResponse = true
     if (!again) this.#lastResponsePsn = psn
     return again
   }
@@ -39,6 +42,16 @@ export class Transmissions {
   /** Number of the last transmission of a request packet. */
   requestOf(psn: number): number {
     return this.#requests.transmissionOf(psn)
+  }
+
+  /** Number of the last transmission of a READ response; 0 if there is none. */
+  responseOf(psn: number): number {
+    return this.#responses?.transmissionOf(psn) ?? 0
+  }
+
+  /** The packet sent last was a READ response. */
+  get lastWasResponse(): boolean {
+    return this.#lastWasResponse
   }
 
   /** Number and round-trip time of the packet that a sample speaks of. False if no such packet was sent. @param ofResponse it was a READ response */

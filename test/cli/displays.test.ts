@@ -235,6 +235,7 @@ t.test('a transfer: what it took', async t => {
     resumedBytes: 0,
     attempts: 1,
     restarts: 0,
+    controller: '',
     digest: { kind: 'xxh64', hex: '00' },
   } as FileReport
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]

@@ -25,6 +25,8 @@ const IDLE_SSTHRESH = 3 / 4
 /** The controller of one flow. */
 export class Cubic implements CongestionControl {
   readonly name = 'cubic'
+  /** Telemetry tells it nothing of the path. */
+  readonly collectsAll = false
   readonly observed = ['windowBytes', 'ssthreshBytes', 'wMaxBytes', 'wEstBytes', 'rateBps'] as const
   readonly #constants: CubicConstants
   readonly #lineRateBps: number

@@ -1,0 +1,51 @@
+/** What comes back of a flow's packets other than by acknowledgements, on its way to the controller. */
+import type { AckSample } from '../cc/congestion-control.js'
+import type { Nanos } from '../time/nanos.js'
+import type { Flow } from './flow.js'
+
+/** Telemetry of a packet came back by a notification. @param ofResponse the packet was a READ response */
+export function onTelemetry(
+  flow: Flow,
+  now: Nanos,
+  ofResponse: boolean,
+  psn: number,
+  sample: AckSample,
+): void {
+  if (sample.hops.count === 0 || !flow.fill(sample, now, ofResponse, psn)) return
+  sample.ackedBytes = 0
+  if (ofResponse && flow.responses !== null) {
+    // It tells that the response has arrived, so it is an acknowledgement as well.
+    flow.responses.onArrived(psn, sample)
+    flow.noteRoundTrip(now, sample.rttNs)
+    flow.cc?.onAck(now, sample)
+    // The flow's own count is of requests.
+    sample.ackedBytes = 0
+  } else flow.cc?.onTelemetry(now, sample)
+  flow.record(sample)
+}
+
+/** Telemetry of a probe came back. @param sndNxt the first transmission after it */
+export function onProbed(flow: Flow, now: Nanos, sndNxt: number, sample: AckSample): void {
+  if (sample.hops.count === 0) return
+  sample.ackedBytes = 0
+  sample.seq = sndNxt
+  sample.sndNxt = flow.transmissions
+  sample.inFlightBytes = flow.qp.inFlightBytes
+  sample.rttNs = 0
+  flow.cc?.onTelemetry(now, sample)
+  flow.record(sample)
+}
+
+/** A congested switch on the way of that packet has answered by itself. */
+export function onDirectResponse(
+  flow: Flow,
+  now: Nanos,
+  ofResponse: boolean,
+  psn: number,
+  sample: AckSample,
+): void {
+  if (sample.hops.count === 0 || !flow.fill(sample, now, ofResponse, psn)) return
+  sample.ackedBytes = 0
+  flow.cc?.onDirectResponse?.(now, sample)
+  flow.record(sample)
+}
