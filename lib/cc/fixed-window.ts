@@ -1,6 +1,10 @@
-/** A window that never changes, sent at line rate: what congestion control is compared with. */
+/**
+ * A window that never changes, sent at line rate: what congestion control is compared with. It reacts to nothing, unless
+ * `lossReaction` bounds it.
+ */
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
+import { LossCap, lossOptions } from './loss-cap.js'
 import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
 
 export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
@@ -20,6 +24,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
     default: null,
     doc: 'pacing rate; default: the line rate',
   },
+  ...lossOptions(false),
 ]
 
 /** The controller of one flow. */
@@ -28,28 +33,36 @@ export class FixedWindow implements CongestionControl {
   readonly observed = ['windowBytes', 'rateBps'] as const
   readonly #windowBytes: number
   readonly #rateBps: number
+  readonly #cap: LossCap
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     const value = (name: string) => optionNumber('fixed-window', FIXED_WINDOW_OPTIONS, options, name)
     const window = value('window')
     const rate = value('rate')
+    this.#cap = new LossCap('fixed-window', FIXED_WINDOW_OPTIONS, context, options)
     this.#windowBytes = Number.isNaN(window) ? (context.lineRateBps * context.baseRttNs) / 8e9 : window
     this.#rateBps = Number.isNaN(rate) ? context.lineRateBps : Math.min(rate, context.lineRateBps)
   }
 
   windowBytes(): number {
-    return this.#windowBytes
+    return Math.min(this.#windowBytes, this.#cap.bytes)
   }
 
   rateBps(): number {
     return this.#rateBps
   }
 
+  onAck(_now: Nanos, sample: AckSample): void {
+    this.#cap.onAck(sample.ackedBytes, this.#windowBytes, this.#windowBytes)
+  }
+
+  onLoss(_now: Nanos, loss: LossSample): void {
+    this.#cap.onLoss(loss, this.#windowBytes, false)
+  }
+
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
-  onAck(_now: Nanos, _sample: AckSample): void {}
   onTelemetry(_now: Nanos, _sample: AckSample): void {}
   onCnp(_now: Nanos): void {}
-  onLoss(_now: Nanos, _loss: LossSample): void {}
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {
@@ -57,7 +70,7 @@ export class FixedWindow implements CongestionControl {
   }
 
   observe(into: Float64Array): void {
-    into[0] = this.#windowBytes
+    into[0] = this.windowBytes()
     into[1] = this.#rateBps
   }
 }

@@ -3,23 +3,30 @@ import { type Nanos, NEVER } from '../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
+import { LossCap, lossOptions } from './loss-cap.js'
 import type { OptionSpec, OptionValues } from './options.js'
 
-export const HPCC_OPTIONS: readonly OptionSpec[] = hpccOptions(false)
+export const HPCC_OPTIONS: readonly OptionSpec[] = [...hpccOptions(false), ...lossOptions(null)]
 
 /** The controller of one flow. */
 export class Hpcc implements CongestionControl {
   readonly name = 'hpcc'
   readonly observed = ['windowBytes', 'referenceWindowBytes', 'utilization', 'rateBps', 'incStage'] as const
   readonly #core: HpccCore
+  readonly #eta: number
+  readonly #cap: LossCap
   #lastUpdateSeq = -1
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    this.#core = new HpccCore(context, hpccConstants('hpcc', HPCC_OPTIONS, options))
+    const constants = hpccConstants('hpcc', HPCC_OPTIONS, options)
+    this.#core = new HpccCore(context, constants)
+    this.#eta = constants.eta
+    this.#cap = new LossCap('hpcc', HPCC_OPTIONS, context, options)
   }
 
   /** Lines 21-27. */
   onAck(now: Nanos, sample: AckSample): void {
+    this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
       this.#core.onFlows(sample.hops.flows)
@@ -56,21 +63,24 @@ export class Hpcc implements CongestionControl {
 
   onPathChange(): void {
     this.#core.restart()
+    this.#cap.forget()
     this.#lastUpdateSeq = -1
   }
 
   windowBytes(): number {
-    return this.#core.windowBytes
+    return Math.min(this.#core.windowBytes, this.#cap.bytes)
   }
 
   rateBps(): number {
-    return this.#core.rateBps
+    return Math.min(this.#core.rateBps, (this.#cap.bytes * 8e9) / this.#core.t)
   }
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onCnp(_now: Nanos): void {}
-  /** Losses do not move the window: the telemetry of packets that got through tells how long the queue is. */
-  onLoss(_now: Nanos, _loss: LossSample): void {}
+  /** The drafts have no rule for losses: the telemetry of packets that got through tells how long the queue is. */
+  onLoss(_now: Nanos, loss: LossSample): void {
+    this.#cap.onLoss(loss, this.#core.windowBytes, this.#core.utilization >= this.#eta)
+  }
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {

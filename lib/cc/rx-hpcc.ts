@@ -14,6 +14,7 @@ import {
 } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
+import { LossCap, lossOptions } from './loss-cap.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
 export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
@@ -42,6 +43,8 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     default: 8,
     doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs)',
   },
+  // Behind the others: a request names options by their places in this list.
+  ...lossOptions(null),
 ]
 
 /** After so many T without a W sent it is sent again, even unchanged: the last one may be lost. */
@@ -58,6 +61,7 @@ export class RxHpcc implements CongestionControl {
   /** Bytes that may be in flight beyond W: they have arrived, but are not acknowledged yet. */
   readonly #unacknowledged: number
   readonly #begin: number
+  readonly #cap: LossCap
   #w: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
@@ -67,6 +71,7 @@ export class RxHpcc implements CongestionControl {
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
+    this.#cap = new LossCap('rx-hpcc', RX_HPCC_OPTIONS, context, options)
     const careful = context.careful === true
     this.#begin = careful ? this.#core.bounded(CAREFUL_PACKETS * context.mtuBytes) : this.#core.wInit
     this.#w = this.#begin
@@ -77,6 +82,7 @@ export class RxHpcc implements CongestionControl {
   }
 
   onPathChange(): void {
+    this.#cap.forget()
     this.#w = this.#begin
   }
 
@@ -86,18 +92,26 @@ export class RxHpcc implements CongestionControl {
    * W_init, with which flows begin.
    */
   windowBytes(): number {
-    return Math.max(this.#w, Math.min(this.#core.wInit, this.#w + this.#unacknowledged))
+    const windowBytes = Math.max(this.#w, Math.min(this.#core.wInit, this.#w + this.#unacknowledged))
+    return Math.min(windowBytes, this.#cap.bytes)
   }
 
   rateBps(): number {
-    return (this.#w * 8e9) / this.#core.t
+    return (Math.min(this.#w, this.#cap.bytes) * 8e9) / this.#core.t
   }
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
-  onAck(_now: Nanos, _sample: AckSample): void {}
+  onAck(_now: Nanos, sample: AckSample): void {
+    this.#cap.onAck(sample.ackedBytes, this.#w, this.#core.wInit)
+  }
+
+  /** Telemetry goes to the receiver alone: whether it explains a loss is not known here. */
+  onLoss(_now: Nanos, loss: LossSample): void {
+    this.#cap.onLoss(loss, this.#w, false)
+  }
+
   onTelemetry(_now: Nanos, _sample: AckSample): void {}
   onCnp(_now: Nanos): void {}
-  onLoss(_now: Nanos, _loss: LossSample): void {}
   onTimeout(_now: Nanos): void {}
 
   nextTimeout(): Nanos {

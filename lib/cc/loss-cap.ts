@@ -1,0 +1,93 @@
+/**
+ * A bound on a window that telemetry alone decides about, for paths on which packets are lost all the same: where a bottleneck
+ * writes no telemetry, behind switches that do, or beside traffic that fills buffers. It moves as Reno's window does (RFC 5681,
+ * section 3.1): reduced at most once a round trip by losses that telemetry does not explain, to a packet by a timeout;
+ * from there it doubles up to the threshold in each round trip, and then grows by a packet in each.
+ */
+import type { CongestionContext, LossSample } from './congestion-control.js'
+import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
+
+/** @param standard what happens if nothing is said; null: as the flow begins */
+export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
+  const usual = standard === null ? 'by default in flows that begin carefully; ' : ''
+  return [
+    {
+      name: 'lossReaction',
+      unit: 'boolean',
+      min: 0,
+      max: 1,
+      default: standard === null ? null : Number(standard),
+      doc: `losses that telemetry does not explain, and timeouts, bound the window; ${usual}not in the drafts`,
+    },
+    {
+      name: 'lossBeta',
+      unit: 'number',
+      min: 0.1,
+      max: 0.95,
+      default: 0.7,
+      doc: 'of lossReaction: share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
+    },
+  ]
+}
+
+/** The least bound after a loss, and that after a timeout, in packets. */
+const LEAST_PACKETS = 2
+const LOSS_WINDOW_PACKETS = 1
+
+export class LossCap {
+  readonly #on: boolean
+  readonly #beta: number
+  readonly #mtu: number
+  #cap = Number.POSITIVE_INFINITY
+  /** Up to here the bound doubles in a round trip. */
+  #threshold = 0
+  /** The first transmission after the last reduction. */
+  #reducedSeq = 0
+
+  /** @param controller its name, for messages; @param specs its options, with `lossOptions` */
+  constructor(
+    controller: string,
+    specs: readonly OptionSpec[],
+    context: CongestionContext,
+    options: OptionValues,
+  ) {
+    const told = options.lossReaction !== undefined
+    const standard = specs.find(({ name }) => name === 'lossReaction')!.default
+    const flag = optionFlag(controller, specs, options, 'lossReaction')
+    this.#on = told || standard !== null ? flag : context.careful === true
+    this.#beta = optionNumber(controller, specs, options, 'lossBeta')
+    this.#mtu = context.mtuBytes
+  }
+
+  /** Infinite: no bound. */
+  get bytes(): number {
+    return this.#cap
+  }
+
+  /**
+   * @param windowBytes that the controller allows by itself
+   * @param explained the telemetry tells of a link that is full: the controller has reacted to that
+   */
+  onLoss(loss: LossSample, windowBytes: number, explained: boolean): void {
+    if (!this.#on || loss.newestSeq < this.#reducedSeq || (explained && !loss.byTimeout)) return
+    const before = loss.inFlightBytes + loss.lostBytes + loss.ackedBytes
+    const used = Math.min(this.#cap, windowBytes, Math.max(before, this.#mtu))
+    this.#threshold = Math.max(LEAST_PACKETS * this.#mtu, this.#beta * used)
+    this.#cap = loss.byTimeout ? LOSS_WINDOW_PACKETS * this.#mtu : this.#threshold
+    this.#reducedSeq = loss.sndNxt
+  }
+
+  /** @param windowBytes that the controller allows by itself; @param mostBytes that it ever allows */
+  onAck(ackedBytes: number, windowBytes: number, mostBytes: number): void {
+    // A bound that does not bind must not grow: nothing has shown that the path carries more.
+    if (this.#cap === Number.POSITIVE_INFINITY || windowBytes < this.#cap) return
+    const step = this.#cap < this.#threshold ? ackedBytes : (this.#mtu * ackedBytes) / this.#cap
+    this.#cap += Math.min(step, this.#cap)
+    if (this.#cap >= mostBytes) this.#cap = Number.POSITIVE_INFINITY
+  }
+
+  /** Nothing is known of the flow's new path. */
+  forget(): void {
+    this.#cap = Number.POSITIVE_INFINITY
+  }
+}
