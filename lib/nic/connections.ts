@@ -322,7 +322,7 @@ export class Connections {
   #settleBaseRtt(now: Nanos, flow: Flow): void {
     if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
     else if (this.#nic.settings.start === 'careful')
-      this.#nic.beginCarefully(now, flow, flow.connectRttNs || MILLISECOND)
+      this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND, true)
     else if (!flow.peerIsWeir) this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND)
     else if (flow.active) this.#nic.startProbe(flow)
   }

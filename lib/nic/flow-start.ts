@@ -33,7 +33,7 @@ export class FlowStart {
   }
 
   /** A careful flow does not wait for T: its first round trips tell. @param guessNs until then */
-  beginCarefully(flow: Flow, guessNs: Nanos): void {
+  beginWithGuess(flow: Flow, guessNs: Nanos): void {
     flow.guessedBaseRtt = new GuessedBaseRtt(this.#settings.baseRttLeastNs)
     this.begin(flow, Math.max(guessNs, this.#settings.baseRttLeastNs))
   }

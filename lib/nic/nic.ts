@@ -298,14 +298,9 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   /** T is known: the flow gets its controller and may send. */
-  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void {
-    this.#start.begin(flow, baseRttNs)
-    this.flowChanged(now, flow)
-  }
-
-  /** As FlowStart. */
-  beginCarefully(now: Nanos, flow: Flow, guessNs: Nanos): void {
-    this.#start.beginCarefully(flow, guessNs)
+  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos, isGuess = false): void {
+    if (isGuess) this.#start.beginWithGuess(flow, baseRttNs)
+    else this.#start.begin(flow, baseRttNs)
     this.flowChanged(now, flow)
   }
 

@@ -48,7 +48,8 @@ export const transportSchema = mapping(
       example: 'goBackN',
     }),
     start: key(f.oneOf(['line-rate', 'careful']), {
-      description: 'Flows begin at line rate with a window of line rate x T, as in the papers, or with ten packets.',
+      description:
+        'Flows begin at line rate with a window of line rate x T, as in the papers, or with ten packets.',
       default: 'line-rate',
       example: 'careful',
     }),
