@@ -118,7 +118,7 @@ t.test('every line fits every width, and leaves out what matters least', async t
   t.match(shown(200)[0], /^█{31}░{19} /, 'a bar of 50')
   t.match(
     shown(200)[1],
-    /2468s left|\d+s left {2}98\.77MB of 98\.93GB {2}queue 5KB {2}retransmitted 155\.6MB$/,
+    /2468s left|\d+s left {2}98\.77MB of 98\.93GB {2}queue 5KB {2}retransmitted 155\.6MB {2}cubic$/,
   )
 })
 
