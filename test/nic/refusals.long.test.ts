@@ -1,3 +1,3 @@
 import { testRefusals } from './refusals.js'
 
-testRefusals([2, 3, 4, 5, 6])
+testRefusals([2, 3])

@@ -97,5 +97,7 @@ t.test('the kernel drops less, and less is sent again', { skip: libcFault() ?? f
     if (held.kernelDrops > without.kernelDrops / 2) continue
     if (held.retransmittedBytes < without.retransmittedBytes / 2) return
   }
-  t.comment(`in none of ${ATTEMPTS} attempts: the machine was busy with other things`)
+  t.pass('it did not happen', {
+    skip: `in none of ${ATTEMPTS} attempts: the machine is busy with other things`,
+  })
 })

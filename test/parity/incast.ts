@@ -2,16 +2,19 @@ import t, { type Test } from 'tap'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { completions, REAL_TIME, runOn, type Where } from './run-on.js'
 
-/** Three senders, each of which keeps 128 KB in flight where 100 B would fill the path. */
+/**
+ * Three senders, each of which keeps 128 KB in flight where 1 KB would fill the path. The first window of one alone is more
+ * than queues hold: a busy machine may have the others begin when that one has ended.
+ */
 const yaml = (settings: string) => `
 name: incast
 link: { rate: 20Mbps, delay: 20us }
 hosts: [h0..h3]
 switches:
   s1: { ${settings} }
-links: [h0..h3--s1]
+links: [h0..h2--s1, { ends: s1--h3, rate: 4Mbps }]
 cc: { name: fixed-window, window: 128KB }
-transport: { pathMtu: 1024, ackTimeout: 500ms }
+transport: { pathMtu: 1024, ackTimeout: 2s }
 traffic:
   - { name: incast, incast: [h0..h2], to: h3, size: 300KB }
 `

@@ -1,3 +1,3 @@
 import { fuzz } from './fuzz.js'
 
-fuzz(Array.from({ length: 600 }, (_, i) => 61 + i))
+fuzz(Array.from({ length: 300 }, (_, i) => 61 + i))

@@ -1,3 +1,3 @@
 import { fuzzScenarios } from './scenario-fuzz.js'
 
-fuzzScenarios(8, 5000)
+fuzzScenarios(8, 2000)

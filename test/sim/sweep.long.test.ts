@@ -1,3 +1,3 @@
 import { sweep } from './sweep.js'
 
-sweep([3, 4, 5, 6, 7, 8, 9, 10])
+sweep([3, 4, 5, 6])
