@@ -19,15 +19,16 @@ import {
 } from '../support/daemon-process.js'
 
 const COLUMNS = 80
-/** Too many for the test to see their end. */
+/** Too many for the test to see their end, at a rate that leaves the machine to other tests. */
 const MANY_BYTES = 20e9
+const SLOW = ['--line-rate', '20Mbps', '--mtu', '4096']
 
 async function weir(t: Test, daemon: DaemonProcess, ...words: string[]): Promise<Ended> {
   return await new Run(t, [...words, '--socket', daemon.socket]).ended
 }
 
 async function slowSend(t: Test): Promise<{ from: DaemonProcess; to: DaemonProcess; run: Run }> {
-  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
   const file = join(await scratch(t), `a file ${'with a long name '.repeat(4)}`)
   await writeFile(file, '')
   await truncate(file, MANY_BYTES)
