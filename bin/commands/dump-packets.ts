@@ -12,7 +12,7 @@ import { WeirError } from '../../lib/errors.js'
 import { Frame } from '../../lib/frame/frame.js'
 import * as bth from '../../lib/wire/bth.js'
 import { opcodeName } from '../../lib/wire/opcode.js'
-import { isShort, WireError } from '../../lib/wire/parse.js'
+import { isEmptyDatagram, isShort, WireError } from '../../lib/wire/parse.js'
 import { printFrame } from '../../lib/wire/print.js'
 
 /** What `weir dump --json` prints. */
@@ -137,7 +137,7 @@ class PacketCounter {
     const { summary } = this
     summary.packets++
     if (isShort(error) && frame.length < frame.wireLength) summary.cutShort = (summary.cutShort ?? 0) + 1
-    else if (error !== WireError.OK) summary.malformed++
+    else if (error !== WireError.OK && !isEmptyDatagram(frame)) summary.malformed++
     const verdict = frame.bth < 0 ? '' : this.#countRoce(frame, port)
     if (this.#prints) this.text += `${time} ${printFrame(frame, port)}${verdict}${place}\n`
   }

@@ -11,7 +11,7 @@ import * as icrc from '../wire/icrc.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
 import { isReadResponse, Opcode } from '../wire/opcode.js'
-import { parseFrame } from '../wire/parse.js'
+import { isEmptyDatagram, parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
 import * as udp from '../wire/udp.js'
 import { WireError } from '../wire/wire-error.js'
@@ -104,7 +104,7 @@ export class RxPipeline {
     const counters = this.counters
     counters.frames++
     if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
-      if (isEmpty(frame)) counters.empty++
+      if (isEmptyDatagram(frame)) counters.empty++
       else counters.malformed++
       return
     }
@@ -261,10 +261,6 @@ export type IcrcMode = 'off' | 'whole' | 'ignore-id'
 
 function isIpv4(frame: Frame): boolean {
   return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
-}
-
-function isEmpty({ view, l4 }: Frame): boolean {
-  return l4 >= 0 && udp.length(view, l4) === udp.BYTES
 }
 
 function isMarked(frame: Frame): boolean {

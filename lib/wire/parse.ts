@@ -45,6 +45,11 @@ export function parseFrame(frame: Frame): WireError {
   return WireError.OK
 }
 
+/** True for a UDP datagram without a byte, once parsed: a peer asks whether anything listens (lib/io/reachability.ts). */
+export function isEmptyDatagram({ view, l4 }: Frame): boolean {
+  return l4 >= 0 && udp.length(view, l4) === udp.BYTES
+}
+
 function parseIpv4(frame: Frame, l3: number): WireError {
   const view = frame.view
   const error = ipv4.check(view, l3, frame.length, frame.wireLength)

@@ -14,7 +14,7 @@ import * as immdt from './immdt.js'
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 import * as opcodes from './opcode.js'
-import { isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
+import { isEmptyDatagram, isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as pfc from './pfc.js'
 import * as rate from './rate.js'
 import * as rateRequest from './rate-request.js'
@@ -56,7 +56,7 @@ function faultOf(frame: Frame, error: WireError): string {
 
 function printNested(frame: Frame, depth: number, port?: number): string {
   const error = parseFrame(frame)
-  const fault = error === WireError.OK ? '' : ` [${faultOf(frame, error)}]`
+  const fault = error === WireError.OK || isEmptyDatagram(frame) ? '' : ` [${faultOf(frame, error)}]`
   if (frame.l3 < 0) return printLink(frame) + fault
   if (frame.l4 < 0) return `${printHosts(frame)}: ${protocolName(frame)}, length ${ipLength(frame)}${fault}`
   const head = printHosts(frame, port ?? udp.destinationPort(frame.view, frame.l4))

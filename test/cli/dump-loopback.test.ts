@@ -47,8 +47,8 @@ for (const io of ['dgram', 'batch']) {
     writeFileSync(data, randomBytes(300_000))
     const sent = await send(t, from, [data, to.address]).ended
     t.equal(sent.code, 0, sent.stderr)
-    // The connection's last word: what came before has been printed as it came.
-    while (!printed.includes('CM DREP')) await new Promise(resolve => setTimeout(resolve, 10))
+    // What has come is printed before more comes.
+    while (!printed.includes('RC_RDMA_WRITE_LAST')) await new Promise(resolve => setTimeout(resolve, 10))
     tcpdump.kill('SIGTERM')
     t.equal(await ended, 0)
     const lines = printed.trimEnd().split('\n')

@@ -84,6 +84,21 @@ t.test('packets of which a capture has kept too little are not malformed', async
   t.match(stdout, /, 0 malformed, 1 captured too short to tell\n$/)
 })
 
+t.test('a datagram without a byte, which asks whether anything listens, is not malformed', async t => {
+  const file = Buffer.from(readFileSync(rping))
+  const first = 24 + 2 * 58
+  // Of the first CM packet, Ethernet, IP and UDP.
+  const ip = first + 16 + 14
+  file.writeUInt32LE(42, first + 8)
+  file.writeUInt32LE(42, first + 12)
+  file.writeUInt16BE(28, ip + 2)
+  file.writeUInt16BE(8, ip + 20 + 4)
+  const path = join(folder, 'empty.pcap')
+  writeFileSync(path, Buffer.concat([file.subarray(0, first + 16 + 42), file.subarray(first + 338)]))
+  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 40, icrcOk: 40, malformed: 0 })
+  t.match(dump(path).stdout, / > 10\.99\.0\.1\.4791: UDP, length 0\n/)
+})
+
 t.test('errors: a clear word, a failing exit code', async t => {
   const missing = dump(join(folder, 'none.pcap'))
   t.equal(missing.status, 1)
