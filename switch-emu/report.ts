@@ -9,6 +9,7 @@ import {
   type FlowResult,
   type Machine,
   type PortResult,
+  type RealTimeResult,
   type RunResult,
   type Series,
   summarise,
@@ -48,6 +49,7 @@ export interface RunOutcome {
   ports: readonly PortResult[]
   series: Record<string, Series>
   feedback?: FeedbackResult
+  realTime?: RealTimeResult
   wallSeconds: number
   events: number
 }
@@ -74,6 +76,7 @@ export function makeResult(scenario: Scenario, run: RunOutcome): RunResult {
     series,
     ...(run.feedback && { feedback: run.feedback }),
     ...(summary && { summary }),
+    ...(run.realTime && { realTime: run.realTime }),
     events: run.events,
     machine: thisMachine(),
     wallSeconds: run.wallSeconds,

@@ -9,6 +9,8 @@ export interface RunProgress {
   /** Says what is waited for, before the traffic begins. */
   wait(what: string): void
   show(view: RunView): void
+  /** Takes the line away while others are written. */
+  clear(): void
   /** Leaves nothing behind. */
   stop(): void
 }
@@ -47,6 +49,10 @@ class Shown implements RunProgress {
       this.#measure(ms, view)
       return [this.#line.layout(columns, this.#status(ms, view))]
     })
+  }
+
+  clear(): void {
+    this.#lines.clear()
   }
 
   stop(): void {

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { readResult, resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import {
+  type CapacityResult,
   checkResultFile,
   printTables,
   type RunResult,
@@ -10,7 +11,7 @@ import {
   writeResult,
 } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
-import { formatDuration } from '../../lib/units/units.js'
+import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import type { RunView } from '../../switch-emu/run-view.js'
@@ -22,6 +23,8 @@ import { runProgress } from './run-progress.js'
 import { withScenarioList } from './scenario-list.js'
 
 type Place = RunResult['on']
+
+const COMES_UP = 'the network comes up'
 
 interface RunOptions {
   on?: Place
@@ -113,13 +116,39 @@ function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptio
   }
 }
 
-/** A run whose time was up, or that refused flows by its settings, is none that failed. Throws WEIR_CONNECTION_LOST. */
-function checkFlows({ flows }: RunResult): void {
-  const failed = flows.filter(flow => flow.failed !== undefined)
-  if (failed.length === 0) return
-  const [{ name, from, to, failed: why }] = failed as [RunResult['flows'][number]]
-  const count = `${failed.length} of ${flows.length} flows failed`
-  throw new WeirError('WEIR_CONNECTION_LOST', `${count}; ${name} (${from} to ${to}): ${why}`)
+/**
+ * A run whose time was up, or that refused flows by its settings, is none that failed. Throws WEIR_CONNECTION_LOST for flows that
+ * failed, WEIR_NOTHING_CARRIED if nothing of any flow has arrived.
+ */
+function checkFlows({ on, flows, totals, settings }: RunResult): void {
+  const [first] = flows.filter(flow => flow.failed !== undefined)
+  if (first !== undefined) {
+    const count = `${totals.failed} of ${totals.flows} flows failed`
+    const { name, from, to, failed } = first
+    throw new WeirError('WEIR_CONNECTION_LOST', `${count}; ${name} (${from} to ${to}): ${failed}`)
+  }
+  if (totals.ackedBytes > 0 || totals.flows === totals.refused) return
+  const time =
+    settings.durationNs === null ? 'its end' : `its duration (${formatDuration(settings.durationNs)})`
+  const mend =
+    on === 'virtual'
+      ? 'give it a longer duration'
+      : 'this machine is too slow for it in real time: use --on virtual, or lower rates and a longer duration'
+  throw new WeirError('WEIR_NOTHING_CARRIED', `no byte of any flow was acknowledged within ${time}; ${mend}`)
+}
+
+/** Says before a run that it demands more than the machine can carry. */
+function warningOf(capacity: CapacityResult, on: Place): string | null {
+  const { io, packetBytes, datagramsPerSecond, packetsPerSecondMost, demandedPacketsPerSecond, demandedBps } =
+    capacity
+  if (demandedPacketsPerSecond <= packetsPerSecondMost) return null
+  const mostBps = Math.round(packetsPerSecondMost * packetBytes * 8)
+  return (
+    `weir: warning: the scenario demands up to ${formatRate(demandedBps)} (${demandedPacketsPerSecond} packets/s), and this machine ` +
+    `carries at most some ${formatRate(mostBps)} (${packetsPerSecondMost} packets/s) on ${on}: one thread was seen to send and receive ` +
+    `${datagramsPerSecond} datagrams/s of ${formatBytes(packetBytes)} (${io}). Times and rates will be those of the machine; ` +
+    'use --on virtual, or lower rates.\n'
+  )
 }
 
 async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResult> {
@@ -140,7 +169,14 @@ async function run({ scenario, on }: Task, options: RunOptions): Promise<RunResu
       return { ...(await run.runAside(cancelled.signal)), ...made(run.startNs) }
     }
     progress?.wait('the network starts')
-    return { ...(await runInRealTime(scenario, on, shared)), ...made(null) }
+    const onCapacity = (capacity: CapacityResult) => {
+      const warning = warningOf(capacity, on)
+      if (warning === null) return
+      progress?.clear()
+      process.stderr.write(warning)
+      progress?.wait(COMES_UP)
+    }
+    return { ...(await runInRealTime(scenario, on, { ...shared, onCapacity })), ...made(null) }
   } finally {
     removeHandlers()
     progress?.stop()

@@ -15,6 +15,7 @@ import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
 import { checkFlowCount } from './expand-traffic.js'
+import { rememberPlaces } from './places.js'
 import { checkPriorities } from './priorities.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
@@ -85,6 +86,7 @@ export function parseScenario(text: string, fileName: string, options: ParseOpti
   }
   const scenario = resolveScenario(problems, value, fileName, options.catalogue ?? ccCatalogue)
   problems.throwIfAny()
+  rememberPlaces(scenario!, problems)
   return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
 }
 

@@ -1,7 +1,7 @@
 import Table from 'cli-table3'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
 import { printDeadlocks } from './print-deadlocks.js'
-import type { FlowResult, PortResult, RunResult, Spread, Totals } from './result.js'
+import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
 
 /** Flows that are listed one by one; beyond, percentiles stand for them. */
 const FLOW_ROWS_MAX = 32
@@ -45,7 +45,25 @@ export function printTables(result: RunResult): string {
         : `, ${summary.bottleneck} busy ${formatPercent(summary.bottleneckUtilization ?? Number.NaN)}`
     parts.push(`From ${window}: Jain index ${summary.jainIndex?.toFixed(4) ?? NOTHING}${busiest}\n`)
   }
+  if (result.realTime !== undefined) parts.push(realTimeLines(result.realTime))
   return parts.filter(part => part !== '').join('\n')
+}
+
+/** How far the machine was behind the emulated network. */
+function realTimeLines({
+  keptUp,
+  frames,
+  lateShare,
+  lateLimitNs,
+  lateNs,
+  lostFrames,
+}: RealTimeResult): string {
+  if (lateShare === null) return 'Real time: no frame reached a host\n'
+  const late = `${formatPercent(lateShare)} of ${frames} frames came more than ${formatDuration(lateLimitNs)} late`
+  const spread = `half within ${formatDuration(lateNs.p50)}, longest ${formatDuration(lateNs.max)}`
+  const lost = lostFrames === 0 ? '' : `; ${lostFrames} lost between processes`
+  const verdict = keptUp ? '' : 'The machine did not keep up: times and rates are its own\n'
+  return `Real time: ${late} (${spread})${lost}\n${verdict}`
 }
 
 function flowTable(result: RunResult): string {

@@ -31,6 +31,11 @@ export class Problems {
     this.#document = document
   }
 
+  /** `file:line:column` of the value at `path`, or of the nearest thing around it. */
+  placeOf(path: Path): string {
+    return this.#place(this.#locate(path, false))
+  }
+
   /** A problem with the value at `path`, or with the nearest thing around it that is there. */
   at(path: Path, message: string): void {
     this.#add(this.#locate(path, false), message)
@@ -50,11 +55,15 @@ export class Problems {
     if (this.#found.length === 0) return
     const sorted = this.#found.sort((x, y) => x.offset - y.offset)
     const lines = sorted.slice(0, SHOWN_MAX).map(({ offset, message }) => {
-      const { line, col } = this.#lines.linePos(offset)
-      return `${this.#file}:${Math.max(1, line)}:${Math.max(1, col)}: ${message}`
+      return `${this.#place(offset)}: ${message}`
     })
     if (sorted.length > SHOWN_MAX) lines.push(`${this.#file}: and ${sorted.length - SHOWN_MAX} more problems`)
     throw new WeirError('WEIR_BAD_SCENARIO', lines.join('\n'))
+  }
+
+  #place(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset)
+    return `${this.#file}:${Math.max(1, line)}:${Math.max(1, col)}`
   }
 
   #add(offset: number, text: string): void {

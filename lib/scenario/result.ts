@@ -26,6 +26,8 @@ export interface RunResult {
   feedback?: FeedbackResult
   /** Figures derived from the others; see `summarise`. */
   summary?: Summary
+  /** Whether this machine kept up with the emulated network; absent in virtual time. */
+  realTime?: RealTimeResult
   /** Events of the virtual network, or frames handled in real time. */
   events: number
   /** Absent: nothing was captured. */
@@ -46,6 +48,39 @@ export interface ScenarioText {
   sha256: string
   /** What the file says, with a secret key left out. */
   text: string
+}
+
+/** What a run in real time tells of the machine. */
+export interface RealTimeResult {
+  /** Seen before the run; null: it could not be measured. */
+  capacity: CapacityResult | null
+  /** False if more than a twentieth of the frames came late, or some were lost between the processes: times and rates are then the machine's. */
+  keptUp: boolean
+  /** Frames that reached a host. */
+  frames: number
+  /** Of these, so many came later than `lateLimitNs`, a quarter of the shortest round trip of an empty network. */
+  lateFrames: number
+  lateLimitNs: number
+  /** lateFrames / frames; null if there were none. */
+  lateShare: number | null
+  /** How late frames came, percentiles right within a tenth. */
+  lateNs: { mean: number; p50: number; p99: number; max: number }
+  /** Frames lost between the processes, not by the emulated network. */
+  lostFrames: number
+}
+
+/** What a machine can carry, and what a scenario demands of it: packets of data across the whole network. */
+export interface CapacityResult {
+  /** The port that was measured; see `--io`. */
+  io: string
+  /** Length of a data packet, headers included. */
+  packetBytes: number
+  /** Datagrams of that length that one thread sends and receives. */
+  datagramsPerSecond: number
+  /** What that allows, at most. */
+  packetsPerSecondMost: number
+  demandedPacketsPerSecond: number
+  demandedBps: number
 }
 
 /** Where a run was made. */

@@ -29,6 +29,7 @@ const RESULT_KEYS = [
   'series',
   'feedback',
   'summary',
+  'realTime',
   'events',
   'captures',
   'command',

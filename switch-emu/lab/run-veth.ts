@@ -5,5 +5,5 @@ import { VethLab } from './veth-lab.js'
 
 /** Runs a scenario in real time over veth pairs between network namespaces. See `runTraffic`. */
 export async function runVeth(scenario: Scenario, options: RealTimeOptions = {}): Promise<RunResult> {
-  return await runTraffic(VethLab.up, scenario, options)
+  return await runTraffic(VethLab.up, 'veth', scenario, options)
 }

@@ -5,5 +5,5 @@ import { OverlayLab } from './lab.js'
 
 /** Runs a scenario in real time, VXLAN on loopback between its processes. See `runTraffic`. */
 export async function runOverlay(scenario: Scenario, options: RealTimeOptions = {}): Promise<RunResult> {
-  return await runTraffic(OverlayLab.up, scenario, options)
+  return await runTraffic(OverlayLab.up, 'overlay', scenario, options)
 }

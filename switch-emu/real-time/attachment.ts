@@ -17,6 +17,8 @@ export interface AttachmentOptions {
   backlogBytesMax?: number
   /** Takes a frame that has arrived at the host, and owns it. */
   deliver: (frame: Frame) => void
+  /** Is called with each frame that is delivered: how long after its arrival on the emulated link. Default: nobody is. */
+  onDelivered?: (lateNs: Nanos) => void
   /** Priorities of what the host sends: given, the host's end of the link obeys pauses. Default: it does not. */
   classifier?: Classifier
 }
@@ -45,6 +47,7 @@ export class Attachment implements Node {
   readonly #hostLine: HostLine | null
   readonly #backlogNsMax: Nanos
   readonly #deliver: (frame: Frame) => void
+  readonly #onDelivered: (lateNs: Nanos) => void
   readonly #delayNs: Nanos
   readonly #ready = new FrameRing(READY_FRAMES)
   readonly #leaving = new FrameRing(LEAVING_FRAMES)
@@ -56,6 +59,7 @@ export class Attachment implements Node {
     this.#backlogNsMax = (backlogBytesMax * 8e9) / rateBps
     this.#hostLine = classifier ? new HostLine({ pool, rateBps, backlogBytesMax, classifier }) : null
     this.#deliver = options.deliver
+    this.#onDelivered = options.onDelivered ?? (() => {})
     this.#delayNs = options.delayNs
   }
 
@@ -94,7 +98,10 @@ export class Attachment implements Node {
 
   /** Delivers what has arrived at the host by `now`. */
   deliverUntil(now: Nanos): void {
-    while (this.nextDelivery() <= now) this.#deliver(this.#leaving.shift()!)
+    for (let atNs = this.nextDelivery(); atNs <= now; atNs = this.nextDelivery()) {
+      this.#onDelivered(now - atNs)
+      this.#deliver(this.#leaving.shift()!)
+    }
   }
 
   onTimeout(_now: Nanos): void {}

@@ -6,6 +6,7 @@ import { WeirError } from '../../lib/errors.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import type { CapturePlace } from '../port-captures.js'
+import { checkRealTime } from './check-scenario.js'
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 
 /** A daemon that does not answer after this time will not. */
@@ -98,6 +99,7 @@ export async function withLab<L extends Lab, T>(
   work: (lab: L, signal: AbortSignal) => Promise<T>,
   options: LabOptions = {},
 ): Promise<T> {
+  checkRealTime(scenario)
   const interrupt = new Interrupt()
   try {
     const lab = await up(scenario, options, interrupt.signal)

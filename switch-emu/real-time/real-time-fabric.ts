@@ -3,6 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { PortResult, Series } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import { baseRttNs, Topology } from '../../lib/scenario/topology.js'
 import { Random } from '../../lib/sim/random.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { Classifier } from '../core/classifier.js'
@@ -13,6 +14,10 @@ import { portResults } from '../port-results.js'
 import { PortSampler } from '../port-sampler.js'
 import { classifierOptions } from '../switch-options.js'
 import { Attachment } from './attachment.js'
+import { type Lateness, LatenessGauge } from './lateness.js'
+
+/** Of a network with more hosts, the round trips between so many are looked at. */
+const HOSTS_LOOKED_AT = 32
 
 export interface RealTimeFabricOptions {
   scenario: Scenario
@@ -53,6 +58,7 @@ export interface SwitchReport {
   events: number
   /** Frames lost between the processes, not by the emulated network: 0 unless the machine is overloaded. */
   lostFrames: number
+  lateness: Lateness
 }
 
 /**
@@ -70,6 +76,8 @@ export class RealTimeFabric {
   readonly #dirty: Uint8Array
   #anyDirty = false
   #sampler: PortSampler
+  #lateness: LatenessGauge
+  readonly #lateLimitNs: Nanos
   #eventsBefore = 0
   /** When the next window begins, or NEVER. */
   #beginNs: Nanos = NEVER
@@ -92,12 +100,23 @@ export class RealTimeFabric {
       hostsKeepDelays: true,
     })
     this.#lookaheadNs = Math.min(...scenario.hosts.map(({ name }) => hostLink(scenario, name).delayNs))
+    this.#lateLimitNs = lateLimitNs(scenario)
+    this.#lateness = new LatenessGauge(this.#lateLimitNs)
     this.#dirty = new Uint8Array(hosts.length)
     for (const [link, host] of hosts.entries()) {
       const { rateBps, delayNs } = hostLink(scenario, host)
       const deliver = (frame: Frame) => options.deliver(link, frame)
       const classifier = pausingClassifier(scenario, host)
-      const attachment = new Attachment({ pool, rateBps, delayNs, deliver, classifier, backlogBytesMax })
+      const onDelivered = (lateNs: Nanos) => this.#lateness.add(lateNs)
+      const attachment = new Attachment({
+        pool,
+        rateBps,
+        delayNs,
+        deliver,
+        onDelivered,
+        classifier,
+        backlogBytesMax,
+      })
       this.#attachments.push(attachment)
       this.#ids.push(this.#fabric.attach(host, attachment))
     }
@@ -160,6 +179,7 @@ export class RealTimeFabric {
       ports: portResults(this.#scenario, this.#fabric.switches, now),
       series: this.#sampler.series(),
       events: this.#fabric.network.events - this.#eventsBefore,
+      lateness: this.#lateness.report(),
       lostFrames: portDrops + this.#attachmentDrops(),
     }
   }
@@ -204,6 +224,7 @@ export class RealTimeFabric {
     this.#fabric.begin(now)
     this.#sampler = new PortSampler(this.#scenario, this.#fabric.switches, now)
     this.#eventsBefore = this.#fabric.network.events
+    this.#lateness = new LatenessGauge(this.#lateLimitNs)
   }
 
   /**
@@ -219,6 +240,17 @@ export class RealTimeFabric {
       this.#fabric.network.kick(this.#ids[link]!)
     }
   }
+}
+
+/** Frames that come later than a quarter of the shortest round trip change what is measured. */
+function lateLimitNs(scenario: Scenario): Nanos {
+  const topology = new Topology(scenario)
+  const hosts = scenario.hosts.slice(0, HOSTS_LOOKED_AT).map(({ name }) => name)
+  const paths = hosts.flatMap((from, i) =>
+    hosts.slice(i + 1).flatMap(to => topology.pathKinds(from, to).slice(0, 1)),
+  )
+  const rtts = paths.map(path => baseRttNs(path, scenario.transport.pathMtu))
+  return rtts.length === 0 ? 0 : Math.round(Math.min(...rtts) / 4)
 }
 
 /** How the switch of a host tells priorities; undefined if it pauses nobody. */

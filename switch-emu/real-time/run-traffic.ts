@@ -4,14 +4,17 @@ import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
 import type { PathFigures } from '../../lib/control/messages.js'
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
-import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
+import type { CapacityResult, FeedbackResult, RunResult } from '../../lib/scenario/result.js'
+import { scenarioError } from '../../lib/scenario/places.js'
 import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import type { CapturePlace } from '../port-captures.js'
 import { type FlowOutcome, failureOf, makeResult } from '../report.js'
 import type { RunView } from '../run-view.js'
+import { capacityOf } from './capacity.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
+import { realTimeResult } from './real-time-result.js'
 
 /** Options of a run in real time. */
 export interface RealTimeOptions {
@@ -19,6 +22,8 @@ export interface RealTimeOptions {
   seed?: number
   /** Captures every switch port, with the time of day. */
   captures?: CapturePlace
+  /** Called before the network comes up with what this machine can carry, if that could be measured. */
+  onCapacity?: (capacity: CapacityResult) => void
   /** Called now and then. */
   onProgress?: (view: RunView) => void
 }
@@ -37,26 +42,28 @@ const FAILURES_OF_A_FLOW: readonly ErrorCode[] = ['WEIR_NOT_ADMITTED', 'WEIR_CON
  * Runs a scenario in real time: a process for the switches, one for each host. The report is that of a virtual
  * run; times are those of the machine's clock.
  *
- * @param up brings the network up
+ * @param up brings the network up; @param on what carries its frames
  */
 export async function runTraffic(
   up: BringUp,
+  on: 'overlay' | 'veth',
   given: Scenario,
   options: RealTimeOptions = {},
 ): Promise<RunResult> {
   const scenario = options.seed === undefined ? given : withSeed(given, options.seed)
   const flows = expandTraffic(scenario)
   if (flows.length > FLOWS_MAX) {
-    throw new WeirError(
-      'WEIR_BAD_SCENARIO',
-      `${scenario.file}: ${flows.length} flows are too many for real time, which takes ${FLOWS_MAX}; use --on virtual`,
-    )
+    const what = `${flows.length} flows are too many for real time, which takes ${FLOWS_MAX}`
+    throw scenarioError(scenario, ['traffic'], `${what}; list fewer, or use --on virtual`)
   }
+  const capacity = await capacityOf(scenario, on)
+  if (capacity !== null) options.onCapacity?.(capacity)
   const began = performance.now()
   const work = async (lab: Lab, signal: AbortSignal) => {
     const run = new TrafficRun(lab, flows, signal, options.onProgress ?? (() => {}))
     const { durationNs, outcomes } = await run.traffic()
-    const { ports, series, events } = await lab.report()
+    const report = await lab.report()
+    const { ports, series, events } = report
     const feedback = await feedbackOf(lab)
     return makeResult(scenario, {
       on: lab.on,
@@ -66,6 +73,7 @@ export async function runTraffic(
       ports,
       series: { ...series, ...run.series.all() },
       feedback,
+      realTime: realTimeResult(report, capacity),
       events,
       wallSeconds: (performance.now() - began) / 1000,
     })

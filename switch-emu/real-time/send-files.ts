@@ -12,6 +12,7 @@ import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { type FlowOutcome, makeResult } from '../report.js'
 import { FlowSeries } from './flow-series.js'
 import { type BringUp, type Lab, withLab } from './lab.js'
+import { realTimeResult } from './real-time-result.js'
 
 /** A file that one host sends to another. */
 export interface FileTransfer {
@@ -98,7 +99,8 @@ class Sending {
       await stopViews()
       // The last one has all that was sent.
       if (options.onView) await this.#view(options.onView)
-      const { ports, series, events } = await this.#lab.report()
+      const report = await this.#lab.report()
+      const { ports, series, events } = report
       const outcomes = await Promise.all(sent.map((outcome, i) => this.#compared(outcome, i)))
       return {
         durationNs,
@@ -106,6 +108,7 @@ class Sending {
         outcomes,
         ports,
         series: { ...series, ...this.#series.all() },
+        realTime: realTimeResult(report, null),
         events,
       }
     } finally {

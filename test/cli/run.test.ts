@@ -160,7 +160,7 @@ traffic:
     t.equal(code, 1, `${on}: ${stderr}`)
     t.match(
       stderr,
-      /^weir: 1 of 2 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,
+      /^(?:weir: warning: .*\n)?weir: 1 of 2 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,
     )
     t.match(stdout, /^lost +h1 > h3 +0B of 20.48KB +failed /m, on)
     t.match(stdout, /^well +h1 > h2 +20.48KB +\S+/m, on)
@@ -228,4 +228,41 @@ t.test('a result is repeated from itself', async t => {
     (await weir('run', '--seed', '1', '--repeat', 'a.json')).stderr,
     /--repeat has the seed.*WEIR_BAD_ARGUMENT/,
   )
+})
+
+const BEYOND = `
+link: { rate: 1Tbps, delay: 50ms }
+hosts: [h1..h3]
+switches: [s1]
+links: [h1..h3--s1]
+transport: { pathMtu: 256 }
+traffic: [{ from: h1, to: h3, size: 2GB }, { from: h2, to: h3, size: 2GB }]
+watch: { queues: [s1:h3], every: 100us }
+duration: 1ms # nothing can be acknowledged before 200 ms
+`
+
+t.test('a run in which nothing was carried: said before and after, and no index of nothing', async t => {
+  const folder = await scratch(t)
+  writeFileSync(join(folder, 'beyond.yaml'), BEYOND)
+  for (const on of ['overlay', 'virtual']) {
+    const run = new Run(t, ['run', 'beyond.yaml', '--on', on, '--json', 'a.json'], folder)
+    const { code, stdout, stderr } = await run.ended
+    t.equal(code, 1, stderr)
+    t.match(stderr, /^weir: no byte of any flow .* its duration \(1ms\); .*\(WEIR_NOTHING_CARRIED\)\n$/m)
+    t.match(stdout, /^flow0 +h1 > h3 +0B of 2GB +cut off /m)
+    t.notMatch(stdout, /Jain index [0-9]/)
+    const { summary, realTime, totals } = JSON.parse(readFileSync(join(folder, 'a.json'), 'utf8'))
+    t.equal(summary?.jainIndex ?? null, null)
+    t.match(totals, { ackedBytes: 0, unfinished: 2, completionNs: null, slowdown: null, goodputBps: null })
+    if (on === 'virtual') {
+      t.equal(realTime, undefined)
+      continue
+    }
+    t.match(
+      stderr,
+      /^weir: warning: the scenario demands up to 1Tbps \(\d+ packets\/s\), and this machine carries at most /,
+    )
+    t.match(realTime, { capacity: { io: 'dgram', demandedBps: 1e12 }, lostFrames: Number })
+    t.ok(realTime.capacity.demandedPacketsPerSecond > realTime.capacity.packetsPerSecondMost)
+  }
 })

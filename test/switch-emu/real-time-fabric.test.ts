@@ -89,7 +89,10 @@ for (const pfc of ['off', '{ xoff: 100KB }']) {
       // Two links of 20 us; the switch sends a frame on when it has all of it.
       sent.map(at => `h2 ${at + 2 * FRAME_NS + 40 * MICROSECOND}`),
     )
-    end()
+    const { frames, lateFrames, limitNs, maxNs } = end().lateness
+    t.same([frames, lateFrames], [3, 3], 'all are handed over late, and that is counted')
+    t.equal(maxNs, 9 * MILLISECOND - 2 * FRAME_NS - 40 * MICROSECOND)
+    t.ok(limitNs > 0 && limitNs < MILLISECOND)
   })
 }
 

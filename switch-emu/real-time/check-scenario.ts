@@ -1,0 +1,12 @@
+import { scenarioError } from '../../lib/scenario/places.js'
+import type { Scenario } from '../../lib/scenario/scenario.js'
+
+/** Throws WEIR_BAD_SCENARIO for a network that has no processes in real time: hosts whose link does not lead to a switch. */
+export function checkRealTime(scenario: Scenario): void {
+  const switches = new Set(scenario.switches.map(({ name }) => name))
+  for (const { a, b } of scenario.links) {
+    if (switches.has(a.node) || switches.has(b.node)) continue
+    const what = `the link ${a.node}--${b.node} joins two hosts, which only virtual time can do`
+    throw scenarioError(scenario, ['links'], `${what}: put a switch between them, or use --on virtual`)
+  }
+}
