@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
+import { withSeed } from '../../lib/scenario/scenario.js'
+import { runOverlay } from '../../switch-emu/overlay/run-overlay.js'
 import { checkProblems, problemsOf } from './problems-at.js'
 
 const NET = 'hosts: [h1, h2, h3]\nswitches: {s1: {}}\nlinks: [h1--s1, h2--s1, h3--s1]\n' // Lines 1 to 3.
@@ -242,4 +244,24 @@ t.test('loadScenario reads files, and workloads beside them', async t => {
     message: /case\.yml:4:22: .*bad\.txt:3:1: .*rise/,
   })
   t.throws(() => loadScenario(join(folder, 'none.yaml')), { code: 'WEIR_NO_FILE', message: /none\.yaml/ })
+})
+
+t.test('what is found after the file was read has its place, too', async t => {
+  const flows = `${NET}traffic:\n  - { from: h1, to: h2, size: 1B, count: 300 }\n`
+  await t.rejects(runOverlay(parseScenario(flows, 'x.yaml')), {
+    code: 'WEIR_BAD_SCENARIO',
+    message: /^x\.yaml:5:3: 300 flows are too many for real time, which takes 256; .*--on virtual$/,
+  })
+  const direct = 'hosts: [a, b]\nlinks: [a--b]\ntraffic: [{ from: a, to: b, size: 1B }]\n'
+  for (const scenario of [parseScenario(direct, 'x.yaml'), withSeed(parseScenario(direct, 'x.yaml'), 7)]) {
+    await t.rejects(runOverlay(scenario), {
+      code: 'WEIR_BAD_SCENARIO',
+      message: /^x\.yaml:2:8: the link a--b joins two hosts.*switch between them, or use --on virtual$/,
+    })
+  }
+  const elsewhere = {
+    ...parseScenario(direct, 'x.yaml'),
+    hosts: parseScenario(direct, 'x.yaml').hosts.slice(),
+  }
+  await t.rejects(runOverlay(elsewhere), { message: /^x\.yaml: the link/ })
 })
