@@ -81,8 +81,8 @@ export class LossCap {
   onAck(ackedBytes: number, windowBytes: number, mostBytes: number): void {
     // A bound that does not bind must not grow: nothing has shown that the path carries more.
     if (this.#cap === Number.POSITIVE_INFINITY || windowBytes < this.#cap) return
-    const step = this.#cap < this.#threshold ? ackedBytes : (this.#mtu * ackedBytes) / this.#cap
-    this.#cap += Math.min(step, this.#cap)
+    if (this.#cap < this.#threshold) this.#cap = Math.min(this.#threshold, this.#cap + ackedBytes)
+    else this.#cap += (this.#mtu * Math.min(ackedBytes, this.#cap)) / this.#cap
     if (this.#cap >= mostBytes) this.#cap = Number.POSITIVE_INFINITY
   }
 

@@ -108,13 +108,11 @@ export class Auto implements CongestionControl {
 
   onAck(now: Nanos, sample: AckSample): void {
     this.#cubic.onAck(now, sample)
-    this.#look(now, sample)
-    this.#hpcc?.onAck(now, sample)
+    if (this.#look(now, sample)) this.#hpcc?.onAck(now, sample)
   }
 
   onTelemetry(now: Nanos, sample: AckSample): void {
-    this.#look(now, sample)
-    this.#hpcc?.onTelemetry(now, sample)
+    if (this.#look(now, sample)) this.#hpcc?.onTelemetry(now, sample)
   }
 
   onDirectResponse(now: Nanos, sample: AckSample): void {
@@ -157,19 +155,20 @@ export class Auto implements CongestionControl {
     return NEVER
   }
 
-  /** Who is to decide from now on, after an answer with or without telemetry. */
-  #look(now: Nanos, { hops, sndNxt }: AckSample): void {
+  /** Who is to decide from now on, after an answer; true if it has telemetry of the path. */
+  #look(now: Nanos, { hops, sndNxt }: AckSample): boolean {
     this.#sndNxt = sndNxt
     if (!tellsOfSwitches(hops)) {
       this.#telling = 0
       this.#silent = true
       this.#missTelemetry(now)
-      return
+      return false
     }
     this.#toldNs = now
     this.#telling++
     const isNewPath = this.#hpcc !== null && hops.pathId !== this.#pathId
     if ((this.#hpcc === null && this.#telling >= this.#confirm) || isNewPath) this.#useHpcc(now, hops)
+    return true
   }
 
   #useHpcc(now: Nanos, hops: HopRecords): void {
