@@ -7,10 +7,12 @@
 import { Frame } from '../frame/frame.js'
 import * as bth from '../wire/bth.js'
 import * as icrc from '../wire/icrc.js'
+import * as intShim from '../wire/int-shim.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
 import { isKnown } from '../wire/opcode.js'
 import { parseFrame, WireError } from '../wire/parse.js'
+import { NATIVE } from '../wire/telemetry.js'
 import * as udp from '../wire/udp.js'
 import { checkIcrc } from './check-icrc.js'
 
@@ -40,7 +42,7 @@ export class CapturedRun {
     this.#frame = frame
     this.#from = frame.l4 + udp.BYTES
     this.#end = frame.l4 + udp.length(frame.view, frame.l4)
-    const last = this.#end - (frame.bth + bth.BYTES + icrc.BYTES)
+    const last = this.#end - this.#from - (bth.BYTES + icrc.BYTES)
     for (let bytes = frame.bth - this.#from + bth.BYTES + icrc.BYTES; bytes <= last; bytes += STEP) {
       if (!this.#mayFollow(bytes)) continue
       this.#packetBytes = bytes
@@ -70,15 +72,24 @@ export class CapturedRun {
   /** True if what lies `bytes` behind the first packet's start looks like the start of another one. */
   #mayFollow(bytes: number): boolean {
     const { view, bth: first } = this.#frame
-    const at = first + bytes
+    const at = this.#bthAt(this.#from + bytes)
     // Partition key, transport version, and bits that are reserved (IBA 9.2).
     return (
+      at + bth.BYTES + icrc.BYTES <= this.#end &&
       view.getUint16(at + 2) === view.getUint16(first + 2) &&
       isKnown(bth.opcode(view, at)) &&
       (view.getUint8(at + 1) & 0x0f) === 0 &&
       (view.getUint8(at + 4) & 0x3f) === 0 &&
       (view.getUint8(at + 8) & 0x7f) === 0
     )
+  }
+
+  /** Where the BTH of a packet lies that begins there, behind UDP. Its shim may have other slots than the first one's. */
+  #bthAt(from: number): number {
+    const { view, bth: first, shim, intFormat } = this.#frame
+    if (shim !== this.#from || intFormat !== NATIVE) return from + first - this.#from
+    const sound = intShim.check(view, from, this.#end) === WireError.OK
+    return sound ? from + intShim.totalBytes(view, from) : this.#end
   }
 
   #isSound(): boolean {

@@ -93,7 +93,7 @@ export interface CongestionControl {
   onReceiverWindow?(now: Nanos, windowBytes: number): void
   /** Of a controller that chooses between others: the name of the one that decides now. Default: its own. */
   readonly inForce?: string
-  /** Why. Default: it was chosen by name. */
+  /** Why. Default: as configured. */
   readonly reason?: string
   /** False: one packet a window that collects telemetry is enough for now. Default: all do, as the settings say. */
   readonly collectsAll?: boolean

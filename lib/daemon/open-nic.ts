@@ -49,8 +49,7 @@ const BASE_RTT_LEAST_NS: Nanos = 100_000
 /** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 
-/** Of hosts on networks of which nothing is known. */
-const DEFAULT_CC = { name: 'auto', options: {} }
+const DEFAULT_CC = { name: 'hpcc', options: {} }
 
 export interface NicOptions {
   /** An address of this machine; nobody else can reach 127.0.0.1. */
@@ -65,7 +64,7 @@ export interface NicOptions {
   interface?: string
   /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number
-  /** Default auto: HPCC++ where switches write telemetry, CUBIC elsewhere. */
+  /** Default hpcc with the drafts' constants. On a network of which nothing is known, auto: CUBIC where no switch writes telemetry. */
   cc?: { name: string; options: OptionValues }
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
@@ -85,7 +84,7 @@ export interface NicOptions {
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
-  /** How connections begin: with ten packets, or at line rate. Default careful. */
+  /** How connections begin: with ten packets, or at line rate. Default line-rate. */
   start?: Start
   /** What is sent again after a loss. Default selective, with peers that do so too. */
   recovery?: Recovery
@@ -218,7 +217,7 @@ function createNic(
     lineRateBps,
     pathMtu,
     cc,
-    start: options.start ?? 'careful',
+    start: options.start ?? 'line-rate',
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,

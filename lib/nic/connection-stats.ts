@@ -1,7 +1,7 @@
 import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
 import type { ConnectionStats } from './types.js'
 
-const CHOSEN_BY_NAME = 'it was chosen by name'
+const CHOSEN_BY_NAME = 'as configured'
 
 /** Of a connection of which nothing is known yet. */
 export function newConnectionStats(): ConnectionStats {

@@ -117,7 +117,7 @@ t.test('what was not measured is not shown as 0', { buffered: true }, async t =>
   t.equal(table.code, 0, table.stderr)
   const [, row, why, rest] = table.stdout.split('\n')
   t.match(row!.trim(), /^65536 +0 +- +- +-$/)
-  t.match(why, /not measured.*this end.*--duration/)
+  t.match(why, /not measured.*this host.*--duration/)
   t.match(rest, /CPU not measured/)
 })
 
@@ -148,7 +148,7 @@ t.test('a sum of which one part is not known is not known', t => {
   const table = perfTable('bw', { write: line => lines.push(line) })
   table.row(report)
   table.end([report])
-  t.match(lines.join(''), /65536 +5 +- +- +-\n.*not measured, no message of the other end/)
+  t.match(lines.join(''), /65536 +5 +- +- +-\n.*not measured: the other host completed no message/)
   t.end()
 })
 
