@@ -53,7 +53,7 @@ export function shape(value: unknown): unknown {
 }
 
 /** Without what only some runs have: a summary, if flows overlap for long enough; samples of daemons' windows. */
-export function comparable(result: RunResult): object {
+export function comparable(result: RunResult) {
   const { summary: _summary, series, ...rest } = result
   return {
     ...rest,
