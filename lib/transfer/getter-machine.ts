@@ -32,7 +32,6 @@ const PIECES_OF_WINDOW = 4
 const PIECE_UNIT_BYTES = 4096
 /** When the server does not say. */
 const WINDOW_BYTES_DEFAULT = 64 * 1024
-const WINDOW_GROWTH = 2
 
 /** A part of a chunk: bytes `offset` to `offset + length` of a slot, the same at both ends. */
 export interface Piece {
@@ -92,8 +91,7 @@ export class GetterMachine extends SinkMachine<OwnState> {
   get pieceToRead(): Piece | null {
     if (!this.receives || this.#asked === this.#filled) return null
     if (this.#asked - this.writtenChunks >= this.slots) return null
-    // The window is that of a chunk ago, and in slow start it doubles in each round trip. The server paces what it sends.
-    const window = WINDOW_GROWTH * (this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT)
+    const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
     const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
     const left = this.plan!.lengthOf(this.#asked) - this.#askedBytes
     const length = Math.min(left, units * PIECE_UNIT_BYTES)
