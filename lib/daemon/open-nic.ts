@@ -48,6 +48,8 @@ const SPIN_NS: Nanos = 200_000
 const BASE_RTT_LEAST_NS: Nanos = 100_000
 /** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
+/** A process that does not run for longer costs its peer one packet, and no retry. */
+const RETRANSMIT_TIMEOUT_LEAST_NS: Nanos = 20_000_000
 
 const DEFAULT_CC = { name: 'hpcc', options: {} }
 
@@ -222,6 +224,7 @@ function createNic(
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
     probeTimeoutLeastNs: PROBE_TIMEOUT_LEAST_NS,
+    retransmitTimeoutLeastNs: RETRANSMIT_TIMEOUT_LEAST_NS,
     ackEveryPackets: options.ackEveryPackets ?? ACK_EVERY_PACKETS,
     retryCount: options.retryCount,
     recovery: options.recovery,

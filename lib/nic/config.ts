@@ -79,8 +79,8 @@ export interface NicConfig {
   /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 16384. */
   reorderPackets?: number
   /**
-   * Of selective repeat: a packet counts as lost once one sent so many packets later has arrived, 1 to 65536. Default
-   * 3.
+   * Of selective repeat: packets that have to arrive out of order until those before them are lost for certain, as long as none has been
+   * overtaken; with fewer, time has to pass. 1 to 65536. Default 3 (RFC 8985, DupThresh).
    */
   reorderTolerance?: number
   /**
@@ -88,6 +88,11 @@ export interface NicConfig {
    * Hosts that are processes answer late now and then. Default 0, as in virtual time: two round trips then.
    */
   probeTimeoutLeastNs?: Nanos
+  /**
+   * Least retransmission timeout beyond the smoothed round trip (RFC 6298), ns; with selective repeat tail probes come first. It uses up no
+   * retry. Default NEVER: only `ackTimeoutNs` of silence has packets sent again.
+   */
+  retransmitTimeoutLeastNs?: Nanos
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
@@ -166,6 +171,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     reorderPackets: 16_384,
     reorderTolerance: 3,
     probeTimeoutLeastNs: 0,
+    retransmitTimeoutLeastNs: NEVER,
     icrc: 'whole',
     gathers: false,
     takesRuns: true,
@@ -237,6 +243,7 @@ function check(settings: NicSettings): void {
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
   whole('udpPort', settings.udpPort, 1, 65_534)
+  between('retransmitTimeoutLeastNs', settings.retransmitTimeoutLeastNs, 0, NEVER)
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)

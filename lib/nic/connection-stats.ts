@@ -1,4 +1,5 @@
 import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
+import type { QpCounters } from '../qp/counters.js'
 import type { ConnectionStats } from './types.js'
 
 const CHOSEN_BY_NAME = 'as configured'
@@ -16,6 +17,8 @@ export function newConnectionStats(): ConnectionStats {
     sentBytes: 0,
     ackedBytes: 0,
     retransmittedBytes: 0,
+    spuriousRetransmissions: 0,
+    spuriousBytes: 0,
     timeouts: 0,
     pathQueueBytes: 0,
     pathHops: 0,
@@ -31,7 +34,9 @@ export function newConnectionStats(): ConnectionStats {
 }
 
 /** An acknowledgement or telemetry has arrived. */
-export function recordSample(stats: ConnectionStats, sample: AckSample): void {
+export function recordSample(stats: ConnectionStats, sample: AckSample, counters: QpCounters): void {
+  stats.spuriousRetransmissions = counters.spuriousPackets
+  stats.spuriousBytes = counters.spuriousBytes
   stats.ackedBytes += sample.ackedBytes
   stats.inFlightBytes = sample.inFlightBytes
   if (sample.rttNs > 0) stats.rttNs = sample.rttNs

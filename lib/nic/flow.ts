@@ -152,14 +152,14 @@ export class Flow implements QpObserver {
   /** True while the flow is in the NIC's list of those whose handlers have events to hear. */
   dirty = false
 
-  readonly #sent: Transmissions
+  #sent!: Transmissions
   /** READ responses under way; made when the first one leaves. */
   responses: ResponseFlight | null = null
   readonly #packetsInFlightMax: number
   /** Of the windows that go to the peer and come from it. */
   readonly windows = new WindowSequence()
   readonly #lineRateBps: number
-  readonly #losses: Losses
+  #losses!: Losses
 
   constructor(options: FlowOptions) {
     this.index = options.index
@@ -180,10 +180,15 @@ export class Flow implements QpObserver {
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#packetsInFlightMax = options.packetsInFlightMax
-    this.#sent = new Transmissions(options.packetsInFlightMax)
-    this.#losses = new Losses(this.#sent)
     this.#pacer = new Pacer(options.slackNs)
     this.#lineRateBps = options.lineRateBps
+  }
+
+  /** The flow's queue pair has been made, and reports to the flow. */
+  attach(qp: QueuePair): void {
+    this.qp = qp
+    this.#sent = new Transmissions(qp, this.#packetsInFlightMax)
+    this.#losses = new Losses(this.#sent)
   }
 
   /** Packets with payload sent so far: what controllers count by. */
@@ -279,11 +284,6 @@ export class Flow implements QpObserver {
     followController(this)
   }
 
-  /** A request packet leaves. Returns its number among the flow's transmissions. */
-  requestSent(psn: number, now: Nanos, again: boolean): number {
-    return this.#sent.requestSent(psn, now, again)
-  }
-
   /** A READ response of `bytes` payload leaves; one that the peer asks for again counts as sent again. */
   responseSent(psn: number, now: Nanos, bytes: number): void {
     this.stats.sentBytes += bytes
@@ -304,19 +304,23 @@ export class Flow implements QpObserver {
     if (byTimeout) this.stats.timeouts++
   }
 
+  onSpurious(): void {
+    this.#losses.takeBack()
+  }
+
   onError(_now: Nanos, status: WorkStatus): void {
     this.failedStatus = status
   }
 
   /** Tells the controller what the queue pair reported since the last call. */
   settle(now: Nanos, sample: AckSample): void {
-    if (this.#losses.any) this.#lose(now)
+    if (this.#losses.any) this.#tellLosses(now)
     if (this.ackedSeq >= 0) this.#acknowledge(now, sample)
   }
 
-  #lose(now: Nanos): void {
-    this.cc?.onLoss(now, this.#losses.sample(this.qp.inFlightBytes, this.ackedBytes))
-    this.#losses.clear()
+  #tellLosses(now: Nanos): void {
+    if (this.cc === null) this.#losses.forget()
+    else this.#losses.tell(now, this.cc, this.qp.inFlightBytes, this.ackedBytes)
     followController(this)
   }
 
@@ -378,7 +382,7 @@ export class Flow implements QpObserver {
 
   /** The controller has heard of it: does what follows. */
   record(sample: AckSample): void {
-    recordSample(this.stats, sample)
+    recordSample(this.stats, sample, this.qp.counters)
     this.hostShare.onFlows(sample.hops.flows)
     followController(this)
   }

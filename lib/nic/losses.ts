@@ -1,4 +1,5 @@
-import type { LossSample } from '../cc/congestion-control.js'
+import type { CongestionControl, LossSample } from '../cc/congestion-control.js'
+import type { Nanos } from '../time/nanos.js'
 import type { Transmissions } from './transmissions.js'
 
 /** What a flow's queue pair has said of losses since its controller last heard of them. */
@@ -12,6 +13,7 @@ export class Losses {
     ackedBytes: 0,
     byTimeout: false,
   }
+  #spurious = false
 
   constructor(sent: Transmissions) {
     this.#sent = sent
@@ -27,21 +29,31 @@ export class Losses {
     sample.newestSeq = Math.max(sample.newestSeq, newest)
   }
 
-  /** True if there is something that the controller has to hear. */
-  get any(): boolean {
-    return this.#sample.lostBytes > 0 || this.#sample.byTimeout
+  /** What was told of last had not been lost. */
+  takeBack(): void {
+    this.#spurious = true
   }
 
-  /** All of it, in one object that is reused; `clear` when the controller has heard it. */
-  sample(inFlightBytes: number, ackedBytes: number): LossSample {
+  /** True if there is something that the controller has to hear. */
+  get any(): boolean {
+    return this.#spurious || this.#sample.lostBytes > 0 || this.#sample.byTimeout
+  }
+
+  /** Tells the controller of all of it. */
+  tell(now: Nanos, cc: CongestionControl, inFlightBytes: number, ackedBytes: number): void {
+    if (this.#spurious) cc.onSpurious?.(now)
+    this.#spurious = false
     const sample = this.#sample
+    if (sample.lostBytes === 0 && !sample.byTimeout) return
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = inFlightBytes
     sample.ackedBytes = ackedBytes
-    return sample
+    cc.onLoss(now, sample)
+    this.forget()
   }
 
-  clear(): void {
+  /** There is no controller yet. */
+  forget(): void {
     this.#sample.lostBytes = 0
     this.#sample.newestSeq = -1
     this.#sample.byTimeout = false

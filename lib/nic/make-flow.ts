@@ -59,7 +59,7 @@ export function makeFlow(
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
   })
-  flow.qp = new QueuePair(
+  const qp = new QueuePair(
     {
       qpn,
       sendCq: completions,
@@ -73,11 +73,13 @@ export function makeFlow(
       reorderPool,
       reorderTolerance: settings.reorderTolerance,
       probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
+      retransmitTimeoutLeastNs: settings.retransmitTimeoutLeastNs,
       pathMtu: flow.pathMtu,
       gathers: settings.gathers,
       readRoom,
     },
     flow,
   )
+  flow.attach(qp)
   return flow
 }

@@ -1,64 +1,65 @@
 import type { AckSample } from '../cc/congestion-control.js'
+import type { QueuePair } from '../qp/queue-pair.js'
+import { SendLog } from '../qp/send-log.js'
 import type { Nanos } from '../time/nanos.js'
-import { SendLog } from './send-log.js'
 
-/** The packets with payload that a flow has sent, requests and READ responses: numbered in one count, from 0, by which controllers go. */
+/**
+ * The packets with payload that a flow has sent, requests and READ responses: numbered in one count, from 0, by which controllers go.
+ * The queue pair counts, and keeps the log of requests; that of READ responses is kept here.
+ */
 export class Transmissions {
-  /** Sent so far. */
-  count = 0
   /** When the last READ response left. */
   lastResponseNs: Nanos = Number.NEGATIVE_INFINITY
-  readonly #requests: SendLog
+  readonly #qp: QueuePair
   /** Made when the first READ is answered. */
   #responses: SendLog | null = null
   #lastResponsePsn = -1
-  #lastWasResponse = false
+  #lastResponseNumber = -1
   readonly #packets: number
 
   /** @param packets that may be unacknowledged at a time, a power of two */
-  constructor(packets: number) {
+  constructor(qp: QueuePair, packets: number) {
+    this.#qp = qp
     this.#packets = packets
-    this.#requests = new SendLog(packets)
   }
 
-  /** A request packet leaves. Returns its number. */
-  requestSent(psn: number, now: Nanos, again: boolean): number {
-    this.#requests.record(psn, now, this.count, again)
-    this.#lastWasResponse = false
-    return this.count++
+  /** Sent so far. */
+  get count(): number {
+    return this.#qp.transmissions
   }
 
-  /** A READ response leaves. True if the peer has asked for it again. */
+  /** A READ response has left. True if the peer has asked for it again. */
   responseSent(psn: number, now: Nanos): boolean {
     this.#responses ??= new SendLog(this.#packets)
     const again = psn <= this.#lastResponsePsn
-    this.#responses.record(psn, now, this.count++, again)
+    // Nothing tells which of them have arrived: as many are remembered as may be under way.
+    this.#responses.record(psn, now, this.count - 1, again, psn - this.#packets + 1)
     this.lastResponseNs = now
-    this.#lastWasResponse = true
+    this.#lastResponseNumber = this.count - 1
     if (!again) this.#lastResponsePsn = psn
     return again
   }
 
   /** Number of the last transmission of a request packet. */
   requestOf(psn: number): number {
-    return this.#requests.transmissionOf(psn)
+    return this.#qp.sendLog.numberOf(psn)
   }
 
   /** Number of the last transmission of a READ response; 0 if there is none. */
   responseOf(psn: number): number {
-    return this.#responses?.transmissionOf(psn) ?? 0
+    return Math.max(0, this.#responses?.numberOf(psn) ?? 0)
   }
 
   /** The packet sent last was a READ response. */
   get lastWasResponse(): boolean {
-    return this.#lastWasResponse
+    return this.count > 0 && this.#lastResponseNumber === this.count - 1
   }
 
   /** Number and round-trip time of the packet that a sample speaks of. False if no such packet was sent. @param ofResponse it was a READ response */
   fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
-    const log = ofResponse ? this.#responses : this.#requests
+    const log = ofResponse ? this.#responses : this.#qp.sendLog
     if (log === null) return false
-    sample.seq = log.transmissionOf(psn)
+    sample.seq = log.numberOf(psn)
     sample.rttNs = log.rttNs(psn, now)
     return true
   }

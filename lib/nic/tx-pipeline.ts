@@ -219,11 +219,10 @@ export class TxPipeline {
     const bytes = frame.payloadLength
     const again = qp.lastTransmittedWasRetransmission
     if (kind === TxKind.REQUEST) {
-      const transmission = flow.requestSent(qp.lastTransmittedSeq, now, again)
       flow.stats.sentBytes += bytes
       if (again) flow.stats.retransmittedBytes += bytes
       // There is a controller: without one the window is closed, and there are no requests.
-      flow.cc!.onSent(now, transmission, bytes)
+      flow.cc!.onSent(now, flow.transmissions - 1, bytes)
     } else {
       flow.responseSent(qp.lastTransmittedSeq, now, bytes)
     }

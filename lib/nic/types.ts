@@ -132,6 +132,9 @@ export interface ConnectionStats {
   sentBytes: number
   ackedBytes: number
   retransmittedBytes: number
+  /** Of those, packets that had not been lost, and their bytes: requests as whole packets. Of READs the requesting end counts them. */
+  spuriousRetransmissions: number
+  spuriousBytes: number
   timeouts: number
   /** Queue of the fullest hop in the last telemetry, bytes. */
   pathQueueBytes: number

@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
 import { SLOT_BYTES } from '../frame/frame-pool.js'
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { CompletionQueue } from './completion-queue.js'
 import type { MemoryTable } from './memory.js'
 import { PSN_HALF } from './psn.js'
@@ -56,8 +56,8 @@ export interface QpConfig {
   /** Where it keeps them. Default: a pool of its own for both halves. */
   reorderPool?: ReorderPool
   /**
-   * Of selective repeat: a packet counts as lost once one sent so many packets later has arrived, 1 to 65,536.
-   * Default 3 (RFC 6675, DupThresh).
+   * Of selective repeat: packets that have to arrive out of order until those before them are lost for certain, as long as none has
+   * been overtaken; with fewer, time has to pass. 1 to 65,536. Default 3 (RFC 8985, DupThresh).
    */
   reorderTolerance?: number
   /**
@@ -65,6 +65,11 @@ export interface QpConfig {
    * round trips.
    */
   probeTimeoutLeastNs?: Nanos
+  /**
+   * Least retransmission timeout beyond the smoothed round trip (RFC 6298). NEVER: only the transport timer's silence has packets sent
+   * again. Default NEVER, as the standard has it.
+   */
+  retransmitTimeoutLeastNs?: Nanos
   /** Bounds what all queue pairs of the host ask for at once by READs. Default: no bound. */
   readRoom?: ReadRoom
 }
@@ -122,6 +127,7 @@ export class QpSettings implements Required<QpConfig> {
   reorderPool!: ReorderPool
   reorderTolerance = 3
   probeTimeoutLeastNs: Nanos = 0
+  retransmitTimeoutLeastNs: Nanos = NEVER
   readRoom!: ReadRoom
 
   constructor(config: QpConfig) {
@@ -171,6 +177,12 @@ export function settingsOf(config: QpConfig): QpSettings {
   if (!(settings.probeTimeoutLeastNs >= 0)) {
     throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
   }
+  if (!(settings.retransmitTimeoutLeastNs >= 0)) {
+    throw bad(
+      settings.qpn,
+      `retransmitTimeoutLeastNs is 0 to NEVER, not ${settings.retransmitTimeoutLeastNs}`,
+    )
+  }
   settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
   settings.readRoom ??= new ReadRoom()
   return settings
@@ -188,6 +200,18 @@ export function checkRanges(qpn: number, values: object): void {
       throw bad(qpn, `${name} is a whole number from ${range[0]} to ${range[1]}, not ${value}`)
     }
   }
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an attribute that is missing on the way to that state. */
+export function need(
+  qpn: number,
+  state: string,
+  attributes: QpAttributes,
+  names: readonly (keyof QpAttributes)[],
+): void {
+  const missing = names.filter(name => attributes[name] === undefined)
+  if (missing.length === 0) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}: ${state} needs ${missing.join(' and ')}`)
 }
 
 function bad(qpn: number, what: string): WeirError {

@@ -17,6 +17,8 @@ export class QpContext {
   readonly receiveQueue: ReceiveQueue
   state: QpState = QpState.RESET
   remoteQpn = 0
+  /** Request packets and READ responses sent so far: numbers them, from 0. */
+  transmissions = 0
   /** Ends timers and packets under way; set by the queue pair. */
   onStopped: () => void = () => {}
 

@@ -7,6 +7,9 @@ export class QpCounters {
   requestBytes = 0
   retransmittedPackets = 0
   retransmittedBytes = 0
+  /** Sent again although they had not been lost, and responses asked for again that came twice; bytes of requests counted as whole packets. */
+  spuriousPackets = 0
+  spuriousBytes = 0
   timeouts = 0
   /** Of those repeated, the probes: the last packet sent once more because nothing had been heard of it. */
   tailProbes = 0

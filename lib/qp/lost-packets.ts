@@ -5,19 +5,17 @@ export class LostPackets {
   #packets = 0
   #bytes = 0
   #newestSeq = NO_SEQ
-  #newestOrder = NO_SEQ
+  #newestNumber = NO_SEQ
 
   /**
    * @param bytes payload bytes of the packet
-   * @param order when it was last sent, counted as in SelectiveRepeat; not a whole number for a packet sent again, which
-   * left just before the new packet of its order
+   * @param number of its last transmission
    */
-  add(seq: number, bytes: number, order: number): void {
+  add(seq: number, bytes: number, number: number): void {
     this.#packets++
     this.#bytes += bytes
-    // Of packets sent again one after the other, the last has the highest PSN.
-    if (bytes === 0 || order < this.#newestOrder) return
-    this.#newestOrder = order
+    if (bytes === 0 || number < this.#newestNumber) return
+    this.#newestNumber = number
     this.#newestSeq = seq
   }
 
@@ -38,6 +36,6 @@ export class LostPackets {
     this.#packets = 0
     this.#bytes = 0
     this.#newestSeq = NO_SEQ
-    this.#newestOrder = NO_SEQ
+    this.#newestNumber = NO_SEQ
   }
 }

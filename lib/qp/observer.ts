@@ -17,6 +17,8 @@ export interface QpObserver {
    * timeout `sndUna`, though all that was in flight is taken for lost
    */
   onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void
+  /** What the last `onRetransmit` spoke of had arrived: nothing was lost. */
+  onSpurious(now: Nanos): void
   /** The queue pair has gone into error; all its work has been flushed. */
   onError(now: Nanos, status: WorkStatus): void
 }

@@ -20,8 +20,9 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
     return
   }
   requester.context.counters.acks++
+  requester.onDuplicateCount(now, bth.duplicates(frame.view, frame.bth))
   if (kind === aeth.KIND_ACK) {
-    requester.onCredits(aeth.msn(frame.view, at), aeth.value(syndrome))
+    requester.credits.onAck(aeth.msn(frame.view, at), aeth.value(syndrome))
     onAck(requester, now, seq)
   } else onNak(requester, now, seq, syndrome)
 }
@@ -35,7 +36,7 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
   const whole = requester.acknowledgeThrough(now, seq)
   const { selective } = requester
   if (selective !== null && (!whole || selective.active)) {
-    selective.acknowledged(seq)
+    selective.acknowledged(now, seq)
     concludeSelective(requester, selective, now, seq)
     return
   }
@@ -51,9 +52,19 @@ export function concludeSelective(
   seq: number,
 ): void {
   if (!requester.context.requests) return
-  selective.detect()
+  selective.detect(now)
   requester.skipSacked(now)
   tellAcked(requester, now, seq)
+  tellLost(requester, selective, now)
+}
+
+/** The reordering window has passed for packets that were sent before one that has arrived. */
+export function onReorderingTimeout(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
+  selective.detect(now)
+  tellLost(requester, selective, now)
+}
+
+function tellLost(requester: Requester, selective: SelectiveRepeat, now: Nanos): void {
   const { lost } = selective
   if (!lost.any) return
   requester.context.observer.onRetransmit(now, lost.bytes, false, lost.newestSeq)
@@ -104,9 +115,9 @@ function fatalStatus(syndrome: number): WorkStatus {
 
 /** Tells the observer of the newest packet acknowledged, else how far `sndUna` has come, at most to `seq`. */
 export function tellAcked(requester: Requester, now: Nanos, seq: number): void {
-  const newest = requester.takeNewestAckedSeq()
+  const newest = requester.acked.takeNewestSeq()
   const highest = newest >= 0 ? newest : Math.min(seq, requester.sndUna - 1)
-  requester.context.observer.onAcked(now, highest, requester.takeNewlyAckedBytes())
+  requester.context.observer.onAcked(now, highest, requester.acked.takeBytes())
 }
 
 /** Something later was answered, so the response at `sndUna` is lost (IBA 9.7.6, implied NAK). */

@@ -43,18 +43,24 @@ function onAnyResponse(
   }
   if (seq < requester.sndUna) {
     counters.droppedResponseOrder++
+    if (requester.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
     observer.onAcked(now, seq, 0)
     return
   }
+  requester.onHeard()
   selective.answered(seq)
   requester.acknowledgeThrough(now, seq - 1)
   const isNext = requester.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
   else if (selective.keep(seq, frame)) requester.onSign(now)
-  else counters.droppedResponseOrder++
+  else {
+    counters.droppedResponseOrder++
+    const twice = selective.kept.has(seq) && requester.spurious.onResponseTwice(frame.payloadLength)
+    if (twice) selective.answeredTwice()
+  }
   if (!requester.context.requests) return
   if (isNext && selective.kept.count === 0 && !selective.active) return
-  selective.acknowledged(seq)
+  selective.acknowledged(now, seq)
   if (isNext) takeKept(requester, selective, now)
   concludeSelective(requester, selective, now, seq)
 }
@@ -96,6 +102,7 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
     observer.onAcked(now, seq, 0)
     return null
   }
+  requester.onHeard()
   requester.acknowledgeThrough(now, seq - 1)
   if (requester.sndUna !== seq) {
     counters.droppedResponseOrder++
@@ -159,7 +166,7 @@ function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: 
 function takeCredits(requester: Requester, frame: Frame): void {
   const at = frame.bth + bth.BYTES
   const syndrome = aeth.syndrome(frame.view, at)
-  if (aeth.isAck(syndrome)) requester.onCredits(aeth.msn(frame.view, at), aeth.value(syndrome))
+  if (aeth.isAck(syndrome)) requester.credits.onAck(aeth.msn(frame.view, at), aeth.value(syndrome))
 }
 
 function accept(requester: Requester, now: Nanos, slot: SendSlot): void {

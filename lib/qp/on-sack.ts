@@ -31,21 +31,21 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
   }
   counters.acks++
   counters.sacks++
-  requester.onCredits(aeth.msn(view, frame.bth + bth.BYTES), aeth.value(syndrome))
+  requester.onDuplicateCount(now, bth.duplicates(view, frame.bth))
+  requester.credits.onAck(aeth.msn(view, frame.bth + bth.BYTES), aeth.value(syndrome))
   if (seq >= requester.sndUna) {
     requester.acknowledgeThrough(now, seq)
-    selective.acknowledged(seq)
+    selective.acknowledged(now, seq)
   }
-  selective.covers(base === seq + 1 ? 0 : base, base + sack.BITS)
-  if (takeBitmap(requester, selective, view, at, base)) requester.onSign(now)
+  if (takeBitmap(requester, selective, now, view, at, base)) requester.onSign(now)
   concludeSelective(requester, selective, now, seq)
-  selective.covers(0, 0)
 }
 
 /** True if the bitmap tells of packets that were not known to have arrived. */
 function takeBitmap(
   requester: Requester,
   selective: SelectiveRepeat,
+  now: Nanos,
   view: DataView,
   at: number,
   base: number,
@@ -56,7 +56,7 @@ function takeBitmap(
       const bit = Math.clz32(bits)
       bits = (bits & ~(FIRST_BIT >>> bit)) >>> 0
       const seq = base + 32 * index + bit
-      if (seq >= requester.sndUna && selective.sacked(seq)) news = true
+      if (seq >= requester.sndUna && selective.sacked(now, seq)) news = true
     }
   }
   return news

@@ -3,18 +3,20 @@ import type { Frame } from '../frame/frame.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import * as bth from '../wire/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/opcode.js'
-import { checkRanges, type QpAttributes, type QpConfig, settingsOf } from './config.js'
+import { checkRanges, need, type QpAttributes, type QpConfig, settingsOf } from './config.js'
 import { QpContext } from './context.js'
 import type { QpCounters } from './counters.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
 import type { QpObserver } from './observer.js'
-import { refuses } from './on-acknowledge.js'
+import { onReorderingTimeout, refuses } from './on-acknowledge.js'
 import { onResponse } from './on-response.js'
 import { checkReceiveWork } from './receive-queue.js'
 import { Requester } from './requester.js'
 import { Responder } from './responder.js'
+import type { SendLog } from './send-log.js'
 import { checkSendWork, type SendSlot } from './send-queue.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './states.js'
+import { probeTail } from './tail-probe.js'
 import { requestPayloadBytes, transmitRequest } from './transmit-request.js'
 import {
   ackIsNext,
@@ -113,6 +115,16 @@ export class QueuePair {
     return this.#responder.refused && !this.#peerRefused
   }
 
+  /** When its request packets left, and which transmissions they were. */
+  get sendLog(): SendLog {
+    return this.#requester.log
+  }
+
+  /** Request packets and READ responses sent so far: `sendLog` numbers them, from 0. */
+  get transmissions(): number {
+    return this.#context.transmissions
+  }
+
   /** The next new PSN to be sent. Never goes back. */
   get sndNxt(): number {
     return this.#requester.sndNxt
@@ -140,7 +152,7 @@ export class QueuePair {
 
   /** Round trip of the idle path, ns: silence is judged by it until one is measured. */
   set baseRttNs(rttNs: Nanos) {
-    this.#requester.tail?.expectRtt(rttNs)
+    this.#requester.trips.expectedNs = rttNs
   }
 
   /** AckReq is set at least once in so many packets: keep it below the number of packets that the window allows. */
@@ -162,8 +174,9 @@ export class QueuePair {
       return
     }
     const from = context.state
-    if (state === QpState.RTR) need(this.qpn, state, attributes, ['remoteQpn', 'receivePsn'])
-    if (state === QpState.RTS && from === QpState.RTR) need(this.qpn, state, attributes, ['sendPsn'])
+    if (state === QpState.RTR) need(this.qpn, qpStateName(state), attributes, ['remoteQpn', 'receivePsn'])
+    if (state === QpState.RTS && from === QpState.RTR)
+      need(this.qpn, qpStateName(state), attributes, ['sendPsn'])
     this.#settle(state, attributes)
     context.state = state
     if (state === QpState.RESET) this.#reset()
@@ -268,16 +281,22 @@ export class QueuePair {
   /** A time that `nextTimeout` named has come; harmless when called early. */
   onTimeout(now: Nanos): void {
     if (!this.#context.requests) return
-    const { timers, tail, sendSeq, sndUna } = this.#requester
+    const requester = this.#requester
+    const { timers, tail, selective, sendSeq, sndUna } = requester
     timers.takeRnr(now, sendSeq > sndUna)
-    if (timers.takeAck(now)) this.#requester.onAckTimeout(now)
-    else if (tail?.takeDue(now)) this.#requester.onProbeTimeout()
+    if (timers.takeAck(now)) requester.onAckTimeout(now)
+    else if (timers.takeRetransmit(now)) requester.onRetransmitTimeout(now)
+    else {
+      if (selective !== null && now >= selective.deadlineNs) onReorderingTimeout(requester, selective, now)
+      if (tail?.takeDue(now)) probeTail(requester, now)
+    }
   }
 
   nextTimeout(): Nanos {
     if (!this.#context.requests) return NEVER
-    const { timers, tail } = this.#requester
-    return tail === null ? timers.next() : Math.min(timers.next(), tail.next())
+    const { timers, tail, selective } = this.#requester
+    if (tail === null || selective === null) return timers.next()
+    return Math.min(timers.next(), tail.next(), selective.deadlineNs)
   }
 
   /**
@@ -372,18 +391,4 @@ export class QueuePair {
 /** Same partition, and not both limited members (IBA 9.6.1). */
 function partitionMatches(own: number, theirs: number): boolean {
   return ((own ^ theirs) & 0x7fff) === 0 && ((own | theirs) & FULL_MEMBER) !== 0
-}
-
-function need(
-  qpn: number,
-  state: QpState,
-  attributes: QpAttributes,
-  names: readonly (keyof QpAttributes)[],
-): void {
-  const missing = names.filter(name => attributes[name] === undefined)
-  if (missing.length === 0) return
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `queue pair ${qpn}: ${qpStateName(state)} needs ${missing.join(' and ')}`,
-  )
 }

@@ -1,5 +1,6 @@
 import type { Frame } from '../frame/frame.js'
 import { FramePool } from '../frame/frame-pool.js'
+import { SackRanges } from './sack-ranges.js'
 
 /** Where queue pairs keep packets that came out of order: frames that all of them share, made when first needed. */
 export class ReorderPool {
@@ -57,6 +58,8 @@ export class ReorderBuffer {
   /** The PSN that was kept last, and a PSN that no kept one exceeds. */
   latestSeq = Number.NEGATIVE_INFINITY
   highestSeq = Number.NEGATIVE_INFINITY
+  /** What no SACK has named yet. */
+  readonly unnamed = new SackRanges()
 
   /** @param span PSNs, 1 to 2^23, rounded up to a power of two */
   constructor(pool: ReorderPool, packetsMax: number, span: number) {
@@ -72,6 +75,7 @@ export class ReorderBuffer {
     if (kept === null) return false
     this.restore(seq, kept)
     this.latestSeq = seq
+    this.unnamed.add(seq)
     return true
   }
 
@@ -117,6 +121,7 @@ export class ReorderBuffer {
     this.drop(0, this.span)
     this.latestSeq = Number.NEGATIVE_INFINITY
     this.highestSeq = Number.NEGATIVE_INFINITY
+    this.unnamed.clear()
   }
 }
 

@@ -1,16 +1,20 @@
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
 import type { QpContext } from './context.js'
-import { unwrapPsn } from './psn.js'
+import { Credits } from './credits.js'
+import { NewlyAcked } from './newly-acked.js'
+import { Retries } from './retries.js'
+import { RoundTrips } from './round-trips.js'
 import { SelectiveRepeat } from './selective-repeat.js'
+import { SendLog } from './send-log.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
-import { lastUnanswered, TailProbe } from './tail-probe.js'
+import { goForward, isEarly, wasOnItsWay } from './silence.js'
+import { Spurious } from './spurious.js'
+import { TailProbe } from './tail-probe.js'
 import { RequesterTimers } from './timers.js'
-import { WorkOpcode } from './work.js'
 import { WorkStatus } from './work-status.js'
 
 const NO_SEQ = Number.NEGATIVE_INFINITY
-const INFINITE_RNR_RETRIES = 7
 
 /**
  * The requester's place in the stream of PSNs, and the rules that move it (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2).
@@ -23,10 +27,17 @@ const INFINITE_RNR_RETRIES = 7
  * work request at the head, since all before has completed. With selective repeat single packets before `sendSeq` are
  * sent again instead (selective-repeat.ts), and going back is left for silence and for NAKs. transmit-request.ts writes
  * the packets, on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
+ *
+ * After silence one packet goes, alone, until the peer is heard: its answer says what has arrived (RFC 5682), and a
+ * full queue is not met by a whole window once more.
  */
 export class Requester {
   readonly context: QpContext
-  readonly timers = new RequesterTimers()
+  readonly timers: RequesterTimers
+  readonly trips = new RoundTrips()
+  readonly credits = new Credits()
+  log: SendLog
+  readonly spurious: Spurious
   /** The oldest PSN without an answer. */
   sndUna = 0
   /** The next new PSN to be sent. Of a READ under way: the one behind its last response. */
@@ -45,21 +56,25 @@ export class Requester {
   selective: SelectiveRepeat | null = null
   /** Of selective repeat: probes for what was sent last. */
   tail: TailProbe | null = null
+  readonly acked = new NewlyAcked()
   /** Bytes of the responses awaited that have not come: this queue pair's part of the host's ReadRoom. */
   #awaitedBytes = 0
-  #newlyAckedBytes = 0
-  #newestAckedSeq = -1
-  #retriesLeft = 0
-  #rnrRetriesLeft = 0
+  /** What had been sent when it last went back lies before this PSN. */
+  #wentBackSeq = NO_SEQ
+  /** It has gone back by silence, and nothing has been heard since. */
+  #silent = false
+  #silenceRefuted = false
+  readonly #retries: Retries
   /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
-  /** The peer's MSN, unwrapped, and the SSN up to which its credits reach (IBA 9.7.7.2). */
-  #msn = 0
-  #limitSequence = 0
-  #limited = false
 
   constructor(context: QpContext) {
+    const { retransmitTimeoutLeastNs, maxPacketsInFlight } = context.settings
     this.context = context
+    this.timers = new RequesterTimers(this.trips, retransmitTimeoutLeastNs)
+    this.log = new SendLog(maxPacketsInFlight)
+    this.spurious = new Spurious(context)
+    this.#retries = new Retries(context.settings)
   }
 
   /** Begins with that PSN. */
@@ -74,13 +89,14 @@ export class Requester {
     this.#awaitNothing()
     this.unaskedPackets = 0
     this.#repairedSeq = NO_SEQ
-    this.#msn = 0
-    this.#limitSequence = 0
-    this.#limited = settings.endToEndCredits
+    this.credits.start(settings.endToEndCredits)
+    this.#silent = false
+    this.log = new SendLog(settings.maxPacketsInFlight)
     this.timers.stop()
+    this.trips.stop()
     this.selective?.stop()
     this.selective = settings.selectiveRepeat ? new SelectiveRepeat(this) : null
-    this.tail = settings.selectiveRepeat ? new TailProbe(settings.probeTimeoutLeastNs) : null
+    this.tail = settings.selectiveRepeat ? new TailProbe(this.trips, settings.probeTimeoutLeastNs) : null
     this.settle()
   }
 
@@ -88,9 +104,8 @@ export class Requester {
   settle(): void {
     const settings = this.context.settings
     this.timers.setExponent(settings.ackTimeoutExponent)
-    this.#retriesLeft = settings.retryCount
-    this.#rnrRetriesLeft = settings.rnrRetry
-    this.#limited &&= settings.endToEndCredits
+    this.#retries.restore()
+    this.credits.settle(settings.endToEndCredits)
   }
 
   /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
@@ -103,6 +118,7 @@ export class Requester {
   nextSlot(): SendSlot | null {
     const context = this.context
     const queue = context.sendQueue
+    if (this.#silent && this.sendSeq > this.sndUna && !this.tail?.pending) return null
     if (this.selective?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null
       return queue.at(queue.find(this.selective.lostSeq))
@@ -110,7 +126,7 @@ export class Requester {
     if (this.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
     const slot = queue.at(this.sendIndex)
     if (this.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
-    if (this.#limited && slot.takesCredit && this.#waitsForCredit(slot)) return null
+    if (this.credits.holdBack(slot, this.sendSeq)) return null
     const bound = context.settings.maxPacketsInFlight
     if (slot.awaitsResponse) {
       // A READ that takes more PSNs than the bound runs alone.
@@ -148,32 +164,9 @@ export class Requester {
     return !slot.awaitsResponse || this.responsesAwaited < this.context.settings.initiatorDepth
   }
 
-  /**
-   * Beyond the limit sequence number, one more message may begin: a SEND with its first packet alone, a WRITE
-   * with all of it (IBA 9.7.7.2).
-   */
-  #waitsForCredit(slot: SendSlot): boolean {
-    const beyond = slot.ssn - this.#limitSequence
-    if (beyond <= 0) return false
-    return beyond > 1 || (this.sendSeq > slot.firstSeq && slot.opcode !== WorkOpcode.RDMA_WRITE_WITH_IMM)
-  }
-
-  /** True if credits hold the message back behind its next packet: that one must ask for an ACK. */
-  isLastCredit(slot: SendSlot): boolean {
-    return this.#limited && slot.takesCredit && slot.ssn > this.#limitSequence
-  }
-
-  /** Reads MSN and credits of an ACK (IBA 9.7.7.2); old ones tell nothing. */
-  onCredits(messageSequence: number, code: number): void {
-    if (!this.#limited) return
-    if (code === aeth.CREDITS_UNLIMITED) {
-      this.#limited = false
-      return
-    }
-    const msn = unwrapPsn(messageSequence, this.#msn)
-    if (msn > this.#msn) this.#msn = msn
-    const limit = msn + aeth.CREDITS[code]!
-    if (limit > this.#limitSequence) this.#limitSequence = limit
+  /** The packet that goes next goes alone: its answer is waited for. */
+  get isAlone(): boolean {
+    return this.#silent
   }
 
   /**
@@ -191,7 +184,7 @@ export class Requester {
         whole = false
         break
       }
-      this.#pass(slot, Math.min(seq, slot.lastSeq) + 1)
+      this.#pass(now, slot, Math.min(seq, slot.lastSeq) + 1)
       if (this.sndUna <= slot.lastSeq) break
       queue.completeHead(WorkStatus.SUCCESS)
     }
@@ -203,24 +196,12 @@ export class Requester {
   acceptResponse(now: Nanos, slot: SendSlot): void {
     // It counts as awaited only if it has been asked for since the last going back.
     const awaited = this.sendSeq > slot.lastSeq
-    this.#pass(slot, this.sndUna + 1)
+    this.#pass(now, slot, this.sndUna + 1)
     if (this.sndUna > slot.lastSeq) {
       if (awaited) this.responsesAwaited--
       this.context.sendQueue.completeHead(WorkStatus.SUCCESS)
     }
     this.#progress(now)
-  }
-
-  /** The packet has arrived, ahead of some before it. */
-  acknowledgedEarly(seq: number, bytes: number): void {
-    this.#newlyAckedBytes += bytes
-    if (seq > this.#newestAckedSeq) this.#newestAckedSeq = seq
-  }
-
-  /** Some of what `#pass` is about to count has been counted already: as acknowledged, or as no longer in flight. */
-  countedEarly(ackedBytes: number, outBytes: number): void {
-    this.#newlyAckedBytes -= ackedBytes
-    this.inFlightBytes += outBytes
   }
 
   /** Moves `sendSeq` past packets that need not be sent again. */
@@ -239,22 +220,9 @@ export class Requester {
     if (this.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
   }
 
-  /** The newest PSN acknowledged since the last call that was not known to have arrived, or -1. */
-  takeNewestAckedSeq(): number {
-    const seq = this.#newestAckedSeq
-    this.#newestAckedSeq = -1
-    return seq
-  }
-
-  /** Payload bytes acknowledged since the last call. */
-  takeNewlyAckedBytes(): number {
-    const bytes = this.#newlyAckedBytes
-    this.#newlyAckedBytes = 0
-    return bytes
-  }
-
-  #pass(slot: SendSlot, until: number): void {
+  #pass(now: Nanos, slot: SendSlot, until: number): void {
     const { pathMtu: mtu, readRoom } = this.context.settings
+    if (this.#silent && wasOnItsWay(this, now, until)) this.#silenceRefuted = true
     if (slot.awaitsResponse) {
       if (this.sendSeq > this.sndUna) {
         const bytes = bytesBetween(slot, this.sndUna, until, mtu)
@@ -262,13 +230,14 @@ export class Requester {
         this.#awaitedBytes -= bytes
       }
     } else {
-      this.#newlyAckedBytes += bytesBetween(slot, this.sndUna, until, mtu)
+      this.acked.addBytes(bytesBetween(slot, this.sndUna, until, mtu))
       if (this.sendSeq > this.sndUna) {
         this.inFlightBytes -= bytesBetween(slot, this.sndUna, Math.min(until, this.sendSeq), mtu)
       }
     }
-    const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(slot, until)
-    if (newestSeq > this.#newestAckedSeq) this.#newestAckedSeq = newestSeq
+    const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
+    if (this.selective === null && this.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
+    this.acked.addPacket(newestSeq)
     this.sndUna = until
     if (this.sendSeq < until) this.sendSeq = until
     if (this.sendSeq > slot.lastSeq && this.sendIndex <= this.context.sendQueue.head) {
@@ -276,42 +245,59 @@ export class Requester {
     }
   }
 
+  /** An answer that comes sooner than any round trip is one to the packet as it was sent first. */
+  #judgeRepeats(now: Nanos, until: number): void {
+    for (let seq = this.sndUna; seq < until; seq++) if (isEarly(this, now, seq)) this.spurious.onEarly()
+  }
+
+  #refuteSilence(now: Nanos): void {
+    this.#silenceRefuted = false
+    goForward(this)
+    if (this.spurious.refute()) this.context.observer.onSpurious(now)
+  }
+
   #progress(now: Nanos): void {
-    this.#retriesLeft = this.context.settings.retryCount
-    this.#rnrRetriesLeft = this.context.settings.rnrRetry
+    this.#silent = false
+    if (this.#silenceRefuted) this.#refuteSilence(now)
+    this.#retries.restore()
+    this.#onNews(now, this.sndUna > this.trips.timedSeq)
     this.timers.onProgress(now, this.sendSeq > this.sndUna)
-    const { tail, sndUna } = this
-    tail?.onNews(now, sndUna > tail.timedSeq, sndUna <= tail.askedSeq, this.timers.timeoutNs)
+    if (this.spurious.concludes(this.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  /** A response has come, whether it is of use or not. */
+  onHeard(): void {
+    this.#silent = false
+  }
+
+  /** The peer has told how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
+  onDuplicateCount(now: Nanos, count: number): void {
+    if (this.selective === null || this.spurious.onCount(count) === 0) return
+    this.selective.arrivedTwice()
+    if (this.spurious.concludes(this.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  #onNews(now: Nanos, timed: boolean): void {
+    const { tail, trips, sndUna, timers } = this
+    const measured = trips.onNews(now, timed)
+    if (tail === null) return
+    tail.onNews(now, measured, sndUna <= tail.askedSeq, timers.timeoutNs)
+    if (measured) timers.probeNs = 2 * tail.firstTimeoutNs
   }
 
   /** A bitmap named packets that were not known to have arrived, or a response came out of order: a sign of life. */
   onSign(now: Nanos): void {
+    this.#silent = false
+    const { trips, sndUna } = this
+    this.#onNews(now, trips.timedSeq >= sndUna && this.selective!.isSacked(trips.timedSeq))
     this.timers.onSign(now)
-    const { tail, sndUna } = this
-    if (tail === null) return
-    const timed = tail.timedSeq >= sndUna && this.selective!.isSacked(tail.timedSeq)
-    tail.onNews(now, timed, sndUna <= tail.askedSeq, this.timers.timeoutNs)
-  }
-
-  /** The probe timeout has passed: the last packet goes again, unless something else goes again anyway. */
-  onProbeTimeout(): void {
-    const selective = this.selective!
-    if (!selective.hasLost) {
-      // What came in order without a loss has not been told to it: it may be the first part of a READ.
-      selective.acknowledged(this.sndUna - 1)
-      const seq = lastUnanswered(this, selective)
-      if (seq < 0) return
-      const queue = this.context.sendQueue
-      selective.repeat(queue.at(queue.find(seq)), seq)
-      this.context.counters.tailProbes++
-    }
-    this.tail!.pending = true
   }
 
   /** A NAK, received or implied, says that `sndUna` was lost: goes back there, once for each PSN. */
   repair(now: Nanos): void {
     if (this.#repairedSeq === this.sndUna || this.sendSeq === this.sndUna) return
     this.#repairedSeq = this.sndUna
+    this.#silent = false
     this.#retry(now, false)
   }
 
@@ -322,42 +308,48 @@ export class Requester {
     this.#retry(now, true)
   }
 
+  /** The retransmission timer has run out: sends again, but uses up no retry. */
+  onRetransmitTimeout(now: Nanos): void {
+    if (this.sendSeq === this.sndUna) return
+    this.context.counters.timeouts++
+    this.#repairedSeq = NO_SEQ
+    this.#repeatAll(now, this.#retries.used, true)
+  }
+
   /** The peer has no receive posted for `sndUna`: again from there, after a wait (IBA 9.7.5.2.8). */
   onReceiverNotReady(now: Nanos, timerCode: number): void {
+    this.#silent = false
     if (this.timers.waitsForReceiver) {
       // The wait may be for an earlier packet, and this one be known to have arrived.
       if (this.selective !== null) this.#rewind(false)
       return
     }
     this.context.counters.rnrNaks++
-    if (this.context.settings.rnrRetry !== INFINITE_RNR_RETRIES) {
-      if (this.#rnrRetriesLeft === 0) {
-        this.failAt(now, this.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
-        return
-      }
-      this.#rnrRetriesLeft--
+    if (!this.#retries.takeRnr()) {
+      this.failAt(now, this.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
+      return
     }
-    // It has answered: the other count is of silence and gaps.
-    this.#retriesLeft = this.context.settings.retryCount
-    this.#goBack(false)
+    this.#rewind(false)
     this.timers.startRnr(now, aeth.RNR_TIMER_NS[timerCode]!)
   }
 
   #retry(now: Nanos, byTimeout: boolean): void {
-    if (this.#retriesLeft === 0) {
+    const forget = this.#retries.used
+    if (!this.#retries.take()) {
       this.failAt(now, this.sndUna, WorkStatus.RETRY_EXC_ERR)
       return
     }
-    const forget = this.#retriesLeft < this.context.settings.retryCount
-    this.#retriesLeft--
-    const lostBytes = this.inFlightBytes
-    this.#goBack(forget)
-    this.context.observer.onRetransmit(now, lostBytes, byTimeout, this.sndUna)
+    this.timers.stop()
+    this.#repeatAll(now, forget, byTimeout)
   }
 
-  #goBack(forget: boolean): void {
+  /** Everything in flight is taken for lost. */
+  #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
+    const lostBytes = this.inFlightBytes
+    this.spurious.begin(this.sndUna, this.sndNxt)
     this.#rewind(forget)
-    this.timers.stop()
+    this.#silent = bySilence
+    this.context.observer.onRetransmit(now, lostBytes, bySilence, this.sndUna)
   }
 
   /**
@@ -367,6 +359,8 @@ export class Requester {
   #rewind(forget: boolean): void {
     this.selective?.goBack(forget)
     this.tail?.stop()
+    this.trips.stop()
+    this.#wentBackSeq = this.sndNxt
     this.sendSeq = this.sndUna
     this.sendIndex = this.context.sendQueue.head
     this.inFlightBytes = 0
@@ -387,6 +381,7 @@ export class Requester {
   stop(): void {
     this.selective?.stop()
     this.tail?.stop()
+    this.trips.stop()
     this.timers.stop()
     this.sendIndex = this.context.sendQueue.tail
     this.inFlightBytes = 0

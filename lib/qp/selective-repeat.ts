@@ -1,7 +1,11 @@
 import type { Frame } from '../frame/frame.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import { LostPackets } from './lost-packets.js'
+import { Rack } from './rack.js'
 import { ReorderBuffer } from './reorder-buffer.js'
+import { Repeats } from './repeats.js'
 import type { Requester } from './requester.js'
+import { ResponseEvidence } from './response-evidence.js'
 import { Scoreboard } from './scoreboard.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
 
@@ -13,59 +17,34 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
  * way there, and SACKs tell of that; responses of READs and atomics are lost on the way back, and those that came out
  * of order are kept here until their turn.
  *
- * A packet is taken for lost when one that was sent at least `reorderTolerance` packets later has arrived (RFC 6675,
- * section 5, by distance as in Mathis and Mahdavi's FACK), or when the very last packet sent has arrived: nothing
- * later can tell then. "Later" is counted by `order`: for a packet sent once, its PSN; for one sent again, the newest
- * PSN that had been sent by then. So a packet that was sent again is taken for lost again only when a packet is
- * answered that was new after it: at most once in a round trip, without a clock (RFC 8985 does by time what this does
- * by order).
- *
- * There may be nothing new to send. So packets sent again are numbered too, and the arrival of one tells of those
- * sent again before it, if the SACK has room for them in its bitmap (an earlier SACK may have been lost), and, when
- * nothing new was sent behind it, of all new packets. A packet sent again twice tells nothing, as either may have
- * arrived (Karn).
- *
- * Responses need no such care: they come in the order in which they are asked for again, ahead of all others.
+ * Requests are found lost as RACK has it (rack.ts), whether they were sent once or again: packets sent once are looked at in the order of
+ * their PSNs, which is that of their departure, and those sent again in the order in which they left again.
+ * Responses are found lost by the order of those that come (response-evidence.ts).
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
   readonly kept: ReorderBuffer
+  readonly #requester: Requester
+  readonly #board: Scoreboard
+  readonly #rack: Rack
+  readonly #mtu: number
+  /** Packets that have to arrive out of order to show without a doubt that one is lost. */
+  readonly #certainPackets: number
   /**
    * The highest PSN that the peer has acknowledged in order, even if responses of READs and atomics are missing
    * before it.
    */
   #executedSeq = NO_SEQ
-  /** The highest PSN whose request, and whose response, is known to have arrived. */
-  #requestEvidence = NO_SEQ
-  #responseEvidence = NO_SEQ
-  /** Up to where the evidence has been followed for packets sent once. */
-  #requestsSeen = NO_SEQ
-  #responsesSeen = NO_SEQ
-  /** No packet sent again has a lower order. */
-  #leastOrder = Number.POSITIVE_INFINITY
-  /**
-   * How many packets were sent again, and the latest of these known to have arrived, and to have been answered by a
-   * response.
-   */
-  #repairs = 0
-  /** The next new PSN at the time when the latest of those that arrived was sent. */
-  #repairOrder = NO_SEQ
-  /** First of the PSNs that the current bitmap covers. */
-  #coveredFrom = 0
-  #coveredUntil = 0
-  #repairArrived = 0
-  #repairAnswered = 0
-  /** No packet that was sent again and has not arrived has a lower number. */
-  #leastRepair = Number.POSITIVE_INFINITY
-  /**
-   * When it last went back, all requests before this PSN were due to be sent again: only newer ones show what is
-   * lost.
-   */
-  #wentBackAt = NO_SEQ
-  readonly #requester: Requester
-  readonly #board: Scoreboard
-  readonly #tolerance: number
-  readonly #mtu: number
+  /** No request before this PSN has to be looked at that was sent once. */
+  #judgedSeq = NO_SEQ
+  /** Requests sent again, and responses asked for again. */
+  readonly #repeats: Repeats
+  readonly #responseRepeats: Repeats
+  readonly #evidence: ResponseEvidence
+  /** A recovery is under way until everything before this PSN is answered. */
+  #recoverySeq = NO_SEQ
+  /** When the next request is lost, unless it is told of before. */
+  deadlineNs: Nanos = NEVER
   /** What the observer has not been told of. */
   readonly lost = new LostPackets()
 
@@ -74,8 +53,12 @@ export class SelectiveRepeat {
       requester.context.settings
     this.#requester = requester
     this.#mtu = pathMtu
-    this.#tolerance = reorderTolerance
+    this.#certainPackets = reorderTolerance
+    this.#evidence = new ResponseEvidence(reorderTolerance)
+    this.#rack = new Rack(requester.trips)
     this.#board = new Scoreboard(maxPacketsInFlight)
+    this.#repeats = new Repeats(maxPacketsInFlight)
+    this.#responseRepeats = new Repeats(maxPacketsInFlight)
     this.kept = new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight)
   }
 
@@ -99,15 +82,19 @@ export class SelectiveRepeat {
     return this.#board.isSacked(seq)
   }
 
+  /** True if the peer has said that it has it, even if it is no longer believed. */
+  isTold(seq: number): boolean {
+    return this.#board.isTold(seq)
+  }
+
   // ---- What the peer tells
 
   /** It has carried out everything up to `seq`, and sent the responses. */
-  acknowledged(seq: number): void {
+  acknowledged(now: Nanos, seq: number): void {
     const requester = this.#requester
     const from = Math.max(this.#executedSeq + 1, requester.sndUna)
     if (seq > this.#executedSeq) this.#executedSeq = seq
-    this.#responseEvidence = Math.max(this.#responseEvidence, seq)
-    if (seq >= this.#wentBackAt) this.#requestEvidence = Math.max(this.#requestEvidence, seq)
+    this.#evidence.onResponse(seq)
     if (from > seq) return
     // Behind a READ or atomic whose response is missing.
     const queue = requester.context.sendQueue
@@ -117,61 +104,64 @@ export class SelectiveRepeat {
       if (slot.awaitsResponse) {
         // From now on its marks are those of its responses.
         if (at === slot.firstSeq) {
-          this.#noteRepair(at)
+          this.#arrived(now, at)
           this.#board.unlose(at)
           this.#board.unsack(at)
         }
         at = slot.lastSeq + 1
-      } else for (const end = Math.min(seq, slot.lastSeq); at <= end; at++) this.#sack(slot, at)
+      } else for (const end = Math.min(seq, slot.lastSeq); at <= end; at++) this.#sack(now, slot, at)
     }
-  }
-
-  /** A bitmap tells of the PSNs from `from` to before `until`. */
-  covers(from: number, until: number): void {
-    this.#coveredFrom = from
-    this.#coveredUntil = until
   }
 
   /**
    * The peer keeps the request `seq`, which is beyond the oldest unanswered one and before `sndNxt`. True if that is
    * news.
    */
-  sacked(seq: number): boolean {
+  sacked(now: Nanos, seq: number): boolean {
     // The oldest unanswered packet has to be sent again if the peer was not ready for it, even if the peer keeps it.
     if (seq <= Math.max(this.#executedSeq, this.#requester.sndUna) || this.#board.isSacked(seq)) return false
     const queue = this.#requester.context.sendQueue
     const slot = queue.at(queue.find(seq))
     // A READ is one request, at its first PSN.
     if (slot.awaitsResponse && seq !== slot.firstSeq) return false
-    this.#sack(slot, seq)
-    if (seq >= this.#wentBackAt) {
-      this.#requestEvidence = Math.max(this.#requestEvidence, slot.awaitsResponse ? slot.lastSeq : seq)
-    }
+    this.#sack(now, slot, seq)
     return true
   }
 
-  #sack(slot: SendSlot, seq: number): void {
+  #sack(now: Nanos, slot: SendSlot, seq: number): void {
     if (this.#board.isSacked(seq)) return
     const requester = this.#requester
     const bytes = this.#bytesOf(slot, seq)
     if (seq < requester.sendSeq && !this.#board.isLost(seq)) requester.inFlightBytes -= bytes
-    this.#noteRepair(seq)
-    requester.acknowledgedEarly(seq, this.#board.isTold(seq) ? 0 : bytes)
-    this.#board.sack(seq)
+    this.#arrived(now, seq)
+    requester.acked.addPacket(seq)
+    if (!this.#board.isTold(seq)) requester.acked.addBytes(bytes)
+    this.#board.sack(seq, requester.sndUna)
   }
 
-  /** A packet has arrived that may have been sent again. */
-  #noteRepair(seq: number): void {
-    if (!this.#board.isResent(seq) || this.#board.isResentTwice(seq)) return
-    this.#repairArrived = Math.max(this.#repairArrived, this.#board.repairOf(seq))
-    this.#repairOrder = Math.max(this.#repairOrder, this.#board.orderOf(seq))
+  /** A request is known to have arrived. */
+  #arrived(now: Nanos, seq: number): void {
+    const { log } = this.#requester
+    if (log.has(seq)) this.#rack.onArrived(now, log.numberOf(seq), log.sentNs(seq), log.wasRepeated(seq))
   }
 
   /** A response has come, in order or not. */
   answered(seq: number): void {
-    if (!this.#board.isResent(seq)) return
-    this.#noteRepair(seq)
-    this.#repairAnswered = Math.max(this.#repairAnswered, this.#board.repairOf(seq))
+    if (this.#responseRepeats.isEmpty) return
+    const queue = this.#requester.context.sendQueue
+    const asked = this.#board.isResent(seq) ? seq : queue.at(queue.find(seq)).firstSeq
+    const number = this.#requester.log.numberOf(asked)
+    if (number > this.#evidence.answeredNumber) this.#evidence.answeredNumber = number
+  }
+
+  /** A response has come that had come before: it was asked for again too early. */
+  answeredTwice(): void {
+    this.#evidence.onTwice(this.#board.span)
+  }
+
+  /** Requests that were sent again have arrived twice. */
+  arrivedTwice(): void {
+    this.#rack.onDuplicates(this.#requester.context.transmissions)
   }
 
   /**
@@ -182,7 +172,7 @@ export class SelectiveRepeat {
     const { kept } = this
     const queue = this.#requester.context.sendQueue
     if (!queue.at(queue.find(seq)).awaitsResponse) return false
-    this.#responseEvidence = Math.max(this.#responseEvidence, seq)
+    this.#evidence.onResponse(seq)
     if (seq - this.#requester.sndUna >= kept.span || kept.has(seq) || !kept.put(seq, frame)) return false
     this.#board.unlose(seq)
     return true
@@ -191,64 +181,87 @@ export class SelectiveRepeat {
   // ---- What is lost
 
   /** Finds out what is lost, from all that was told. */
-  detect(): void {
-    const { sndUna, sendSeq } = this.#requester
+  detect(now: Nanos): void {
+    this.deadlineNs = NEVER
     if (this.#requester.context.sendQueue.isEmpty) return
-    const requestsFrom = Math.max(this.#requestsSeen, sndUna, this.#executedSeq + 1)
-    // If nothing new was sent behind the packet sent again that has arrived, it shows the fate of everything sent.
-    const { sndNxt } = this.#requester
-    const newest = this.#repairOrder === sndNxt ? sndNxt : this.#requestEvidence
-    this.#requestsSeen = Math.max(this.#requestsSeen, Math.min(this.#firstSparedBy(newest), sendSeq))
-    if (requestsFrom < this.#requestsSeen) this.#loseRequests(requestsFrom, this.#requestsSeen)
-    const responsesFrom = Math.max(this.#responsesSeen, sndUna)
-    const responsesEnd = Math.min(this.#firstSparedBy(this.#responseEvidence), sndUna + this.#board.span)
-    this.#responsesSeen = Math.max(this.#responsesSeen, responsesEnd)
-    if (responsesFrom < this.#responsesSeen) this.#loseResponses(responsesFrom, this.#responsesSeen)
-    const evidence = Math.max(this.#requestEvidence, this.#responseEvidence)
-    if (
-      this.#tells(evidence, this.#leastOrder) ||
-      this.#leastRepair < Math.max(this.#repairArrived, this.#repairAnswered)
-    )
-      this.#loseAgain()
+    const { sndUna } = this.#requester
+    const certain = this.#board.sackedCount >= this.#certainPackets || sndUna < this.#recoverySeq
+    const windowNs = this.#rack.windowNs(certain)
+    this.#judgeRequests(now, windowNs)
+    this.#judgeRepeats(now, windowNs)
+    this.#judgeResponses()
+    this.#judgeResponseRepeats()
   }
 
-  /** The first PSN that the arrival of `evidence` does not show to be lost, of packets sent once. */
-  #firstSparedBy(evidence: number): number {
-    if (evidence >= this.#requester.sndNxt - 1) return evidence
-    return evidence - this.#tolerance + 1
-  }
-
-  /** True if the arrival of `evidence` shows that a packet of that order is lost. */
-  #tells(evidence: number, order: number): boolean {
-    return order <= this.#firstSparedBy(evidence)
-  }
-
-  /** The same for requests sent again, by their numbers. */
-  #repairTells(repair: number): boolean {
-    const evidence = this.#repairArrived
-    return repair + this.#tolerance <= evidence || (repair < evidence && evidence === this.#repairs)
-  }
-
-  #loseRequests(from: number, until: number): void {
-    const queue = this.#requester.context.sendQueue
-    let index = queue.find(from)
-    for (let seq = from; seq < until; ) {
-      const slot = queue.at(index++)
+  /** Requests sent once, in the order of their PSNs. */
+  #judgeRequests(now: Nanos, windowNs: Nanos): void {
+    const { sndUna, sendSeq, context } = this.#requester
+    const queue = context.sendQueue
+    let seq = Math.max(this.#judgedSeq, sndUna, this.#executedSeq + 1)
+    if (seq >= sendSeq) return
+    for (let index = queue.find(seq); seq < sendSeq; index++) {
+      const slot = queue.at(index)
       if (slot.awaitsResponse) {
-        if (seq === slot.firstSeq) this.#loseOnce(slot, seq)
+        // A READ is one request, at its first PSN.
+        if (seq === slot.firstSeq && !this.#judgeOnce(now, slot, seq, windowNs)) break
         seq = slot.lastSeq + 1
-      } else for (const end = Math.min(until - 1, slot.lastSeq); seq <= end; seq++) this.#loseOnce(slot, seq)
+      } else {
+        const end = Math.min(sendSeq, slot.lastSeq + 1)
+        while (seq < end && this.#judgeOnce(now, slot, seq, windowNs)) seq++
+        if (seq < end) break
+      }
+    }
+    this.#judgedSeq = seq
+  }
+
+  /** False if nothing can be said yet of that packet, and of those behind it. */
+  #judgeOnce(now: Nanos, slot: SendSlot, seq: number, windowNs: Nanos): boolean {
+    const board = this.#board
+    if (board.isSacked(seq) || board.isLost(seq) || board.isResent(seq)) return true
+    return this.#judge(now, slot, seq, windowNs)
+  }
+
+  #judge(now: Nanos, slot: SendSlot, seq: number, windowNs: Nanos): boolean {
+    const { log } = this.#requester
+    if (!log.has(seq)) return true
+    if (log.numberOf(seq) >= this.#rack.newestNumber) return false
+    const lostNs = this.#rack.lostNs(log.sentNs(seq), windowNs)
+    if (now < lostNs) {
+      this.deadlineNs = Math.min(this.deadlineNs, lostNs)
+      return false
+    }
+    this.#lose(slot, seq)
+    return true
+  }
+
+  /** Requests sent again, in the order in which they left. */
+  #judgeRepeats(now: Nanos, windowNs: Nanos): void {
+    const queue = this.#requester.context.sendQueue
+    for (; !this.#repeats.isEmpty; this.#repeats.shift()) {
+      const { firstSeq: seq, firstNumber: number } = this.#repeats
+      if (!this.#isUnderWay(seq, number)) continue
+      if (!this.#judge(now, queue.at(queue.find(seq)), seq, windowNs)) return
     }
   }
 
-  #loseResponses(from: number, until: number): void {
-    const queue = this.#requester.context.sendQueue
-    if (!queue.at(queue.head).awaitsResponse) return
+  /** True if that repeat is the packet's latest, and nothing is known of it. */
+  #isUnderWay(seq: number, number: number): boolean {
+    const { log, sndUna } = this.#requester
+    const board = this.#board
+    return seq >= sndUna && board.isResent(seq) && !board.isSacked(seq) && log.numberOf(seq) === number
+  }
+
+  #judgeResponses(): void {
+    const { sndUna, sndNxt, context } = this.#requester
+    const from = this.#evidence.from(sndUna)
+    const until = this.#evidence.until(sndNxt, sndUna + this.#board.span)
+    const queue = context.sendQueue
+    if (from >= until || !queue.at(queue.head).awaitsResponse) return
     let index = queue.find(from)
     for (let seq = from; seq < until && seq <= this.#executedSeq; ) {
       const slot = queue.at(index++)
-      const end = Math.min(until - 1, slot.lastSeq)
-      if (slot.awaitsResponse) for (; seq <= end; seq++) this.#loseOnce(slot, seq)
+      const last = Math.min(until - 1, slot.lastSeq)
+      if (slot.awaitsResponse) for (; seq <= last; seq++) this.#loseOnce(slot, seq)
       seq = slot.lastSeq + 1
     }
   }
@@ -258,34 +271,26 @@ export class SelectiveRepeat {
     if (!board.isSacked(seq) && !board.isLost(seq) && !board.isResent(seq)) this.#lose(slot, seq)
   }
 
-  /** Looks through those sent again for ones that were lost again. */
-  #loseAgain(): void {
-    const board = this.#board
+  #judgeResponseRepeats(): void {
+    const repeats = this.#responseRepeats
     const queue = this.#requester.context.sendQueue
-    this.#leastOrder = Number.POSITIVE_INFINITY
-    this.#leastRepair = Number.POSITIVE_INFINITY
-    for (let seq = this.#requester.sndUna; seq < board.top; seq++) {
-      if (!board.isResent(seq) || board.isSacked(seq)) continue
-      const isResponse = seq <= this.#executedSeq
-      const evidence = isResponse ? this.#responseEvidence : this.#requestEvidence
-      const order = board.orderOf(seq)
-      const repair = board.repairOf(seq)
-      const lostAgain = isResponse
-        ? repair < this.#repairAnswered
-        : this.#repairTells(repair) && seq >= this.#coveredFrom && seq < this.#coveredUntil
-      if (lostAgain || this.#tells(evidence, order)) {
-        this.#lose(queue.at(queue.find(seq)), seq)
-      } else {
-        this.#leastOrder = Math.min(this.#leastOrder, order)
-        this.#leastRepair = Math.min(this.#leastRepair, repair)
-      }
+    for (; !repeats.isEmpty; repeats.shift()) {
+      const { firstSeq: seq, firstNumber: number } = repeats
+      if (!this.#isUnderWay(seq, number)) continue
+      if (number >= this.#evidence.answeredNumber) return
+      this.#lose(queue.at(queue.find(seq)), seq)
     }
   }
 
   #lose(slot: SendSlot, seq: number): void {
-    if (this.#isAnswered(slot, seq)) return
-    const order = this.#board.isResent(seq) ? this.#board.orderOf(seq) - 0.5 : seq
-    this.lost.add(seq, this.#bytesOf(slot, seq), order)
+    if (slot.awaitsResponse && this.kept.has(seq)) return
+    const { log, sndUna, sndNxt } = this.#requester
+    if (sndUna >= this.#recoverySeq) {
+      this.#recoverySeq = sndNxt
+      this.#rack.onRecovery()
+      this.#requester.spurious.begin(sndUna, sndNxt)
+    }
+    this.lost.add(seq, this.#bytesOf(slot, seq), log.numberOf(seq))
     this.repeat(slot, seq)
   }
 
@@ -295,31 +300,30 @@ export class SelectiveRepeat {
    */
   repeat(slot: SendSlot, seq: number): void {
     if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= this.#bytesOf(slot, seq)
-    this.#board.lose(seq)
-  }
-
-  #isAnswered(slot: SendSlot, seq: number): boolean {
-    return slot.awaitsResponse && this.kept.has(seq)
+    this.#board.lose(seq, this.#requester.sndUna)
   }
 
   // ---- What is sent again, and passed
 
   /**
-   * The packet `seq` is being sent again, because it was lost or after going back. Returns how many PSNs are asked
-   * for again: if a READ's request has arrived, the run of lost responses, else the whole of the request.
+   * The packet `seq` is being sent again, because it was lost or after going back. Returns, of a READ, how many PSNs are asked
+   * for again: if its request has arrived, the run of lost responses, else all.
    */
-  resend(slot: SendSlot, seq: number): number {
-    const { sndNxt } = this.#requester
-    this.#leastOrder = Math.min(this.#leastOrder, sndNxt)
-    this.#leastRepair = Math.min(this.#leastRepair, ++this.#repairs)
+  resend(now: Nanos, slot: SendSlot, seq: number): number {
+    const { sndUna, log, context } = this.#requester
+    // The number that this transmission is about to get.
+    const number = context.transmissions
     const isResponse = slot.awaitsResponse && slot.firstSeq <= this.#executedSeq
     if (!isResponse) {
-      this.#board.resend(seq, sndNxt, this.#repairs)
-      return slot.awaitsResponse ? slot.lastSeq + 1 - seq : 1
+      this.#board.resend(seq, sndUna)
+      this.#repeats.push(seq, number)
+      return slot.lastSeq + 1 - seq
     }
     let next = seq
     for (; next <= slot.lastSeq && this.#board.isLost(next); next++) {
-      this.#board.resend(next, sndNxt, this.#repairs)
+      this.#board.resend(next, sndUna)
+      this.#responseRepeats.push(next, number)
+      log.record(next, now, number, true, sndUna)
     }
     return next - seq
   }
@@ -328,7 +332,7 @@ export class SelectiveRepeat {
    * `sndUna` is about to move on to `until` within the slot: puts right what was counted early. Returns the
    * newest of these PSNs that was not known to have arrived, or -1.
    */
-  onPassed(slot: SendSlot, until: number): number {
+  onPassed(now: Nanos, slot: SendSlot, until: number): number {
     const { sndUna, sendSeq } = this.#requester
     const board = this.#board
     if (board.top <= sndUna) return until - 1
@@ -336,13 +340,16 @@ export class SelectiveRepeat {
     for (let seq = sndUna, end = Math.min(until, board.top); seq < end; seq++) {
       const sacked = board.isSacked(seq)
       const bytes = this.#bytesOf(slot, seq)
-      const told = board.isTold(seq) ? bytes : 0
-      const out = seq < sendSeq && (sacked || board.isLost(seq)) ? bytes : 0
-      this.#requester.countedEarly(told, out)
-      if (!sacked) newest = Math.max(newest, seq)
-      if (!slot.awaitsResponse) this.#noteRepair(seq)
+      // What is about to be counted as acknowledged, or as no longer in flight, may have been counted before.
+      if (board.isTold(seq)) this.#requester.acked.addBytes(-bytes)
+      if (seq < sendSeq && (sacked || board.isLost(seq))) this.#requester.inFlightBytes += bytes
+      if (!sacked) {
+        newest = Math.max(newest, seq)
+        if (!slot.awaitsResponse) this.#arrived(now, seq)
+      }
       board.clear(seq)
     }
+    if (until > board.top && !slot.awaitsResponse) this.#arrived(now, until - 1)
     return newest
   }
 
@@ -360,14 +367,17 @@ export class SelectiveRepeat {
       board.unlose(seq)
       if (forget) board.unsack(seq)
     }
-    this.#wentBackAt = sndNxt
-    this.#requestEvidence = NO_SEQ
-    this.#responseEvidence = NO_SEQ
-    this.#repairOrder = NO_SEQ
-    this.#requestsSeen = NO_SEQ
-    this.#responsesSeen = NO_SEQ
-    this.#leastOrder = Number.POSITIVE_INFINITY
-    this.#leastRepair = Number.POSITIVE_INFINITY
+    this.#judgedSeq = sndNxt
+    this.#recoverySeq = sndNxt
+    this.#repeats.clear()
+    this.#responseRepeats.clear()
+    this.#evidence.forget()
+    this.deadlineNs = NEVER
+  }
+
+  /** It need not have gone back: what was sent once is on its way. */
+  judgeAnew(): void {
+    this.#judgedSeq = NO_SEQ
   }
 
   /** The PSN up to which the peer has carried out everything. */
@@ -379,6 +389,7 @@ export class SelectiveRepeat {
   stop(): void {
     this.kept.clear()
     this.#board.reset()
+    this.deadlineNs = NEVER
   }
 
   /** Payload bytes of the packet. */

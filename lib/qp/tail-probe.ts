@@ -1,5 +1,6 @@
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { Requester } from './requester.js'
+import type { RoundTrips } from './round-trips.js'
 import type { SelectiveRepeat } from './selective-repeat.js'
 
 const NONE = -1
@@ -23,62 +24,48 @@ const FIRST_LEAST_NS: Nanos = 1_000_000
  * come first. The doubling ends only when a packet that was sent once has been timed, not with the next news: the
  * answer to a packet that was probed for too early says nothing about the round trip (Karn), and where the window
  * holds one packet, each would be sent twice for ever.
- *
- * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
- * its first packet finds a queue that says nothing of what its last one will find.
  */
 export class TailProbe {
   /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
   pending = false
-  /** The packet whose answer is timed, or -1: one at a time, sent once (RFC 6298, section 3: Karn). */
-  timedSeq = NONE
   /** The highest PSN that has been asked to be answered. */
   askedSeq = NONE
-  #timedAtNs: Nanos = 0
-  #expectedRttNs: Nanos = 0
-  #srttNs: Nanos = 0
-  #rttvarNs: Nanos = 0
+  readonly #trips: RoundTrips
   readonly #leastNs: Nanos
   /** When the last packet that asked for an answer left. */
   #askedAtNs: Nanos = 0
-  /** True once the peer has answered anything. */
-  #answered = false
   /** Probes since a round trip was last measured. */
   #unanswered = 0
   #deadline: Nanos = NEVER
 
   /** @param leastNs the least PTO; NEVER = no probes */
-  constructor(leastNs: Nanos) {
+  constructor(trips: RoundTrips, leastNs: Nanos) {
+    this.#trips = trips
     this.#leastNs = leastNs
-  }
-
-  /** The round trip of an idle path: stands in until one is measured. */
-  expectRtt(rttNs: Nanos): void {
-    this.#expectedRttNs = rttNs
   }
 
   /** PTO; NEVER while no round trip is known. */
   get timeoutNs(): Nanos {
-    return Math.max(this.#leastNs, this.#roundTripsNs()) * 2 ** this.#unanswered
+    return this.firstTimeoutNs * 2 ** this.#unanswered
+  }
+
+  /** PTO of a first probe. */
+  get firstTimeoutNs(): Nanos {
+    return Math.max(this.#leastNs, this.#roundTripsNs())
   }
 
   #roundTripsNs(): Nanos {
-    if (this.#srttNs > 0) return Math.max(2 * this.#srttNs, this.#srttNs + 4 * this.#rttvarNs)
-    return this.#expectedRttNs > 0 ? Math.max(2 * this.#expectedRttNs, FIRST_LEAST_NS) : NEVER
+    const { srttNs, rttvarNs, expectedNs } = this.#trips
+    if (srttNs > 0) return Math.max(2 * srttNs, srttNs + 4 * rttvarNs)
+    return expectedNs > 0 ? Math.max(2 * expectedNs, FIRST_LEAST_NS) : NEVER
   }
 
   /**
-   * The request packet `seq` has left.
+   * A request packet has left.
    * @param lastSeq the last PSN that its answer acknowledges: of a READ, that of its last response
    * @param transportNs timeout of the transport timer
    */
-  onSent(now: Nanos, seq: number, lastSeq: number, isNew: boolean, asks: boolean, transportNs: Nanos): void {
-    if (!isNew) {
-      if (seq === this.timedSeq) this.timedSeq = NONE
-    } else if (this.timedSeq === NONE && this.#answered) {
-      this.timedSeq = seq
-      this.#timedAtNs = now
-    }
+  onSent(now: Nanos, lastSeq: number, asks: boolean, transportNs: Nanos): void {
     if (this.pending) {
       this.pending = false
       this.#unanswered++
@@ -92,19 +79,13 @@ export class TailProbe {
 
   /**
    * The peer has told of packets that were not known to have arrived.
-   * @param timed the packet `timedSeq` is known to have arrived
+   * @param measured a round trip has been measured by it
    * @param awaited more answers are awaited that were asked for
    */
-  onNews(now: Nanos, timed: boolean, awaited: boolean, transportNs: Nanos): void {
-    if (timed && this.timedSeq !== NONE) {
-      this.#sample(now - this.#timedAtNs)
-      this.timedSeq = NONE
-      this.#unanswered = 0
-    }
+  onNews(now: Nanos, measured: boolean, awaited: boolean, transportNs: Nanos): void {
+    if (measured) this.#unanswered = 0
     this.pending = false
-    this.#answered = true
-    const waitedNs = this.timedSeq === NONE ? 0 : now - this.#timedAtNs
-    const timeoutNs = Math.max(this.timeoutNs, 2 * waitedNs)
+    const timeoutNs = Math.max(this.timeoutNs, 2 * this.#trips.waitedNs(now))
     const waits = awaited && timeoutNs < transportNs
     this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
   }
@@ -112,7 +93,6 @@ export class TailProbe {
   /** Everything is sent again, or nothing may be sent: the next packet that asks for an answer begins anew. */
   stop(): void {
     this.pending = false
-    this.timedSeq = NONE
     this.#deadline = NEVER
   }
 
@@ -126,24 +106,28 @@ export class TailProbe {
     this.#deadline = NEVER
     return true
   }
+}
 
-  /** RFC 6298, sections 2.2 and 2.3, except that RTTVAR begins as R/4: so PTO begins as two round trips. */
-  #sample(rttNs: Nanos): void {
-    if (this.#srttNs === 0) {
-      this.#srttNs = rttNs
-      this.#rttvarNs = Math.round(rttNs / 4)
-      return
-    }
-    this.#rttvarNs += Math.round((Math.abs(this.#srttNs - rttNs) - this.#rttvarNs) / 4)
-    this.#srttNs += Math.round((rttNs - this.#srttNs) / 8)
+/** The probe timeout has passed: the last packet goes again, unless something else goes again anyway. */
+export function probeTail(requester: Requester, now: Nanos): void {
+  const selective = requester.selective!
+  if (!selective.hasLost) {
+    // What came in order without a loss has not been told to it: it may be the first part of a READ.
+    selective.acknowledged(now, requester.sndUna - 1)
+    const seq = lastUnanswered(requester, selective)
+    if (seq < 0) return
+    const queue = requester.context.sendQueue
+    selective.repeat(queue.at(queue.find(seq)), seq)
+    requester.context.counters.tailProbes++
   }
+  requester.tail!.pending = true
 }
 
 /**
  * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
  * Of a READ that is being answered, the last response: it tells whether those before it are lost.
  */
-export function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
+function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester
   const queue = requester.context.sendQueue
   for (let seq = Math.min(sendSeq, sndUna + selective.kept.span) - 1; seq >= sndUna; ) {

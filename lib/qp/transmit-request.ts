@@ -47,16 +47,16 @@ export function transmitRequest(
   const { selective } = requester
   const repairs = selective?.hasLost === true
   let psns = slot.lastSeq + 1 - seq
-  if (repairs) psns = selective.resend(slot, seq)
-  else if (seq < requester.sndNxt) selective?.resend(slot, seq)
+  const isNew = seq >= requester.sndNxt
+  if (repairs) psns = selective.resend(now, slot, seq)
+  else if (!isNew) selective?.resend(now, slot, seq)
   if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)
-  count(requester, now, seq, frame.payloadLength)
+  count(requester, now, seq, isNew, frame.payloadLength)
+  requester.trips.onSent(now, seq, isNew)
   const lastSeq = slot.awaitsResponse ? slot.lastSeq : seq
-  const isNew = seq >= requester.sndNxt
-  const asks = bth.ackRequest(frame.view, at)
-  requester.tail?.onSent(now, seq, lastSeq, isNew, asks, requester.timers.timeoutNs)
+  requester.tail?.onSent(now, lastSeq, bth.ackRequest(frame.view, at), requester.timers.timeoutNs)
   if (!repairs) advance(requester, now, slot)
   return true
 }
@@ -166,20 +166,24 @@ function writeBth(
  */
 function wantsAck(requester: Requester, slot: SendSlot): boolean {
   const seq = requester.sendSeq
-  if (seq === slot.lastSeq || requester.isLastCredit(slot)) return true
+  if (seq === slot.lastSeq || requester.isAlone || requester.credits.isLast(slot)) return true
   const settings = requester.context.settings
   const bound = settings.maxPacketsInFlight
   const every = Math.min(settings.ackRequestEveryPackets, Math.max(1, bound >>> 1))
   return requester.unaskedPackets + 1 >= every || seq + 1 - requester.sndUna >= bound
 }
 
-function count(requester: Requester, now: Nanos, seq: number, payloadBytes: number): void {
-  const counters = requester.context.counters
+function count(requester: Requester, now: Nanos, seq: number, isNew: boolean, payloadBytes: number): void {
+  const { context, sndUna, sndNxt } = requester
+  const { counters } = context
+  requester.log.record(seq, now, context.transmissions++, !isNew, sndUna)
   counters.requestPackets++
-  if (seq < requester.sndNxt) {
+  if (isNew) counters.requestBytes += payloadBytes
+  else {
     counters.retransmittedPackets++
     counters.retransmittedBytes += payloadBytes
-  } else counters.requestBytes += payloadBytes
+    requester.spurious.onRepeat(sndNxt)
+  }
   requester.inFlightBytes += payloadBytes
   requester.timers.onSent(now)
 }

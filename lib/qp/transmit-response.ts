@@ -36,17 +36,20 @@ export function transmitAck(responder: Responder, frame: Frame, at: number): voi
     writeBitmap(frame.view, end, kept, responder.expectedSeq)
     end += sack.BYTES
     responder.context.counters.sacksSent++
+    responder.ackPending = kept.unnamed.reaches(responder.expectedSeq)
   }
   endFrame(frame, at, end)
   writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
+  if (kept !== null) bth.setDuplicates(frame.view, at, responder.context.counters.duplicates)
 }
 
 /**
- * Writes what is kept, from the next request expected on; or up to the one kept last, if that lies beyond the
+ * Writes what is kept, from the next request expected on; or up to what no SACK has named yet, if that lies beyond the
  * bitmap's reach.
  */
 function writeBitmap(view: DataView, at: number, kept: ReorderBuffer, expectedSeq: number): void {
-  const base = Math.max(expectedSeq, kept.latestSeq - (sack.BITS - 1))
+  const last = kept.unnamed.reaches(expectedSeq) ? kept.unnamed.take() : kept.latestSeq
+  const base = Math.max(expectedSeq, last - (sack.BITS - 1))
   sack.write(view, at, base)
   const end = Math.min(base + sack.BITS - 1, kept.highestSeq, expectedSeq + kept.span - 1)
   for (let seq = base; seq <= end; seq++) if (kept.has(seq)) sack.add(view, at, seq - base)
@@ -107,6 +110,7 @@ export function transmitReadResponse(
     pad = writePayload(frame, next, region, record.offset + skipped, length, gathers)
   }
   writeBth(responder, frame, at, opcode, pad, record.nextSeq)
+  responder.context.transmissions++
   responder.context.counters.responsePacketsSent++
   responder.context.counters.responseBytesSent += length
   advance(responder, record)

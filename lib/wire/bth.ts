@@ -72,6 +72,14 @@ export function psn(view: DataView, at: number): number {
   return view.getUint32(at + PSN) & 0xffffff
 }
 
+/**
+ * Of an ACK or SACK between two weirs: how many packets have arrived that had arrived before, modulo 2^7. It stands in seven
+ * bits that the standard reserves, which others send as 0 and do not read (IBA 9.2.7).
+ */
+export function duplicates(view: DataView, at: number): number {
+  return view.getUint8(at + PSN) & 0x7f
+}
+
 export function setOpcode(view: DataView, at: number, value: number): void {
   view.setUint8(at + OPCODE, value)
 }
@@ -110,6 +118,11 @@ export function setDestQpn(view: DataView, at: number, value: number): void {
 
 export function setAckRequest(view: DataView, at: number, on: boolean): void {
   setBit(view, at + PSN, 0x80, on)
+}
+
+/** Modulo 2^7. */
+export function setDuplicates(view: DataView, at: number, value: number): void {
+  view.setUint8(at + PSN, (view.getUint8(at + PSN) & 0x80) | (value & 0x7f))
 }
 
 export function setPsn(view: DataView, at: number, value: number): void {

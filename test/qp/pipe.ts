@@ -47,6 +47,9 @@ export class Host {
         if (bytes > 0) this.newestLostSeq = newestSeq
         this.observed.push(`retransmit ${bytes}${byTimeout ? ' timeout' : ''}`)
       },
+      onSpurious: () => {
+        this.observed.push('spurious')
+      },
       onError: (_now, status) => {
         this.error = status
         this.observed.push(`error ${status}`)

@@ -51,22 +51,22 @@ function work(pair: Two, opcode: WorkOpcode, packets: number, id = 1): SendWork 
 }
 
 /** Everything that the host sends now: copies, by PSN relative to the first one. */
-function drain(host: Host, first: number): { n: number; frame: Frame }[] {
+function drain(host: Host, first: number, now = 0): { n: number; frame: Frame }[] {
   const out: { n: number; frame: Frame }[] = []
   for (;;) {
     const frame = new Frame(0, Buffer.alloc(1024))
-    if (host.qp.pollTransmit(0, frame, AT) === TxKind.NONE) return out
+    if (host.qp.pollTransmit(now, frame, AT) === TxKind.NONE) return out
     out.push({ n: (bth.psn(frame.view, AT) - first) & 0xffffff, frame })
   }
 }
 
-const requests = (pair: Two) => drain(pair.a, FIRST_PSN)
+const requests = (pair: Two, now = 0) => drain(pair.a, FIRST_PSN, now)
 
 /** Hands the peer these packets, and takes its answers back after each. */
-function deliver(pair: Two, packets: { frame: Frame }[]): void {
+function deliver(pair: Two, packets: { frame: Frame }[], now = 0): void {
   for (const { frame } of packets) {
-    pair.b.qp.onPacket(0, frame)
-    for (const answer of drain(pair.b, FIRST_PSN)) pair.a.qp.onPacket(0, answer.frame)
+    pair.b.qp.onPacket(now, frame)
+    for (const answer of drain(pair.b, FIRST_PSN, now)) pair.a.qp.onPacket(now, answer.frame)
   }
 }
 
@@ -142,20 +142,76 @@ t.test('a packet may be overtaken by two, and is lost when three have passed it'
   }
 })
 
-t.test('when nothing later can tell, one packet behind is enough', async t => {
-  const pair = two({ reorderTolerance: 100 })
-  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 5))
-  const sent = requests(pair)
-  deliver(
-    pair,
-    [0, 1, 2].map(n => sent[n]!),
-  )
-  t.same(numbers(requests(pair)), [])
-  deliver(pair, [sent[4]!])
-  t.same(numbers(requests(pair)), [3])
+/** A round trip has been measured: it took 1000 ns. */
+function timed(config: Partial<QpConfig> = {}): Two {
+  const pair = two(config)
+  for (const at of [0, 1000]) {
+    pair.a.qp.postSend(at, work(pair, WorkOpcode.RDMA_WRITE, 1, at))
+    deliver(pair, requests(pair, at), at + 1000)
+  }
+  return pair
+}
+
+t.test('one packet that overtakes is not enough, until a quarter of a round trip has passed', async t => {
+  for (const [late, repeats] of [
+    [249, []],
+    [250, [3]],
+  ] as const) {
+    const pair = timed()
+    pair.a.qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 5, 2))
+    const sent = requests(pair, 2000).map(({ n, frame }) => ({ n: n - 2, frame }))
+    deliver(
+      pair,
+      [0, 1, 2, 4].map(n => sent[n]!),
+      3000,
+    )
+    t.same(numbers(requests(pair, 3000)), [])
+    t.equal(pair.a.qp.nextTimeout(), 3250)
+    pair.a.qp.onTimeout(3000 + late)
+    t.same(
+      numbers(requests(pair, 3000 + late)).map(n => n - 2),
+      repeats,
+      `after ${late} ns`,
+    )
+  }
 })
 
-t.test('a packet that is lost again is sent again when newer ones have arrived', async t => {
+t.test('once a packet has been overtaken, time alone tells, and more of it after a false alarm', async t => {
+  const pair = timed()
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 40, 2))
+  const sent = requests(pair, 2000)
+  deliver(
+    pair,
+    [0, 1, 3, 2].map(n => sent[n]!),
+    3000,
+  )
+  deliver(
+    pair,
+    [5, 6, 7, 8, 9].map(n => sent[n]!),
+    3000,
+  )
+  t.same(numbers(requests(pair, 3000)), [], 'five have passed the packet')
+  t.equal(qp.nextTimeout(), 3250)
+  qp.onTimeout(3250)
+  const again = requests(pair, 3250)
+  t.same(numbers(again), [6])
+  // Both arrive: the peer says that one was sent for nothing.
+  deliver(pair, [sent[4]!, ...again], 4250)
+  t.equal(qp.counters.spuriousPackets, 1)
+  t.equal(qp.counters.spuriousBytes, MTU)
+  deliver(
+    pair,
+    [11, 12, 13, 14].map(n => sent[n]!),
+    4250,
+  )
+  qp.postSend(4250, work(pair, WorkOpcode.RDMA_WRITE, 4, 3))
+  const more = requests(pair, 4250)
+  deliver(pair, [...sent.slice(15), sent[10]!, more[1]!], 5250)
+  t.equal(qp.nextTimeout(), 5250 + 500, 'half a round trip')
+})
+
+t.test('a packet that is lost again is sent again when a newer one has arrived', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 10))
   deliver(
@@ -166,12 +222,11 @@ t.test('a packet that is lost again is sent again when newer ones have arrived',
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 4, 2))
   const more = requests(pair)
   t.same(numbers(more), [10, 11, 12, 13])
-  deliver(pair, more.slice(0, 2))
-  t.same(numbers(requests(pair)), [], 'two newer ones are not enough')
-  deliver(pair, [more[2]!])
+  t.same(numbers(requests(pair)), [], 'what left before it tells nothing')
+  deliver(pair, more.slice(0, 1))
   const again = requests(pair)
   t.same(numbers(again), [2])
-  deliver(pair, [...again, more[3]!])
+  deliver(pair, [...again, ...more.slice(1)])
   t.equal(pair.a.qp.sendPending, 0)
   t.equal(pair.a.qp.counters.timeouts, 0)
 })
@@ -195,7 +250,7 @@ t.test('what is sent again tells of what is lost before it, when nothing new is 
   t.equal(pair.b.qp.counters.duplicates, 0)
 })
 
-t.test('after silence all that is not known to have arrived is sent again', async t => {
+t.test('after silence the oldest goes alone, and then all that is not known to have arrived', async t => {
   const pair = two()
   pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8))
   deliver(
@@ -205,11 +260,57 @@ t.test('after silence all that is not known to have arrived is sent again', asyn
   t.same(numbers(requests(pair)), [1], 'and is lost, as the last two')
   const due = pair.a.qp.nextTimeout()
   pair.a.qp.onTimeout(due)
-  t.same(numbers(requests(pair)), [1, 6, 7])
+  t.same(numbers(requests(pair)), [1])
   pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
-  t.same(numbers(requests(pair)), [1, 2, 3, 4, 5, 6, 7], 'after silence once more, the peer is not believed')
+  const [again] = requests(pair)
+  t.equal(again!.n, 1, 'after silence once more')
   t.equal(pair.a.ackedBytes, 5 * MTU)
-  t.equal(pair.a.qp.inFlightBytes, 7 * MTU)
+  t.equal(pair.a.qp.inFlightBytes, MTU)
+  deliver(pair, [again!])
+  t.same(numbers(requests(pair)), [6, 7])
+  t.equal(pair.a.ackedBytes, 6 * MTU)
+  t.equal(pair.a.qp.inFlightBytes, 2 * MTU)
+})
+
+t.test('after silence once more the peer is not believed to have kept anything', async t => {
+  const pair = two()
+  pair.a.qp.postSend(0, work(pair, WorkOpcode.RDMA_WRITE, 8))
+  deliver(
+    pair,
+    requests(pair).filter(({ n }) => n !== 1 && n < 6),
+  )
+  pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
+  requests(pair)
+  pair.a.qp.onTimeout(pair.a.qp.nextTimeout())
+  requests(pair)
+  // It has dropped what it kept: it acknowledges this one alone.
+  pair.a.qp.onPacket(0, acknowledgement(1))
+  t.same(numbers(requests(pair)), [2, 3, 4, 5, 6, 7])
+})
+
+t.test('silence that was none: what was sent before it is on its way, and is not sent again', async t => {
+  for (const arrive of [1, 3]) {
+    const pair = timed({ ackEveryPackets: arrive })
+    const { qp } = pair.a
+    qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+    const sent = requests(pair, 2000)
+    let now = 2000
+    while (qp.counters.timeouts === 0) {
+      now = qp.nextTimeout()
+      qp.onTimeout(now)
+      // Tail probes, and the packet that goes alone after the timeout.
+      requests(pair, now)
+    }
+    const repeated = qp.counters.retransmittedPackets
+    deliver(pair, sent.slice(0, arrive), now + 10)
+    t.same(numbers(requests(pair, now + 10)), [])
+    t.equal(qp.inFlightBytes, (8 - arrive) * MTU)
+    t.ok(pair.a.observed.includes('spurious'), 'the observer hears that nothing was lost')
+    deliver(pair, sent.slice(arrive), now + 20)
+    t.equal(qp.sendPending, 0)
+    t.equal(qp.inFlightBytes, 0)
+    t.equal(qp.counters.retransmittedPackets, repeated)
+  }
 })
 
 t.test('responses of a READ: those that came are kept, the others are asked for by run', async t => {
@@ -350,10 +451,27 @@ t.test('a gap longer than a bitmap: it shows what came last', async t => {
   pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_WRITE, 256, 2) })
   const sent = requests(pair)
   for (const n of [1, 400]) pair.b.qp.onPacket(0, sent[n]!.frame)
-  const [answer] = drain(pair.b, FIRST_PSN)
+  const [, answer] = drain(pair.b, FIRST_PSN)
   t.equal((sack.basePsn(answer!.frame.view, SACK_AT) - FIRST_PSN) & 0xffffff, 145)
   t.equal(sack.lastBit(answer!.frame.view, SACK_AT), 255)
 })
+
+t.test('packets far apart that arrive at once: a SACK for each', async t => {
+  const pair = two({ maxPacketsInFlight: 1024, ackEveryPackets: 16 })
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_WRITE, 256) })
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_WRITE, 256, 2) })
+  const sent = requests(pair)
+  for (const n of [5, 400, 20, 500]) pair.b.qp.onPacket(0, sent[n]!.frame)
+  for (const { frame } of drain(pair.b, FIRST_PSN)) pair.a.qp.onPacket(0, frame)
+  t.equal(pair.a.ackedBytes, 4 * MTU, 'all four are known to have arrived')
+})
+
+/** An ACK for the host. */
+function acknowledgement(n: number): Frame {
+  const frame = forged(n, n + 1, [])
+  bth.setOpcode(frame.view, AT, Opcode.RC_ACKNOWLEDGE)
+  return frame
+}
 
 /** A SACK for the host with these fields; PSNs relative to its first one. */
 function forged(cumulative: number, base: number, bits: number[], syndrome = aeth.ACK_UNLIMITED): Frame {

@@ -6,6 +6,7 @@ import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
 import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
+import { RoundTrips } from '../../lib/qp/round-trips.js'
 import { TailProbe } from '../../lib/qp/tail-probe.js'
 import { ackTimeoutNs } from '../../lib/qp/timers.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
@@ -280,17 +281,37 @@ t.test('a probe goes though the window is full, and takes no room in it', async 
   t.equal(a.qp.inFlightBytes, 4 * MTU)
 })
 
+/** A probe and its round trips, as the requester joins them. */
+class Tail {
+  readonly trips = new RoundTrips()
+  readonly tail: TailProbe
+
+  constructor(leastNs: number, expectedNs = 0) {
+    this.trips.expectedNs = expectedNs
+    this.tail = new TailProbe(this.trips, leastNs)
+  }
+
+  sent(now: number, seq: number, isNew = true): void {
+    this.trips.onSent(now, seq, isNew)
+    this.tail.onSent(now, seq, true, NEVER)
+  }
+
+  news(now: number, timed: boolean, awaited = false): void {
+    this.tail.onNews(now, this.trips.onNews(now, timed), awaited, NEVER)
+  }
+}
+
 t.test('PTO is two round trips, more where they vary, and never less than the least', async t => {
   const probe = (leastNs: number, ...rttsNs: number[]) => {
-    const tail = new TailProbe(leastNs)
+    const it = new Tail(leastNs)
     let now = 0
-    tail.onNews(now, false, false, NEVER)
+    it.news(now, false)
     for (const [i, rttNs] of rttsNs.entries()) {
-      tail.onSent(now, i, i, true, true, NEVER)
+      it.sent(now, i)
       now += rttNs
-      tail.onNews(now, true, false, NEVER)
+      it.news(now, true)
     }
-    return tail.timeoutNs
+    return it.tail.timeoutNs
   }
   t.equal(probe(0), NEVER, 'nothing is known')
   t.equal(probe(0, 1000), 2000)
@@ -301,30 +322,30 @@ t.test('PTO is two round trips, more where they vary, and never less than the le
 })
 
 t.test('no answer to a packet that was sent again is timed (Karn), and the next waits as long', async t => {
-  const tail = new TailProbe(0)
-  tail.expectRtt(MILLISECOND)
-  tail.onNews(0, false, false, NEVER)
-  tail.onSent(0, 1, 1, true, true, NEVER)
+  const it = new Tail(0, MILLISECOND)
+  const { tail } = it
+  it.news(0, false)
+  it.sent(0, 1)
   t.ok(tail.takeDue(2 * MILLISECOND))
   tail.pending = true
-  tail.onSent(2 * MILLISECOND, 1, 1, false, true, NEVER)
-  tail.onNews(2 * MILLISECOND + 100, true, false, NEVER)
+  it.sent(2 * MILLISECOND, 1, false)
+  it.news(2 * MILLISECOND + 100, true)
   t.equal(tail.timeoutNs, 4 * MILLISECOND, 'RFC 6298, section 5.7')
-  tail.onSent(3 * MILLISECOND, 2, 2, true, true, NEVER)
-  tail.onNews(3 * MILLISECOND + 5000, true, false, NEVER)
+  it.sent(3 * MILLISECOND, 2)
+  it.news(3 * MILLISECOND + 5000, true)
   t.equal(tail.timeoutNs, 10_000, 'this one was sent once')
 })
 
 t.test('before a round trip has been measured, that of the idle path is not trusted', async t => {
-  const tail = new TailProbe(0)
-  tail.expectRtt(4000)
+  const it = new Tail(0, 4000)
+  const { tail } = it
   // A first window of two packets: the first of them meets a shorter queue than the second.
-  tail.onSent(0, 1, 1, true, true, NEVER)
-  tail.onSent(100, 2, 2, true, true, NEVER)
-  tail.onNews(4000, true, true, NEVER)
+  it.sent(0, 1)
+  it.sent(100, 2)
+  it.news(4000, true, true)
   t.ok(tail.timeoutNs >= MILLISECOND)
-  tail.onSent(4000, 3, 3, true, true, NEVER)
-  tail.onNews(904_000, true, false, NEVER)
+  it.sent(4000, 3)
+  it.news(904_000, true)
   t.equal(tail.timeoutNs, 1_800_000)
 })
 

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { RoundTrips } from '../../lib/qp/round-trips.js'
 import { ackTimeoutNs, RequesterTimers } from '../../lib/qp/timers.js'
 import { NEVER } from '../../lib/time/nanos.js'
 
@@ -10,7 +11,7 @@ t.test('4.096 us * 2^n, 0 = never', async t => {
 })
 
 t.test('the transport timer runs from the oldest request on, and anew with progress', async t => {
-  const timers = new RequesterTimers()
+  const timers = new RequesterTimers(new RoundTrips(), NEVER)
   timers.setExponent(1)
   t.equal(timers.next(), NEVER)
   timers.onSent(100)
@@ -26,7 +27,7 @@ t.test('the transport timer runs from the oldest request on, and anew with progr
 })
 
 t.test('the RNR timer takes its place', async t => {
-  const timers = new RequesterTimers()
+  const timers = new RequesterTimers(new RoundTrips(), NEVER)
   timers.setExponent(1)
   timers.onSent(0)
   timers.startRnr(10, 640_000)

@@ -143,7 +143,7 @@ t.test('go-back-N (9.7.6, 9.7.5.2)', async t => {
   )
   script(
     t,
-    'a timeout repeats all that is unanswered; the retry count ends it',
+    'a timeout repeats the oldest unanswered packet, alone; the retry count ends it',
     {
       ackTimeoutExponent: 1,
       retryCount: 2,
@@ -154,9 +154,7 @@ t.test('go-back-N (9.7.6, 9.7.5.2)', async t => {
     1 write 2 10
     1 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     8.192 > WRITE_ONLY 100 len 10 at 0 of 10 areq
-    8.192 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     16.384 > WRITE_ONLY 100 len 10 at 0 of 10 areq
-    16.384 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     24.576 = send 1 RETRY_EXC_ERR
     24.576 = send 2 WR_FLUSH_ERR
     24.576 ! RETRY_EXC_ERR
@@ -177,12 +175,29 @@ t.test('go-back-N (9.7.6, 9.7.5.2)', async t => {
     0 write 2 10
     0 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     8.192 > WRITE_ONLY 100 len 10 at 0 of 10 areq
-    8.192 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     10 < ACK 100
+    10 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     10 = send 1 SUCCESS
     18.192 > WRITE_ONLY 101 len 10 at 0 of 10 areq
     26.384 = send 2 RETRY_EXC_ERR
     26.384 ! RETRY_EXC_ERR
+  `,
+  )
+  script(
+    t,
+    'the answer after a timeout covers more than was repeated: nothing of it was lost, and nothing more is repeated',
+    { ackTimeoutExponent: 1 },
+    `
+    0 write 1 3000
+    0 > WRITE_FIRST 100 len 1024 at 0 of 3000
+    0 > WRITE_MIDDLE 101 len 1024
+    0 > WRITE_LAST 102 len 952 areq
+    8.192 > WRITE_FIRST 100 len 1024 at 0 of 3000 areq
+    9 < ACK 101
+    10 < ACK 102 msn 1
+    10 = send 1 SUCCESS
+    99 counter retransmittedPackets
+    99 = retransmittedPackets 1
   `,
   )
   script(

@@ -1,0 +1,29 @@
+/** What has been acknowledged since the observer was last told. */
+export class NewlyAcked {
+  #bytes = 0
+  #newestSeq = -1
+
+  /** Payload bytes; less than 0 for what had been told already. */
+  addBytes(bytes: number): void {
+    this.#bytes += bytes
+  }
+
+  /** A packet that was not known to have arrived. */
+  addPacket(seq: number): void {
+    if (seq > this.#newestSeq) this.#newestSeq = seq
+  }
+
+  /** The newest such PSN since the last call, or -1. */
+  takeNewestSeq(): number {
+    const seq = this.#newestSeq
+    this.#newestSeq = -1
+    return seq
+  }
+
+  /** Payload bytes since the last call. */
+  takeBytes(): number {
+    const bytes = this.#bytes
+    this.#bytes = 0
+    return bytes
+  }
+}

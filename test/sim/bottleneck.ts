@@ -1,0 +1,221 @@
+/** Two NICs with a bottleneck between them: a drop-tail queue, random loss, packets held back, outages. What it drops is counted. */
+import type { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { NicConfig } from '../../lib/nic/config.js'
+import { Nic } from '../../lib/nic/nic.js'
+import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
+import { type Completion, WorkStatus } from '../../lib/qp/completion-queue.js'
+import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import { Network } from '../../lib/sim/network.js'
+import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND, type Nanos, NEVER, SECOND, serialisationNs } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/address.js'
+
+export interface PathOptions {
+  /** Of the bottleneck, which data goes through. */
+  rateBps: number
+  /** Of the idle path. */
+  rttNs: Nanos
+  /** Of the bottleneck's queue: what does not fit is dropped. */
+  bufferBytes: number
+  /** Chance that a packet is lost, on the way of the data and on the way back. */
+  loss?: number
+  lossBack?: number
+  /** Chance that a data packet is held back, and for how long at most. */
+  reorder?: number
+  reorderNs?: Nanos
+  /** From when to when nothing passes, either way, from the beginning of the data on. */
+  outage?: [Nanos, Nanos]
+}
+
+const HOST_RATE_BPS = 10e9
+const PORT = 7000
+
+class Bottleneck implements Node {
+  /** Payload bytes of data packets that were dropped, and how many they were. */
+  droppedBytes = 0
+  droppedPackets = 0
+  maxQueueBytes = 0
+  /** When the data begins. */
+  startNs: Nanos = NEVER
+  readonly #options: PathOptions
+  readonly #pool: FramePool
+  readonly #random: () => number
+  readonly #queue: Frame[] = []
+  #busyUntil: Nanos = 0
+
+  constructor(options: PathOptions, pool: FramePool, random: () => number) {
+    this.#options = options
+    this.#pool = pool
+    this.#random = random
+  }
+
+  onFrame(now: Nanos, port: number, frame: Frame): void {
+    const forward = port === 0
+    const departNs = this.#passes(now, forward) ? this.#depart(now, forward, frame) : NEVER
+    if (departNs === NEVER) {
+      if (forward && frame.payloadLength > 0) {
+        this.droppedPackets++
+        this.droppedBytes += frame.payloadLength
+      }
+      this.#pool.give(frame)
+      return
+    }
+    frame.port = 1 - port
+    frame.departNs = departNs
+    this.#queue.push(frame)
+  }
+
+  #passes(now: Nanos, forward: boolean): boolean {
+    if (now < this.startNs) return true
+    const { outage, loss = 0, lossBack = 0 } = this.#options
+    const atNs = now - this.startNs
+    if (outage !== undefined && atNs >= outage[0] && atNs < outage[1]) return false
+    return this.#random() >= (forward ? loss : lossBack)
+  }
+
+  /** When the frame leaves; NEVER if there is no room for it. */
+  #depart(now: Nanos, forward: boolean, frame: Frame): Nanos {
+    if (!forward) return now
+    const { rateBps, bufferBytes, reorder = 0, reorderNs = 0 } = this.#options
+    const startNs = Math.max(now, this.#busyUntil)
+    const queueBytes = ((startNs - now) * rateBps) / 8e9 + frame.wireLength
+    if (queueBytes > bufferBytes) return NEVER
+    this.maxQueueBytes = Math.max(this.maxQueueBytes, queueBytes)
+    this.#busyUntil = startNs + serialisationNs(frame.wireLength, rateBps)
+    const heldNs = this.#random() < reorder ? Math.ceil(this.#random() * reorderNs) : 0
+    return this.#busyUntil + heldNs
+  }
+
+  onTimeout(): void {}
+  nextTimeout(): Nanos {
+    return NEVER
+  }
+  pollTransmit(): Frame | null {
+    return this.#queue.shift() ?? null
+  }
+}
+
+/** Keeps WRITEs posted until it has written so many bytes. */
+class Writer implements ConnectionHandler {
+  connection: Connection | null = null
+  error: unknown = null
+  doneBytes = 0
+  endNs: Nanos = NEVER
+  readonly #region: MemoryRegion
+  readonly #bytes: number
+  readonly #messageBytes: number
+  readonly #target: { address: number; key: number }
+  #posted = 0
+
+  constructor(nic: Nic, bytes: number, messageBytes: number, target: { address: number; key: number }) {
+    this.#region = nic.memory.register(null, messageBytes, Access.LOCAL_WRITE)
+    this.#bytes = bytes
+    this.#messageBytes = messageBytes
+    this.#target = target
+  }
+
+  onEstablished(_now: Nanos, connection: Connection): void {
+    this.connection = connection
+  }
+
+  start(now: Nanos): void {
+    const { address: remoteAddress, key: rkey } = this.#target
+    const length = this.#messageBytes
+    const region = this.#region
+    const opcode = WorkOpcode.RDMA_WRITE
+    while (this.#posted * length < this.#bytes) {
+      const work = { id: this.#posted, opcode, region, offset: 0, length, remoteAddress, rkey }
+      if (!this.connection!.postSend(now, work)) return
+      this.#posted++
+    }
+  }
+
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    if (completion.status !== WorkStatus.SUCCESS) return
+    this.doneBytes += this.#messageBytes
+    if (this.doneBytes >= this.#bytes) this.endNs = now
+    this.start(now)
+  }
+
+  onClosed(_now: Nanos, _connection: Connection, error: unknown): void {
+    this.error = error
+  }
+}
+
+export interface Outcome {
+  seconds: number
+  goodputBps: number
+  retransmittedBytes: number
+  spurious: number
+  timeouts: number
+  droppedBytes: number
+  droppedPackets: number
+  maxQueueBytes: number
+  doneBytes: number
+  error: unknown
+}
+
+export const MTU = 1024
+
+/** Writes so many bytes over the path, or what it can in a minute. Payloads are not materialised. */
+export function write(path: PathOptions, config: Partial<NicConfig>, bytes: number, seed: number): Outcome {
+  const random = new Random(seed)
+  const pool = new FramePool(60_000, 512)
+  const network = new Network({ pool, startNs: 1000 })
+  const [a, b] = ['10.0.0.1', '10.0.0.2'].map((address, i) => {
+    const source = random.fork(`nic ${i}`)
+    return new Nic({
+      address: HostAddress.parse(address),
+      pool,
+      random: () => source.u32(),
+      lineRateBps: HOST_RATE_BPS,
+      icrc: 'off',
+      pathMtu: MTU,
+      ackEveryPackets: 4,
+      ackTimeoutNs: 268_435_456,
+      baseRttNs: path.rttNs,
+      ...config,
+    })
+  }) as [Nic, Nic]
+  const luck = random.fork('path')
+  const bottleneck = new Bottleneck(path, pool, () => luck.next())
+  const [aId, bId, middle] = [network.addNode(a), network.addNode(b), network.addNode(bottleneck)]
+  network.connect(aId, 0, middle, 0, Math.round(path.rttNs / 4))
+  network.connect(middle, 1, bId, 0, Math.round(path.rttNs / 4))
+  const messageBytes = 64 * MTU
+  const target = b.memory.register(null, messageBytes, Access.REMOTE_WRITE)
+  const writer = new Writer(a, bytes, messageBytes, target)
+  const sink: ConnectionHandler = { onEstablished() {}, onCompletion() {}, onClosed() {} }
+  b.listen(PORT, { accept: () => sink })
+  a.connect(network.now, b.address, PORT, writer)
+  network.kick(aId)
+  while (writer.connection === null && network.step()) {
+    // The connection is being made.
+  }
+  network.runUntil(network.now + 10 * MILLISECOND + 2 * path.rttNs)
+  const startNs = network.now
+  bottleneck.startNs = startNs
+  writer.start(startNs)
+  network.kick(aId)
+  while (writer.endNs === NEVER && writer.error === null && network.now < startNs + 60 * SECOND) {
+    if (!network.step()) break
+  }
+  const seconds = (network.now - startNs) / SECOND
+  const { stats } = writer.connection!
+  const { droppedBytes, droppedPackets, maxQueueBytes } = bottleneck
+  return {
+    seconds,
+    goodputBps: (writer.doneBytes * 8) / seconds,
+    retransmittedBytes: stats.retransmittedBytes,
+    spurious: stats.spuriousRetransmissions,
+    timeouts: stats.timeouts,
+    droppedBytes,
+    droppedPackets,
+    maxQueueBytes,
+    doneBytes: writer.doneBytes,
+    error: writer.error,
+  }
+}
