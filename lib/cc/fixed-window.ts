@@ -31,9 +31,11 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
 export class FixedWindow implements CongestionControl {
   readonly name = 'fixed-window'
   readonly observed = ['windowBytes', 'rateBps'] as const
-  readonly #windowBytes: number
+  #windowBytes: number
   readonly #rateBps: number
   readonly #cap: LossCap
+  /** Of the host's link, where the window is one bandwidth-delay product; else 0. */
+  readonly #followedBps: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     const value = (name: string) => optionNumber('fixed-window', FIXED_WINDOW_OPTIONS, options, name)
@@ -41,6 +43,7 @@ export class FixedWindow implements CongestionControl {
     const rate = value('rate')
     this.#cap = new LossCap('fixed-window', FIXED_WINDOW_OPTIONS, context, options)
     this.#windowBytes = Number.isNaN(window) ? (context.lineRateBps * context.baseRttNs) / 8e9 : window
+    this.#followedBps = Number.isNaN(window) ? context.lineRateBps : 0
     this.#rateBps = Number.isNaN(rate) ? context.lineRateBps : Math.min(rate, context.lineRateBps)
   }
 
@@ -58,6 +61,10 @@ export class FixedWindow implements CongestionControl {
 
   onLoss(_now: Nanos, loss: LossSample): void {
     this.#cap.onLoss(loss, this.#windowBytes, false)
+  }
+
+  onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
+    if (this.#followedBps > 0) this.#windowBytes = (this.#followedBps * baseRttNs) / 8e9
   }
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}

@@ -13,16 +13,16 @@ import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 /** U, W, Wc and L of one flow, and the functions that change them. */
 export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
-  readonly wInit: number
+  wInit = 0
   /** T in ns. */
-  readonly t: number
+  t: Nanos = 0
   readonly #eta: number
   readonly #maxStage: number
-  readonly #wMin: number
+  #wMin = 0
   /** The window that flows begin with. */
-  readonly #wBegin: number
+  #wBegin = 0
   /** W_ai as configured, or by the rule of thumb for the configured number of flows. */
-  readonly #wAiExpected: number
+  #wAiExpected = 0
   /** True if W_ai follows N as the receiver counts it. */
   readonly #countFlows: boolean
   #wAi: number
@@ -37,23 +37,46 @@ export class HpccCore {
   /** The row of the busiest link, of the telemetry that was measured last. */
   #busiest = 0
 
+  readonly #context: CongestionContext
+  readonly #constants: HpccConstants
+  /** No window has been computed yet. */
+  #begins = true
+
   constructor(context: CongestionContext, constants: HpccConstants) {
-    this.t = context.baseRttNs
-    this.wInit = (context.lineRateBps * this.t) / 8e9
+    this.#context = context
+    this.#constants = constants
     this.#eta = constants.eta
     this.#maxStage = constants.maxStage
-    const told = !Number.isNaN(constants.wAi)
-    this.#wAiExpected = told ? constants.wAi : this.#ruleOfThumb(constants.flows)
-    this.#countFlows = constants.countFlows && !told
+    this.#countFlows = constants.countFlows && Number.isNaN(constants.wAi)
+    this.#settle(context.baseRttNs)
     this.#wAi = this.#wAiExpected
-    const minRate = Number.isNaN(constants.minRate) ? context.lineRateBps / 1000 : constants.minRate
-    const wMin = (minRate * this.t) / 8e9
-    // On a path of which nothing is known a thousandth of the line rate may be too much.
-    const lower = context.careful && Number.isNaN(constants.minRate)
-    this.#wMin = lower ? Math.min(wMin, context.mtuBytes) : wMin
-    this.#wBegin = context.careful ? this.bounded(CAREFUL_PACKETS * context.mtuBytes) : this.wInit
     this.#w = this.#wBegin
     this.#wc = this.#wBegin
+  }
+
+  /** What follows from T. */
+  #settle(baseRttNs: Nanos): void {
+    const { lineRateBps, careful, mtuBytes } = this.#context
+    const { wAi, flows, minRate: minRateBps } = this.#constants
+    this.t = baseRttNs
+    this.wInit = (lineRateBps * this.t) / 8e9
+    this.#wAiExpected = Number.isNaN(wAi) ? this.#ruleOfThumb(flows) : wAi
+    const minRate = Number.isNaN(minRateBps) ? lineRateBps / 1000 : minRateBps
+    const wMin = (minRate * this.t) / 8e9
+    // On a path of which nothing is known a thousandth of the line rate may be too much.
+    const lower = careful && Number.isNaN(minRateBps)
+    this.#wMin = lower ? Math.min(wMin, mtuBytes) : wMin
+    this.#wBegin = careful ? this.bounded(CAREFUL_PACKETS * mtuBytes) : this.wInit
+  }
+
+  /** T has changed: the rate stays as it is, and with it the share of the link; or the flow has not begun. */
+  onBaseRtt(baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.t
+    const share = this.#wAiExpected > 0 ? this.#wAi / this.#wAiExpected : 1
+    this.#settle(baseRttNs)
+    this.#wAi = this.#wAiExpected * share
+    this.#w = this.#begins ? this.#wBegin : this.bounded(this.#w * longer)
+    this.#wc = this.#begins ? this.#wBegin : this.bounded(this.#wc * longer)
   }
 
   get windowBytes(): number {
@@ -218,6 +241,7 @@ export class HpccCore {
     const multiplicative = this.#u >= this.#eta || this.#incStage >= this.#maxStage
     const w = multiplicative ? this.#wc / (this.#u / this.#eta) + this.#wAi : this.#wc + this.#wAi
     this.#w = this.bounded(w)
+    this.#begins = false
     if (updateWc) {
       this.#incStage = multiplicative ? 0 : this.#incStage + 1
       this.#wc = this.#w
@@ -241,11 +265,13 @@ export class HpccCore {
     this.#u = 1
     this.#incStage = 0
     this.#busiest = 0
+    this.#begins = true
   }
 
   /** Goes on from where another controller was. */
   takeOver(windowBytes: number): void {
     this.restart()
+    this.#begins = false
     this.#w = this.bounded(windowBytes)
     this.#wc = this.#w
   }

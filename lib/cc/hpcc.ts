@@ -67,6 +67,10 @@ export class Hpcc implements CongestionControl {
     this.#lastUpdateSeq = -1
   }
 
+  onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
+    this.#core.onBaseRtt(baseRttNs)
+  }
+
   windowBytes(): number {
     return Math.min(this.#core.windowBytes, this.#cap.bytes)
   }

@@ -46,6 +46,8 @@ const SPIN_NS: Nanos = 200_000
  * its acknowledgement.
  */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
+/** T is the smallest round trip of the last so many: as long as BBR's. */
+const BASE_RTT_WINDOW_NS: Nanos = 10_000_000_000
 /** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 /** A process that does not run for longer costs its peer one packet, and no retry. */
@@ -222,6 +224,7 @@ function createNic(
     start: options.start ?? 'line-rate',
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
+    baseRttWindowNs: BASE_RTT_WINDOW_NS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
     probeTimeoutLeastNs: PROBE_TIMEOUT_LEAST_NS,
     retransmitTimeoutLeastNs: RETRANSMIT_TIMEOUT_LEAST_NS,

@@ -57,6 +57,11 @@ export interface NicConfig {
    * is line rate x T. Default 0, as in virtual time.
    */
   baseRttLeastNs?: Nanos
+  /**
+   * T is the smallest round trip of so long. Default NEVER: it is measured once, at connect, as in virtual time, or where nothing answers probes by
+   * the first round trips, and only falls.
+   */
+  baseRttWindowNs?: Nanos
   /** One ACK per so many packets. Default 1. */
   ackEveryPackets?: number
   /** Retries after a timeout or NAK without progress, 0 to 7 (IBA 9.9.2.1). Default 7. */
@@ -160,6 +165,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     int: { format: 'wide', hops: 5 },
     start: 'line-rate',
     baseRttLeastNs: 0,
+    baseRttWindowNs: NEVER,
     ackEveryPackets: 1,
     retryCount: 7,
     rnrRetry: 7,
@@ -248,6 +254,7 @@ function check(settings: NicSettings): void {
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
   checkBaseRtt(settings.baseRttNs)
+  between('baseRttWindowNs', settings.baseRttWindowNs, 1, NEVER)
   if (settings.secret !== undefined) checkSecret(settings.secret)
   whole('receiveBudgetBytes', settings.receiveBudgetBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
   const ports = settings.sourcePorts ?? [1]

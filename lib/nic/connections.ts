@@ -316,14 +316,13 @@ export class Connections {
   }
 
   /**
-   * T: given; or learned from the first round trips, by a careful flow; or measured by probes (the active side at once, the
-   * passive one when it first sends); or guessed.
+   * T: given; or learned from the first round trips, by a careful flow, or one to a peer that answers no probes; or measured by
+   * probes (the active side at once, the passive one when it first sends).
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
     if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
-    else if (this.#nic.settings.start === 'careful')
-      this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND, true)
-    else if (!flow.peerIsWeir) this.#nic.setBaseRtt(now, flow, flow.connectRttNs || MILLISECOND)
+    else if (this.#nic.settings.start === 'careful' || !flow.peerIsWeir)
+      this.#nic.beginUnmeasured(now, flow, Math.min(flow.connectRttNs || MILLISECOND, MILLISECOND))
     else if (flow.active) this.#nic.startProbe(flow)
   }
 

@@ -105,7 +105,7 @@ export class ControlPackets {
       case Control.BASE_PROBE: {
         const probe = flow.probe
         if (probe === null || !probe.wantsToSend) return null
-        const frame = tx.probe(flow, probe.sequence, flow.pathMtu)
+        const frame = tx.probe(flow, probe, flow.pathMtu)
         if (frame !== null) probe.onSent(now)
         return frame
       }

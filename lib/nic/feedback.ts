@@ -23,7 +23,7 @@ const LINE_RATE_MAX_BPS = 1e12
 
 export interface FeedbackEvents {
   /** The answer to a probe that measures T. */
-  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   /** The answer to a path probe, with its telemetry. */
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void
   flowChanged(now: Nanos, flow: Flow): void
@@ -150,7 +150,7 @@ export class Feedback {
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)
       onTelemetry(flow, now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
-    else if (flow.probe !== null) this.#events.onBaseRttAnswer(now, flow, sequence)
+    else if (flow.probe?.sequence === sequence) this.#events.onBaseRttAnswer(now, flow, sequence, sample.hops)
     else this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
     this.#events.flowChanged(now, flow)
   }

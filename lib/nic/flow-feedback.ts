@@ -16,7 +16,7 @@ export function onTelemetry(
   if (ofResponse && flow.responses !== null) {
     // It tells that the response has arrived, so it is an acknowledgement as well.
     flow.responses.onArrived(psn, sample)
-    flow.noteRoundTrip(now, sample.rttNs)
+    flow.baseRtt?.onResponse(now, flow, sample.rttNs)
     flow.cc?.onAck(now, sample)
     // The flow's own count is of requests.
     sample.ackedBytes = 0

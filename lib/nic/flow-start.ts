@@ -4,14 +4,16 @@ import { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicSettings } from './config.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
-import { GuessedBaseRtt } from './guessed-base-rtt.js'
+import { FlowBaseRtt } from './flow-base-rtt.js'
 import type { PathSelector } from './path-selector.js'
 import { RateRequest } from './rate-request.js'
 import { TelemetryProbe } from './telemetry-probe.js'
 import type { ConnectOptions } from './types.js'
 
-/** T when every probe was lost. */
+/** T when every probe was lost, and a guess before the first round trip. */
 const BASE_RTT_UNKNOWN_NS = 100_000
+/** Probes of a flow that has begun are numbered from here on, telemetry's own from 0. */
+const LATER_SEQUENCE = 0x800000
 
 /** From an established connection to one that may send: measures T, and makes the controller. */
 export class FlowStart {
@@ -32,28 +34,49 @@ export class FlowStart {
     createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
   }
 
-  /** A careful flow does not wait for T: its first round trips tell. @param guessNs until then */
-  beginWithGuess(flow: Flow, guessNs: Nanos): void {
-    flow.guessedBaseRtt = new GuessedBaseRtt(this.#settings.baseRttLeastNs)
+  /**
+   * T is not known, and the flow does not wait for it: its first round trips tell. The connection manager's round trip is no measure of T, as it
+   * includes the time that the peer's application takes to accept; it bounds the guess.
+   */
+  beginUnmeasured(flow: Flow, guessNs: Nanos): void {
+    this.#keepMeasuring(flow)
     this.begin(flow, Math.max(guessNs, this.#settings.baseRttLeastNs))
+    if (flow.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
+  }
+
+  #keepMeasuring(flow: Flow): FlowBaseRtt {
+    flow.baseRtt ??= new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs)
+    return flow.baseRtt
   }
 
   /** Begins to measure T, unless it is known or being measured. */
   measure(flow: Flow): void {
-    if (flow.cc !== null || flow.probe !== null || flow.phase !== 'established') return
-    flow.probe = new BaseRttProbe()
+    const known = flow.cc !== null && flow.baseRtt === null
+    if (known || flow.probe !== null || flow.phase !== 'established' || !flow.peerIsWeir) return
+    // Telemetry tells of the queues that others make.
+    const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
+    flow.probe = new BaseRttProbe(flow.cc === null ? 0 : LATER_SEQUENCE, collects)
     this.#control.push(flow, Control.BASE_PROBE)
   }
 
-  /** A probe has been answered or given up: sends the next one, or begins. True if the flow has begun. */
-  advance(flow: Flow): boolean {
+  /** A probe has been answered or given up: sends the next one, or begins. True if T has been measured. */
+  advance(now: Nanos, flow: Flow): boolean {
     const probe = flow.probe!
     if (!probe.done) {
       if (probe.wantsToSend) this.#control.push(flow, Control.BASE_PROBE)
       return false
     }
+    flow.probe = null
+    if (flow.cc !== null) {
+      if (probe.baseRttNs !== NEVER) flow.baseRtt!.onProbed(now, flow, probe.baseRttNs, probe.clean)
+      return true
+    }
     const guess = flow.connectRttNs > 0 ? flow.connectRttNs : BASE_RTT_UNKNOWN_NS
-    const measured = probe.bestNs === NEVER ? guess : probe.bestNs
+    const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
+    if (this.#settings.baseRttWindowNs !== NEVER) {
+      const baseRtt = this.#keepMeasuring(flow)
+      if (probe.baseRttNs !== NEVER) baseRtt.onProbed(now, flow, probe.baseRttNs, true)
+    }
     this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
     return true
   }
@@ -68,7 +91,6 @@ export class FlowStart {
       careful: this.#settings.start === 'careful',
     }
     flow.ackShare = ccAckShare(cc.name)
-    flow.probe = null
     flow.stats.baseRttNs = baseRttNs
     flow.qp.baseRttNs = baseRttNs
     flow.begin(createCongestionControl(cc.name, context, cc.options))

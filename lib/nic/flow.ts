@@ -11,11 +11,11 @@ import type { BaseRttProbe } from './base-rtt-probe.js'
 import { newConnectionStats, recordSample } from './connection-stats.js'
 import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
+import type { FlowBaseRtt } from './flow-base-rtt.js'
 import type { FlowOptions, FlowPhase } from './flow-options.js'
 import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
 import { followController } from './follow-controller.js'
-import type { GuessedBaseRtt } from './guessed-base-rtt.js'
 import { HostShare } from './host-share.js'
 import { Losses } from './losses.js'
 import type { NicConnection } from './nic-connection.js'
@@ -41,8 +41,8 @@ const RESPONSES_QUIET_ROUND_TRIPS = 4
 export class Flow implements QpObserver {
   /** Measures T; null when it is known. */
   probe: BaseRttProbe | null = null
-  /** T of a flow that began without having measured it. */
-  guessedBaseRtt: GuessedBaseRtt | null = null
+  /** Goes on measuring T; null where it is given, or measured once. */
+  baseRtt: FlowBaseRtt | null = null
   /** Place in the NIC's table; the low bits of the QPN. */
   readonly index: number
   readonly qpn: number
@@ -229,6 +229,7 @@ export class Flow implements QpObserver {
     this.cc?.onPathChange?.()
     this.plausibility.onPathChange()
     this.telemetryProbe?.onPathChange()
+    this.baseRtt?.onPathChange()
     followController(this)
   }
 
@@ -260,7 +261,8 @@ export class Flow implements QpObserver {
 
   /** The controller's window, and this flow's share of what the receiving host can take at once. */
   windowBytes(): number {
-    return Math.min(this.cc!.windowBytes(), this.hostShare.bytes)
+    const bytes = Math.min(this.cc!.windowBytes(), this.hostShare.bytes)
+    return this.baseRtt === null ? bytes : Math.min(bytes, this.baseRtt.windowBytes(this.pathMtu))
   }
 
   nextSendNs(): Nanos {
@@ -328,11 +330,12 @@ export class Flow implements QpObserver {
     sample.ackedBytes = this.ackedBytes
     sample.advanced = this.qp.sndUna > this.#ackedUna
     this.#ackedUna = this.qp.sndUna
-    this.fill(sample, now, false, this.ackedSeq)
+    const { ackedSeq } = this
+    this.fill(sample, now, false, ackedSeq)
     this.ackedSeq = -1
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
-    this.noteRoundTrip(now, sample.rttNs)
+    this.baseRtt?.onAck(now, this, ackedSeq, sample)
     this.cc?.onAck(now, sample)
     this.record(sample)
   }
@@ -353,6 +356,7 @@ export class Flow implements QpObserver {
     if (this.endsNs > now) deadline = Math.min(deadline, this.endsNs)
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
     if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())
+    if (this.baseRtt !== null) deadline = Math.min(deadline, this.baseRtt.nextTimeout())
     if (this.rateRequest !== null) deadline = Math.min(deadline, this.rateRequest.nextTimeout())
     // A probe that waits for the link has no deadline.
     if ((this.control & Control.PROBE) === 0 && this.wantsProbe(now)) {
@@ -366,18 +370,6 @@ export class Flow implements QpObserver {
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.qp.inFlightBytes
     return this.#sent.fill(sample, now, ofResponse, psn)
-  }
-
-  /** A round trip has been measured, 0 = it has not: it may tell more of T. */
-  noteRoundTrip(now: Nanos, rttNs: Nanos): void {
-    const baseRttNs = this.guessedBaseRtt?.onRoundTrip(rttNs) ?? 0
-    if (baseRttNs > 0) this.#setBaseRtt(now, baseRttNs)
-  }
-
-  #setBaseRtt(now: Nanos, baseRttNs: Nanos): void {
-    this.stats.baseRttNs = baseRttNs
-    this.qp.baseRttNs = baseRttNs
-    this.cc?.onBaseRtt?.(now, baseRttNs)
   }
 
   /** The controller has heard of it: does what follows. */

@@ -253,9 +253,11 @@ export class Nic implements Node, Verbs, RxEvents {
     return this.#feedback.onVendor(now, flow, frame, opcode, sample)
   }
 
-  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number): void {
-    flow.probe!.onAnswer(now, sequence)
-    if (this.#start.advance(flow)) this.flowChanged(now, flow)
+  onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
+    const probe = flow.probe!
+    if (flow.qp.inFlightBytes > 0) probe.clean = false
+    probe.onAnswer(now, sequence, hops)
+    if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
   }
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
@@ -298,9 +300,14 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   /** T is known: the flow gets its controller and may send. */
-  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos, isGuess = false): void {
-    if (isGuess) this.#start.beginWithGuess(flow, baseRttNs)
-    else this.#start.begin(flow, baseRttNs)
+  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void {
+    this.#start.begin(flow, baseRttNs)
+    this.flowChanged(now, flow)
+  }
+
+  /** As FlowStart. */
+  beginUnmeasured(now: Nanos, flow: Flow, guessNs: Nanos): void {
+    this.#start.beginUnmeasured(flow, guessNs)
     this.flowChanged(now, flow)
   }
 
@@ -345,8 +352,9 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.cc !== null && flow.cc.nextTimeout() <= now) flow.cc.onTimeout(now)
     if (flow.probe !== null && flow.probe.nextTimeout() <= now) {
       flow.probe.onTimeout(now)
-      this.#start.advance(flow)
+      this.#start.advance(now, flow)
     }
+    if (flow.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)
     if (flow.paths !== null) this.#paths.onTimeout(now, flow)
     flow.settle(now, this.#rx.sample)

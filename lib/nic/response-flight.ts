@@ -37,7 +37,8 @@ export class ResponseFlight {
   /** A response leaves. True if the peer has asked for it again: it was lost then, and the controller hears of that first. */
   onSent(now: Nanos, psn: number, bytes: number, sent: Transmissions, cc: CongestionControl | null): boolean {
     const before = sent.responseOf(psn)
-    const number = sent.count
+    // The queue pair has counted it.
+    const number = sent.count - 1
     const again = sent.responseSent(psn, now)
     if (again && cc !== null) this.#lose(now, cc, bytes, before, number)
     if (!again) {

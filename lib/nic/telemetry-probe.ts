@@ -41,7 +41,7 @@ export class TelemetryProbe {
   sequence = 0
   /** True: a probe in each round trip. False: only when the flow has stalled. */
   readonly always: boolean
-  readonly #t: Nanos
+  #t: Nanos
   readonly #share: number
   /** Bytes that probes may still take: the share of what was sent, less what they took. */
   #credit = AHEAD_BYTES
@@ -66,6 +66,11 @@ export class TelemetryProbe {
     this.#roundTripNs = tNs
     this.always = always
     this.#share = share
+  }
+
+  /** T has changed. */
+  onBaseRtt(tNs: Nanos): void {
+    this.#t = tNs
   }
 
   /** True if a probe may go now; the caller knows whether there is a reason for one. */

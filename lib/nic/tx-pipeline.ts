@@ -12,6 +12,7 @@ import { Opcode } from '../wire/opcode.js'
 import * as rate from '../wire/rate.js'
 import * as rateRequest from '../wire/rate-request.js'
 import * as telemetry from '../wire/telemetry.js'
+import type { BaseRttProbe } from './base-rtt-probe.js'
 import type { Flow } from './flow.js'
 import { beginFrame, completeHeaders } from './headers.js'
 import type { PathAnswers } from './path-answers.js'
@@ -221,6 +222,7 @@ export class TxPipeline {
     if (kind === TxKind.REQUEST) {
       flow.stats.sentBytes += bytes
       if (again) flow.stats.retransmittedBytes += bytes
+      else if (bytes > 0) flow.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
       // There is a controller: without one the window is closed, and there are no requests.
       flow.cc!.onSent(now, flow.transmissions - 1, bytes)
     } else {
@@ -245,10 +247,11 @@ export class TxPipeline {
   }
 
   /** A probe that measures T: as long as a full data packet, with the flow's own headers, so that it takes the data's way. */
-  probe(flow: Flow, sequence: number, payloadBytes: number): Frame | null {
+  probe(flow: Flow, probe: BaseRttProbe, payloadBytes: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    this.#writeVendor(frame, flow, Opcode.PROBE, frame.payload, sequence, payloadBytes)
+    const at = probe.collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
+    this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 

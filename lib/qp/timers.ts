@@ -35,7 +35,7 @@ export class RequesterTimers {
   /** Times that a timer has ended since the peer was last heard. */
   #ends = 0
 
-  /** @param retransmitLeastNs of the retransmission timer beyond SRTT; NEVER: it does not run */
+  /** @param retransmitLeastNs of the retransmission timer beyond SRTT; NEVER: round trips change nothing, as the standard has it */
   constructor(trips: RoundTrips, retransmitLeastNs: Nanos) {
     this.#trips = trips
     this.#retransmitLeastNs = retransmitLeastNs
@@ -43,8 +43,9 @@ export class RequesterTimers {
 
   /** Of the transport timer; NEVER: it does not run out. */
   get timeoutNs(): Nanos {
+    if (this.#retransmitLeastNs === NEVER || this.#timeoutNs === NEVER) return this.#timeoutNs
     const measuredNs = this.#trips.timeoutNs(0)
-    if (measuredNs <= this.#timeoutNs / STRETCH_MAX || this.#timeoutNs === NEVER) return this.#timeoutNs
+    if (measuredNs <= this.#timeoutNs / STRETCH_MAX) return this.#timeoutNs
     const stretchedNs = measuredNs * Math.min(STRETCH_MAX, 2 ** this.#ends)
     return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))
   }

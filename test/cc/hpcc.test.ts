@@ -370,6 +370,21 @@ t.test('W_ai by the rule of thumb W_init (1 - eta) / N, or as told (section 4.3)
   near(t, increase({ wAi: 78, flows: 10 }), 78, 'as told, whatever N')
 })
 
+t.test('T has changed: the rate stays; before the first window the flow begins anew', async t => {
+  const { cc, ack } = oneLink({ minRate: 1e9 })
+  cc.onBaseRtt(0, 2 * T)
+  near(t, cc.windowBytes(), 2 * W_INIT, 'line rate x T')
+  for (let n = 0; n < 4; n++) ack(T, 1, 400_000)
+  const windowBytes = cc.windowBytes()
+  const rateBps = cc.rateBps()
+  t.ok(windowBytes < 2 * W_INIT)
+  cc.onBaseRtt(0, T)
+  near(t, cc.windowBytes(), windowBytes / 2, 'W')
+  near(t, cc.rateBps(), rateBps, 'R')
+  cc.onBaseRtt(0, T / 1000)
+  t.ok(cc.windowBytes() <= W_INIT / 1000)
+})
+
 t.test('CNPs, losses and timeouts leave the window to the telemetry', async t => {
   const { cc, ack } = oneLink()
   ack(0, 0, 90_000)

@@ -12,6 +12,8 @@ import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, NEVER, SECOND, serialisationNs } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as deth from '../../lib/wire/deth.js'
 
 export interface PathOptions {
   /** Of the bottleneck, which data goes through. */
@@ -28,6 +30,8 @@ export interface PathOptions {
   reorderNs?: Nanos
   /** From when to when nothing passes, either way, from the beginning of the data on. */
   outage?: [Nanos, Nanos]
+  /** The receiving host is no weir, and its application takes so long to accept. */
+  plainAcceptNs?: Nanos
 }
 
 const HOST_RATE_BPS = 10e9
@@ -64,8 +68,17 @@ class Bottleneck implements Node {
       return
     }
     frame.port = 1 - port
-    frame.departNs = departNs
+    frame.departNs = departNs + this.#acceptNs(forward, frame)
     this.#queue.push(frame)
+  }
+
+  /** Takes what only weirs say out of the connection manager's datagrams. */
+  #acceptNs(forward: boolean, frame: Frame): Nanos {
+    const { plainAcceptNs } = this.#options
+    if (plainAcceptNs === undefined || bth.destQpn(frame.view, frame.bth) !== deth.QPN_GSI) return 0
+    const words = frame.bytes.indexOf('WEIR', frame.bth, 'latin1')
+    if (words > 0 && words < frame.length) frame.bytes.fill(0, words, words + 4)
+    return forward ? 0 : plainAcceptNs
   }
 
   #passes(now: Nanos, forward: boolean): boolean {
@@ -155,6 +168,8 @@ export interface Outcome {
   droppedPackets: number
   maxQueueBytes: number
   doneBytes: number
+  /** T in the end. */
+  baseRttNs: Nanos
   error: unknown
 }
 
@@ -216,6 +231,7 @@ export function write(path: PathOptions, config: Partial<NicConfig>, bytes: numb
     droppedPackets,
     maxQueueBytes,
     doneBytes: writer.doneBytes,
+    baseRttNs: stats.baseRttNs,
     error: writer.error,
   }
 }

@@ -1,0 +1,114 @@
+import type { AckSample } from '../cc/congestion-control.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
+import type { HopRecords } from '../wire/hop-records.js'
+import { BaseRttFilter } from './base-rtt-filter.js'
+import type { Flow } from './flow.js'
+import { followController } from './follow-controller.js'
+
+const NONE = -1
+/** A window that a guessed T must not exceed, packets: as RFC 6928 has it. */
+const UNKNOWN_PACKETS = 10
+/** A flow that falls idle has its path measured once the last clean round trip is older than this share of the window. */
+const OLD = 1 / 2
+/** Queues that telemetry tells of are none if they cost a smaller share of the round trip. */
+const QUEUES_NONE = 1 / 8
+/** Until the queues that the flow itself has made are empty. */
+const QUIET_ROUND_TRIPS = 2
+
+/**
+ * T of a flow that goes on being measured (base-rtt-filter.ts). Round trips come from acknowledgements and, when the flow falls idle, from probes, to a
+ * peer that answers them. One is clean if its packet left while nothing else was in flight and its telemetry, if there is any, tells of no queues.
+ *
+ * Until the first round trip T is a guess, and the window is ten packets at most.
+ */
+export class FlowBaseRtt {
+  readonly #filter: BaseRttFilter
+  readonly #windowNs: Nanos
+  #known = false
+  /** The packet that left last while nothing else was in flight, or -1. */
+  #aloneSeq = NONE
+  /** When the idle path is to be measured. */
+  #probeNs: Nanos = NEVER
+
+  /** @param windowNs NEVER: T only falls, and nothing is probed; @param leastNs T is not less */
+  constructor(windowNs: Nanos, leastNs: Nanos) {
+    this.#filter = new BaseRttFilter(windowNs, leastNs)
+    this.#windowNs = windowNs
+  }
+
+  /** What a window may hold for all that is known of the path, bytes. */
+  windowBytes(mtuBytes: number): number {
+    return this.#known ? Number.POSITIVE_INFINITY : UNKNOWN_PACKETS * mtuBytes
+  }
+
+  /** A packet with payload leaves for the first time. @param alone nothing else is in flight */
+  onSent(seq: number, alone: boolean): void {
+    this.#probeNs = NEVER
+    if (alone) this.#aloneSeq = seq
+  }
+
+  /** An acknowledgement has come. @param seq the newest PSN that it acknowledges */
+  onAck(now: Nanos, flow: Flow, seq: number, sample: AckSample): void {
+    const { qp } = flow
+    const alone = this.#aloneSeq !== NONE && seq >= this.#aloneSeq
+    const rttNs = alone ? qp.sendLog.rttNs(this.#aloneSeq, now) : sample.rttNs
+    const clean = alone && queuesNs(sample.hops) < QUEUES_NONE * rttNs
+    if (alone) this.#aloneSeq = NONE
+    if (qp.isQuiet) this.#onQuiet(now, Math.max(rttNs, flow.stats.rttNs))
+    if (rttNs > 0) this.#measured(now, flow, rttNs, clean)
+  }
+
+  /** A notification tells of a READ response's round trip, 0 = it is not known. Others may have been under way. */
+  onResponse(now: Nanos, flow: Flow, rttNs: Nanos): void {
+    if (rttNs > 0) this.#measured(now, flow, rttNs, false)
+  }
+
+  /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
+  onProbed(now: Nanos, flow: Flow, rttNs: Nanos, clean: boolean): void {
+    this.#measured(now, flow, rttNs, clean)
+    followController(flow)
+  }
+
+  #measured(now: Nanos, flow: Flow, rttNs: Nanos, clean: boolean): void {
+    this.#known = true
+    const baseRttNs = this.#filter.onRoundTrip(now, rttNs, clean)
+    if (baseRttNs === 0) return
+    flow.stats.baseRttNs = baseRttNs
+    flow.qp.baseRttNs = baseRttNs
+    flow.telemetryProbe?.onBaseRtt(baseRttNs)
+    flow.cc?.onBaseRtt?.(now, baseRttNs)
+  }
+
+  #onQuiet(now: Nanos, rttNs: Nanos): void {
+    const old = now - this.#filter.cleanNs > OLD * this.#windowNs
+    this.#probeNs = old && this.#windowNs !== NEVER ? now + QUIET_ROUND_TRIPS * rttNs : NEVER
+  }
+
+  /** When the idle path is to be measured. */
+  nextTimeout(): Nanos {
+    return this.#probeNs
+  }
+
+  /** True, once, if it is time for that. */
+  takeDue(now: Nanos): boolean {
+    if (now < this.#probeNs) return false
+    this.#probeNs = NEVER
+    return true
+  }
+
+  /** The flow takes another path. */
+  onPathChange(): void {
+    this.#filter.forget()
+    this.#aloneSeq = NONE
+  }
+}
+
+/** How long it takes links to send the queues that telemetry tells of. */
+export function queuesNs(hops: HopRecords): Nanos {
+  let sumNs = 0
+  for (let i = 0; i < hops.count; i++) {
+    const rateBps = hops.rateBps[i]!
+    if (rateBps > 0) sumNs += (hops.qlenBytes[i]! * 8e9) / rateBps
+  }
+  return Math.round(sumNs)
+}

@@ -1,0 +1,194 @@
+/**
+ * T where it cannot be measured on an idle path at connect: beside a queue that others keep, or from a peer that answers no probes
+ * and accepts late. A switch writes telemetry, so the queues of others can be told from the path.
+ */
+import t from 'tap'
+import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
+import { Nic } from '../../lib/nic/nic.js'
+import { Network } from '../../lib/sim/network.js'
+import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
+import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
+import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import { Switch } from '../../switch-emu/core/switch.js'
+import { write } from './bottleneck.js'
+
+const RATE_BPS = 10e9
+const DELAY_NS = 5000
+/** 1.67 ms of queue at the bottleneck. */
+const LOAD_BYTES = (1.67e-3 * RATE_BPS) / 8
+
+interface Star {
+  network: Network
+  sw: Switch
+  /** Makes a flow from that host to the receiver, connects it, and returns it when it is there. */
+  connect(host: number, name: string, bytes: number, cc?: { name: string; options: object }): TrafficFlow
+  run(forNs: Nanos): void
+  /** Mean queue towards the receiver over that time, bytes. */
+  meanQueue(forNs: Nanos): number
+}
+
+/** Five hosts; the last receives. */
+function star(baseRttWindowNs: Nanos): Star {
+  const pool = new FramePool(20_000, HEADER_SLOT_BYTES)
+  const network = new Network({ pool })
+  const random = new Random(3)
+  const luck = random.fork('marking')
+  const ports = [0, 1, 2, 3, 4].map(() => ({ rateBps: RATE_BPS }))
+  const sw = new Switch({ id: 1, name: 's1', ports, bufferBytes: 16e6, pool, random: () => luck.next() })
+  const addresses = [1, 2, 3, 4, 5].map(n => HostAddress.parse(`10.0.0.${n}`))
+  const nics = addresses.map((address, i) => {
+    const source = random.fork(`nic ${i}`)
+    return new Nic({
+      address,
+      pool,
+      random: () => source.u32(),
+      lineRateBps: RATE_BPS,
+      icrc: 'off',
+      baseRttWindowNs,
+    })
+  })
+  const ids = nics.map(nic => network.addNode(nic))
+  const swId = network.addNode(sw)
+  for (const [i, address] of addresses.entries()) {
+    sw.routes.set(address, [i])
+    network.connect(ids[i]!, 0, swId, i, DELAY_NS)
+  }
+  new TrafficSink(nics[4]!, 1 << 20, false)
+  const run = (forNs: Nanos) => network.runUntil(network.now + forNs)
+  return {
+    network,
+    sw,
+    run,
+    connect(host, name, bytes, cc) {
+      const connect = cc === undefined ? {} : { cc: cc as { name: string; options: Record<string, number> } }
+      const flow = new TrafficFlow(network.now, nics[host]!, addresses[4]!, {
+        name,
+        bytes,
+        storage: false,
+        connect,
+      })
+      network.kick(ids[host]!)
+      run(20 * MILLISECOND)
+      if (!flow.established) throw new Error(`${name} is not connected`)
+      const start = flow.start.bind(flow)
+      flow.start = now => {
+        start(now)
+        network.kick(ids[host]!)
+      }
+      return flow
+    },
+    meanQueue(forNs) {
+      let sum = 0
+      const samples = 1000
+      for (let n = 0; n < samples; n++) {
+        run(forNs / samples)
+        sum += sw.ports[4]!.queueBytes
+      }
+      return sum / samples
+    },
+  }
+}
+
+/** T of an idle path, as probes measure it. */
+function idleNs(): Nanos {
+  return star(10 * SECOND).connect(0, 'idle', 1000).connection.stats.baseRttNs
+}
+
+/** Two hosts fill the queue with so many bytes each. */
+function load({ connect, network }: Star, bytes: number): TrafficFlow[] {
+  const half = { name: 'fixed-window', options: { window: LOAD_BYTES / 2 } }
+  const flows = [connect(2, 'load 2', bytes, half), connect(3, 'load 3', bytes, half)]
+  for (const flow of flows) flow.start(network.now)
+  return flows
+}
+
+t.test('connected beside a standing queue: T is that of the idle path, at once', async t => {
+  const idle = idleNs()
+  const it = star(10 * SECOND)
+  load(it, 1e9)
+  it.run(20 * MILLISECOND)
+  const { stats } = it.connect(0, 'flow', 1e6).connection
+  t.comment(`idle ${idle}, beside the load ${stats.baseRttNs}; queue ${it.meanQueue(MILLISECOND)}`)
+  t.ok(it.meanQueue(MILLISECOND) > 0.9 * LOAD_BYTES, 'there is a queue')
+  t.ok(stats.baseRttNs > idle / 2 && stats.baseRttNs < 2 * idle, `${stats.baseRttNs / idle} of it`)
+})
+
+t.test('a second after the load has gone T is right, whatever was known before', async t => {
+  const idle = idleNs()
+  for (const name of ['hpcc', 'fixed-window']) {
+    const it = star(10 * SECOND)
+    const loads = load(it, 20e6)
+    it.run(10 * MILLISECOND)
+    const flow = it.connect(0, 'flow', 2e7, { name, options: name === 'hpcc' ? {} : { window: 20_000 } })
+    const { stats } = flow.connection
+    flow.start(it.network.now)
+    while (!loads.every(({ done }) => done)) it.run(MILLISECOND)
+    it.run(SECOND)
+    t.comment(`${name}: ${stats.baseRttNs}, idle ${idle}`)
+    t.ok(Math.abs(stats.baseRttNs - idle) < 0.2 * idle, `${name}: ${stats.baseRttNs / idle} of it`)
+  }
+})
+
+t.test('a flow that fell idle beside a load without telemetry measures anew when it sends again', async t => {
+  const idle = idleNs()
+  const it = star(10 * SECOND)
+  const loads = load(it, 20e6)
+  it.run(10 * MILLISECOND)
+  const flow = it.connect(0, 'flow', 100_000, { name: 'fixed-window', options: { window: 20_000 } })
+  const { stats } = flow.connection
+  t.ok(stats.baseRttNs > 10 * idle, 'others’ queue is in it')
+  while (!loads.every(({ done }) => done)) it.run(MILLISECOND)
+  flow.start(it.network.now)
+  it.run(10 * MILLISECOND)
+  t.ok(flow.done)
+  t.ok(Math.abs(stats.baseRttNs - idle) < 0.2 * idle, `${stats.baseRttNs / idle} of it`)
+})
+
+t.test(
+  'two HPCC++ flows that connected beside a queue keep one as short as if there had been none',
+  async t => {
+    const mean = (beside: boolean) => {
+      const it = star(10 * SECOND)
+      const loads = beside ? load(it, 20e6) : []
+      it.run(5 * MILLISECOND)
+      const flows = [it.connect(0, 'a', 1e12), it.connect(1, 'b', 1e12)]
+      while (!loads.every(({ done }) => done)) it.run(MILLISECOND)
+      for (const flow of flows) flow.start(it.network.now)
+      it.run(20 * MILLISECOND)
+      return it.meanQueue(20 * MILLISECOND)
+    }
+    const idle = mean(false)
+    const beside = mean(true)
+    t.comment(`mean queue: connected while idle ${idle}, beside a queue ${beside} bytes`)
+    t.ok(beside <= 2 * idle + 2048, `${beside} bytes, not ${idle}`)
+  },
+)
+
+t.test(
+  'a plain peer that accepts after 591 ms: T follows acknowledgements, and nothing is flooded',
+  async t => {
+    for (const start of ['careful', 'line-rate'] as const) {
+      const path = {
+        rateBps: 10e9,
+        rttNs: MILLISECOND,
+        bufferBytes: 2e6,
+        plainAcceptNs: 591 * MILLISECOND,
+      }
+      const config = {
+        cc: { name: 'fixed-window', options: {} },
+        baseRttNs: undefined,
+        baseRttWindowNs: 10 * SECOND,
+        ackEveryPackets: 1,
+        start,
+      }
+      const outcome = write(path, config, 20e6, 1)
+      t.comment(`${start}: T ${outcome.baseRttNs}, dropped ${outcome.droppedBytes}`)
+      t.equal(outcome.error, null)
+      t.ok(outcome.baseRttNs > 0.8e6 && outcome.baseRttNs < 1.2e6, `T ${outcome.baseRttNs}`)
+      t.equal(outcome.droppedBytes, 0)
+      t.ok(outcome.retransmittedBytes < 10_000)
+    }
+  },
+)
