@@ -6,11 +6,14 @@ import { queuesNs } from './flow-base-rtt.js'
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND
+/** On a path that is known to be long an answer is awaited for so many round trips. */
+const ANSWER_ROUND_TRIPS = 2
 
 /**
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
  * path is idle as far as this flow goes. The smallest of five round trips counts, or the middle one of them without the queues that
- * others make, if that is less; a probe without an answer is given up after 50 ms, and fifteen in all are tried.
+ * others make, if that is less; a probe without an answer is given up after 50 ms, or two round trips
+ * where they are known to be longer, and fifteen in all are tried.
  *
  * Telemetry tells of the queue behind a probe. The one before it was as long or longer where queues shrink; where they grow, the one behind the
  * probe before was no longer. So the lesser of the two is subtracted.
@@ -31,9 +34,13 @@ export class BaseRttProbe {
   /** Its probes collect telemetry. */
   readonly collects: boolean
 
-  constructor(firstSequence = 0, collects = false) {
+  readonly #timeoutNs: Nanos
+
+  /** @param firstSequence of no earlier probe of the flow; @param rttNs of the path, 0 = not known */
+  constructor(firstSequence = 0, collects = false, rttNs: Nanos = 0) {
     this.sequence = firstSequence
     this.collects = collects
+    this.#timeoutNs = Math.max(ANSWER_TIMEOUT_NS, ANSWER_ROUND_TRIPS * rttNs)
   }
 
   /** True if a probe is to be sent now. */
@@ -74,7 +81,7 @@ export class BaseRttProbe {
   }
 
   nextTimeout(): Nanos {
-    return this.#sentNs < 0 ? NEVER : this.#sentNs + ANSWER_TIMEOUT_NS
+    return this.#sentNs < 0 ? NEVER : this.#sentNs + this.#timeoutNs
   }
 
   onTimeout(now: Nanos): void {

@@ -6,10 +6,11 @@ import { MadDatagram } from '../cm/outbox.js'
 import { timeoutNs } from '../cm/timing.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import { SLOT_BYTES } from '../frame/frame-pool.js'
 import { Access } from '../qp/memory.js'
 import { QpState } from '../qp/queue-pair.js'
 import { ReorderPool } from '../qp/reorder-buffer.js'
-import { MILLISECOND, type Nanos } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
@@ -26,6 +27,7 @@ import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './
 import { connectingOf, guidOf, otherThanOwn, peerOf } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
+const PATH_MTU_MAX = 4096
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /**
@@ -47,7 +49,7 @@ export class Connections {
   constructor(nic: Nic) {
     const { settings } = nic
     this.#nic = nic
-    this.#reorderPool = new ReorderPool(settings.reorderPackets, settings.pool.slotBytes)
+    this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
       caGuid: guidOf(settings),
@@ -309,7 +311,11 @@ export class Connections {
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
     flow.phase = 'established'
-    if (event.roundTripNs !== null) flow.connectRttNs = event.roundTripNs
+    if (event.roundTripNs !== null) {
+      flow.connectRttNs = event.roundTripNs
+      // From REP to RTU: no application has to accept in between.
+      if (!flow.active) flow.stats.rttNs = event.roundTripNs
+    }
     this.#settleBaseRtt(now, flow)
     flow.handler.onEstablished(now, flow.connection)
     this.#nic.flowChanged(now, flow)
@@ -321,8 +327,7 @@ export class Connections {
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
     if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
-    else if (this.#nic.settings.start === 'careful' || !flow.peerIsWeir)
-      this.#nic.beginUnmeasured(now, flow, Math.min(flow.connectRttNs || MILLISECOND, MILLISECOND))
+    else if (this.#nic.settings.start === 'careful' || !flow.peerIsWeir) this.#nic.beginUnmeasured(now, flow)
     else if (flow.active) this.#nic.startProbe(flow)
   }
 
@@ -380,6 +385,11 @@ export class Connections {
     this.#nic.removeFlow(flow)
     flow.handler.onClosed(now, flow.connection, error)
   }
+}
+
+/** Room for a full packet of this host's path MTU with all its headers. */
+function keptBytes({ pathMtu, pool }: NicSettings): number {
+  return Math.min(pool.slotBytes, pathMtu + SLOT_BYTES - PATH_MTU_MAX)
 }
 
 /** An application's own error, as the end of a connection tells it. */

@@ -12,6 +12,9 @@ const UNKNOWN_PACKETS = 10
 const OLD = 1 / 2
 /** Queues that telemetry tells of are none if they cost a smaller share of the round trip. */
 const QUEUES_NONE = 1 / 8
+/** Probes of a flow that has begun are numbered from here on, telemetry's own from 0; a round of them takes as many numbers. */
+const FIRST_SEQUENCE = 0x800000
+const ROUND_SEQUENCES = 16
 /** Until the queues that the flow itself has made are empty. */
 const QUIET_ROUND_TRIPS = 2
 
@@ -25,6 +28,7 @@ export class FlowBaseRtt {
   readonly #filter: BaseRttFilter
   readonly #windowNs: Nanos
   #known = false
+  #nextSequence = FIRST_SEQUENCE
   /** The packet that left last while nothing else was in flight, or -1. */
   #aloneSeq = NONE
   /** When the idle path is to be measured. */
@@ -82,6 +86,14 @@ export class FlowBaseRtt {
   #onQuiet(now: Nanos, rttNs: Nanos): void {
     const old = now - this.#filter.cleanNs > OLD * this.#windowNs
     this.#probeNs = old && this.#windowNs !== NEVER ? now + QUIET_ROUND_TRIPS * rttNs : NEVER
+  }
+
+  /** The first number of a round of probes: none is used twice soon, as answers may be late. */
+  takeSequences(): number {
+    const sequence = this.#nextSequence
+    this.#nextSequence = (sequence + ROUND_SEQUENCES) | FIRST_SEQUENCE
+    if (this.#nextSequence > 0xffffff - ROUND_SEQUENCES) this.#nextSequence = FIRST_SEQUENCE
+    return sequence
   }
 
   /** When the idle path is to be measured. */

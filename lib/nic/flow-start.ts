@@ -1,5 +1,5 @@
 import { ccAckShare, ccIsReceiverBased, ccWantsTelemetry, createCongestionControl } from '../cc/catalogue.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
 import { BaseRttProbe } from './base-rtt-probe.js'
 import type { NicSettings } from './config.js'
 import { Control, type ControlPackets } from './control-packets.js'
@@ -12,8 +12,8 @@ import type { ConnectOptions } from './types.js'
 
 /** T when every probe was lost, and a guess before the first round trip. */
 const BASE_RTT_UNKNOWN_NS = 100_000
-/** Probes of a flow that has begun are numbered from here on, telemetry's own from 0. */
-const LATER_SEQUENCE = 0x800000
+/** A guess of T is no more. */
+const GUESS_MOST_NS = MILLISECOND
 
 /** From an established connection to one that may send: measures T, and makes the controller. */
 export class FlowStart {
@@ -38,9 +38,12 @@ export class FlowStart {
    * T is not known, and the flow does not wait for it: its first round trips tell. The connection manager's round trip is no measure of T, as it
    * includes the time that the peer's application takes to accept; it bounds the guess.
    */
-  beginUnmeasured(flow: Flow, guessNs: Nanos): void {
+  beginUnmeasured(flow: Flow): void {
+    const expectedNs = flow.connectRttNs || GUESS_MOST_NS
     this.#keepMeasuring(flow)
-    this.begin(flow, Math.max(guessNs, this.#settings.baseRttLeastNs))
+    this.begin(flow, Math.max(Math.min(expectedNs, GUESS_MOST_NS), this.#settings.baseRttLeastNs))
+    // Patience is another matter: the handshake took no less than a round trip.
+    flow.qp.baseRttNs = expectedNs
     if (flow.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
   }
 
@@ -55,7 +58,9 @@ export class FlowStart {
     if (known || flow.probe !== null || flow.phase !== 'established' || !flow.peerIsWeir) return
     // Telemetry tells of the queues that others make.
     const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
-    flow.probe = new BaseRttProbe(flow.cc === null ? 0 : LATER_SEQUENCE, collects)
+    const later = flow.cc !== null
+    const rttNs = later ? flow.stats.rttNs || flow.connectRttNs : 0
+    flow.probe = new BaseRttProbe(later ? flow.baseRtt!.takeSequences() : 0, collects, rttNs)
     this.#control.push(flow, Control.BASE_PROBE)
   }
 

@@ -336,6 +336,7 @@ export class Flow implements QpObserver {
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
     this.baseRtt?.onAck(now, this, ackedSeq, sample)
+    this.hostShare.onAcked(now, sample.ackedBytes, this.stats.baseRttNs)
     this.cc?.onAck(now, sample)
     this.record(sample)
   }

@@ -306,8 +306,8 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   /** As FlowStart. */
-  beginUnmeasured(now: Nanos, flow: Flow, guessNs: Nanos): void {
-    this.#start.beginUnmeasured(flow, guessNs)
+  beginUnmeasured(now: Nanos, flow: Flow): void {
+    this.#start.beginUnmeasured(flow)
     this.flowChanged(now, flow)
   }
 

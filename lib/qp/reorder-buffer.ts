@@ -2,6 +2,8 @@ import type { Frame } from '../frame/frame.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { SackRanges } from './sack-ranges.js'
 
+const FIRST_CAPACITY = 256
+
 /** Where queue pairs keep packets that came out of order: frames that all of them share, made when first needed. */
 export class ReorderPool {
   /** Packets at a time. */
@@ -51,8 +53,10 @@ export class ReorderBuffer {
   readonly span: number
   readonly #pool: ReorderPool
   readonly #packetsMax: number
-  /** By the low bits of the PSN; made when the first packet is kept. */
+  /** By the low bits of the PSN: a ring that grows with what is kept. */
   #frames: (Frame | null)[] = []
+  /** No kept PSN is below. */
+  #lowestSeq = 0
   /** Packets kept now. */
   count = 0
   /** The PSN that was kept last, and a PSN that no kept one exceeds. */
@@ -81,25 +85,49 @@ export class ReorderBuffer {
 
   /** Puts back what `take` took out. */
   restore(seq: number, kept: Frame): void {
-    if (this.#frames.length === 0) this.#frames = new Array(this.span).fill(null)
-    this.#frames[seq & (this.span - 1)] = kept
+    if (this.count === 0) {
+      this.#lowestSeq = seq
+      this.highestSeq = seq
+    }
+    const lowest = Math.min(this.#lowestSeq, seq)
+    const highest = Math.max(this.highestSeq, seq)
+    if (highest - lowest >= this.#frames.length) this.#grow(highest - lowest + 1)
+    this.#lowestSeq = lowest
+    this.highestSeq = highest
+    this.#frames[seq & (this.#frames.length - 1)] = kept
     this.count++
-    if (seq > this.highestSeq) this.highestSeq = seq
+  }
+
+  #grow(packets: number): void {
+    const capacity = Math.min(this.span, Math.max(FIRST_CAPACITY, powerOfTwo(packets)))
+    const frames: (Frame | null)[] = new Array(capacity).fill(null)
+    if (this.count > 0) {
+      for (let seq = this.#lowestSeq; seq <= this.highestSeq; seq++) {
+        frames[seq & (capacity - 1)] = this.#frames[seq & (this.#frames.length - 1)]!
+      }
+    }
+    this.#frames = frames
+  }
+
+  #isInRing(seq: number): boolean {
+    return this.count > 0 && seq >= this.#lowestSeq && seq <= this.highestSeq
   }
 
   /** Is it kept? The PSN must be in the span. */
   has(seq: number): boolean {
-    return this.count > 0 && this.#frames[seq & (this.span - 1)] !== null
+    return this.#isInRing(seq) && this.#frames[seq & (this.#frames.length - 1)] !== null
   }
 
   /** Takes the packet out, or returns null. The caller hands it back, by `give` or `restore`. */
   take(seq: number): Frame | null {
-    if (this.count === 0) return null
-    const index = seq & (this.span - 1)
+    if (!this.#isInRing(seq)) return null
+    const index = seq & (this.#frames.length - 1)
     const frame = this.#frames[index]!
     if (frame === null) return null
     this.#frames[index] = null
     this.count--
+    // Packets are taken in their order: those before it have been taken or dropped.
+    this.#lowestSeq = seq + 1
     return frame
   }
 
@@ -109,8 +137,8 @@ export class ReorderBuffer {
 
   /** Drops what is kept of the PSNs from `from` to before `until`. */
   drop(from: number, until: number): void {
-    const end = Math.min(until, from + this.span)
-    for (let seq = from; seq < end && this.count > 0; seq++) {
+    const end = Math.min(until, this.highestSeq + 1)
+    for (let seq = Math.max(from, this.#lowestSeq); seq < end && this.count > 0; seq++) {
       const frame = this.take(seq)
       if (frame !== null) this.#pool.give(frame)
     }
@@ -118,7 +146,7 @@ export class ReorderBuffer {
 
   /** Drops everything. */
   clear(): void {
-    this.drop(0, this.span)
+    this.drop(this.#lowestSeq, this.highestSeq + 1)
     this.latestSeq = Number.NEGATIVE_INFINITY
     this.highestSeq = Number.NEGATIVE_INFINITY
     this.unnamed.clear()

@@ -3,6 +3,9 @@ import type { RoundTrips } from './round-trips.js'
 
 /** Silence that the standard's timer is stretched to at most, where round trips are that long. */
 const TRANSPORT_MAX_NS: Nanos = 60e9
+/** Before a round trip has been measured (RFC 6298, section 2.1), or so many of those that the handshake promises. */
+const FIRST_NS: Nanos = 1e9
+const FIRST_ROUND_TRIPS = 3
 /** Timeouts without an answer stretch it to so many times its length: IBA 9.7.6.1.3 allows four. */
 const STRETCH_MAX = 4
 
@@ -45,6 +48,10 @@ export class RequesterTimers {
   get timeoutNs(): Nanos {
     if (this.#retransmitLeastNs === NEVER || this.#timeoutNs === NEVER) return this.#timeoutNs
     const measuredNs = this.#trips.timeoutNs(0)
+    if (measuredNs === 0) {
+      const expectedNs = Math.min(TRANSPORT_MAX_NS, FIRST_ROUND_TRIPS * this.#trips.expectedNs)
+      return Math.max(this.#timeoutNs, FIRST_NS, expectedNs)
+    }
     if (measuredNs <= this.#timeoutNs / STRETCH_MAX) return this.#timeoutNs
     const stretchedNs = measuredNs * Math.min(STRETCH_MAX, 2 ** this.#ends)
     return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))

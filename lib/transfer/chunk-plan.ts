@@ -1,5 +1,6 @@
 /** How a file is cut into chunks. Chunk 0 begins where a resumed transfer goes on. */
 import { WeirError } from '../errors.js'
+import type { Nanos } from '../time/nanos.js'
 
 /** Least and greatest size of a chunk. */
 export const CHUNK_BYTES_MIN = 4096
@@ -8,6 +9,18 @@ export const CHUNK_BYTES_MAX = 16 * 1024 * 1024
 export const RING_SLOTS_MAX = 256
 /** Most bytes of a ring: what one transfer may hold in memory at either end. */
 export const RING_BYTES_MAX = 64 * 1024 * 1024
+
+/** Slots of a ring for a short path, and the round trip for which there is one more. */
+const SLOTS_LEAST = 8
+const SLOT_NS = 4_000_000
+
+/**
+ * Slots of a ring: what is under way in a round trip has to fit, and as much again that is being written or credited. With chunks of 1 MiB
+ * that is 2 Gbit/s on long paths.
+ */
+export function slotsFor(rttNs: Nanos, slotsMax: number): number {
+  return Math.min(slotsMax, SLOTS_LEAST + Math.ceil(rttNs / SLOT_NS))
+}
 
 export class ChunkPlan {
   readonly sizeBytes: number

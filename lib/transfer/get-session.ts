@@ -5,7 +5,7 @@ import { WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { CHANNEL_ID_MAX } from './channel.js'
-import { RING_SLOTS_MAX } from './chunk-plan.js'
+import { RING_SLOTS_MAX, slotsFor } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
@@ -136,11 +136,12 @@ export class GetSession extends ActiveSession {
     )
   }
 
-  /** As many slots as both rings have room for, of this end's chunks. */
+  /** As many slots as the path is long for, and both rings have room for, of this end's chunks. */
   #shape(serverRingBytes: number): { chunkBytes: number; slots: number } {
     const { chunkBytes } = this.#config
     const ringBytes = Math.min(this.ring.length, serverRingBytes)
-    const slots = Math.min(RING_SLOTS_MAX, Math.floor(ringBytes / chunkBytes))
+    const slotsMax = Math.min(RING_SLOTS_MAX, Math.floor(ringBytes / chunkBytes))
+    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     if (slots >= 1) return { chunkBytes, slots }
     const text = `${this.peer} has memory for ${serverRingBytes} bytes, less than this end's chunks of ${chunkBytes}`
     throw new TransferFailure('UNSUPPORTED', text)

@@ -7,6 +7,7 @@
 import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
 import { Access } from '../qp/memory.js'
 import type { Nanos } from '../time/nanos.js'
+import { slotsFor } from './chunk-plan.js'
 import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
@@ -18,6 +19,7 @@ const SPARE_RECEIVES = 8
 export interface ReceiveSessionConfig extends PassiveSessionConfig {
   store: FileStore
   chunkBytes: number
+  /** The most: on a short path there are fewer. */
   slots: number
 }
 
@@ -30,7 +32,7 @@ export class ReceiveSession extends PassiveSession {
   constructor(config: ReceiveSessionConfig) {
     super(config, config.slots + SPARE_RECEIVES, { cannot: 'write', being: 'received' })
     this.#config = config
-    this.machine = new ReceiverMachine(config.chunkBytes, config.slots)
+    this.machine = new ReceiverMachine(config.chunkBytes)
     this.#intake = new FileIntake({
       machine: this.machine,
       store: config.store,
@@ -75,14 +77,15 @@ export class ReceiveSession extends PassiveSession {
   }
 
   async #open(): Promise<void> {
-    const { chunkBytes, slots } = this.#config
+    const { chunkBytes, slots: slotsMax } = this.#config
     await this.succeedEarlier(this.machine.offer!.transfer)
     if (this.machine.state !== 'opening') return
     await this.#intake.open(this.machine.offer!, this.ring)
     if (this.machine.state !== 'opening' || this.closed) return
     const { key: rkey, address } = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
     const { resumeBytes, resumeDigest } = this.#intake
-    this.machine.onOpened(resumeBytes)
+    const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
+    this.machine.onOpened(resumeBytes, slots)
     const now = this.time.now()
     this.onProgress(now)
     const ring = { rkey, address, chunkBytes, slots }

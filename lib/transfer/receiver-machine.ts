@@ -18,15 +18,15 @@ const IN_TURN: Record<'waiting' | SinkState, readonly string[]> = {
 export class ReceiverMachine extends SinkMachine<'waiting'> {
   readonly #chunkBytes: number
 
-  constructor(chunkBytes: number, slots: number) {
+  constructor(chunkBytes: number) {
     super('waiting', IN_TURN, 'the sender')
     this.#chunkBytes = chunkBytes
-    this.slots = slots
   }
 
-  /** The file is open and the memory is registered: Ready goes out. */
-  onOpened(resumeBytes: number): void {
+  /** The file is open and the memory is registered: Ready goes out. @param slots of the ring */
+  onOpened(resumeBytes: number, slots: number): void {
     if (this.state !== 'opening') return
+    this.slots = slots
     this.begin(new ChunkPlan(this.offer!.size, resumeBytes, this.#chunkBytes))
   }
 

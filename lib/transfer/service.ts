@@ -47,7 +47,7 @@ export interface TransferServiceConfig {
   log: Logger
   /** Bytes of a chunk. Default 1 MiB. */
   chunkBytes?: number
-  /** Chunks of a transfer in memory at each end. Default 8. */
+  /** Chunks of a transfer in memory at each end, at most: 8 on short paths, up to so many on long ones. Default 40. */
   slots?: number
   /** Files of each direction at a time. Default 8. */
   transfersMax?: number
@@ -81,7 +81,7 @@ export class TransferService implements Listener {
   constructor(config: TransferServiceConfig) {
     const defaults = {
       chunkBytes: 1 << 20,
-      slots: 8,
+      slots: 40,
       transfersMax: 8,
       retryAfterMs: 1000,
       share: NOTHING_SHARED,

@@ -43,9 +43,9 @@ function streaming(size: number, more: Partial<Ready> = {}): SenderMachine {
 }
 
 function receiving(size: number, resumeBytes = 0): ReceiverMachine {
-  const receiver = new ReceiverMachine(CHUNK, 4)
+  const receiver = new ReceiverMachine(CHUNK)
   receiver.onMessage(message('offer', offerOf(size)))
-  receiver.onOpened(resumeBytes)
+  receiver.onOpened(resumeBytes, 4)
   return receiver
 }
 
@@ -86,9 +86,9 @@ t.test('chunks cover what is left of the file, once', async t => {
 t.test('any interleaving delivers every chunk in order, and neither ring is ever overrun', async () => {
   const run = (size: number, resume: number, remoteSlots: number, choices: number[]) => {
     const sender = streaming(size, { slots: remoteSlots, resumeBytes: resume })
-    const receiver = new ReceiverMachine(CHUNK, remoteSlots)
+    const receiver = new ReceiverMachine(CHUNK)
     receiver.onMessage(message('offer', offerOf(size)))
-    receiver.onOpened(resume)
+    receiver.onOpened(resume, remoteSlots)
     const wire: number[] = []
     const credits: number[] = []
     const inLocal = new Map<number, number>()
@@ -228,10 +228,10 @@ t.test('a receiver does not believe everything', async t => {
   t.equal(greedy.state, 'receiving')
   greedy.onChunk(4, CHUNK)
   t.match(greedy.failure?.message, /without credit/)
-  const early = new ReceiverMachine(CHUNK, 4)
+  const early = new ReceiverMachine(CHUNK)
   early.onChunk(0, 1)
   t.equal(early.state, 'failed', 'a chunk before Ready')
-  const future = new ReceiverMachine(CHUNK, 4)
+  const future = new ReceiverMachine(CHUNK)
   future.onMessage(message('offer', { ...offerOf(1), version: 2 }))
   t.match(future.failure, { code: 'WEIR_REJECTED', message: /version 2/ })
 })
