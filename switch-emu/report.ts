@@ -26,6 +26,7 @@ export interface FlowOutcome {
   fctNs: Nanos | null
   ackedBytes: number
   retransmittedBytes: number
+  spuriousRetransmissions: number
   timeouts: number
   paths?: FlowPathsResult
   refused?: string
@@ -115,6 +116,7 @@ function flowResult(
     slowdown: slowdown(outcome.fctNs, ideal),
     goodputBps: lastedNs > 0 ? (outcome.ackedBytes * 8e9) / lastedNs : null,
     retransmittedBytes: outcome.retransmittedBytes,
+    spuriousRetransmissions: outcome.spuriousRetransmissions,
     timeouts: outcome.timeouts,
     ackedBytes: outcome.ackedBytes,
     ...(outcome.paths !== undefined && { paths: outcome.paths }),

@@ -31,6 +31,8 @@ export interface PerfReport {
   /** Counts of times from `fromUs` to below that of the next. */
   histogram: { fromUs: number; count: number }[]
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   /** CPU time of the daemons per 10^9 payload bytes of both directions. */
   cpuSecondsPerGB: { local: number; remote: number } | null
   /** The other end's part, if bidirectional. */
@@ -57,7 +59,7 @@ export interface LatencyUs {
 
 export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
   const { test, op, host, size, qps, bidirectional } = request
-  const { messages, bytes, seconds, retransmittedBytes, depth, pathMtu, io } = reply
+  const { messages, bytes, seconds, retransmittedBytes, spuriousRetransmissions, depth, pathMtu, io } = reply
   const { remoteMessages, remoteBytes } = reply
   const isKnown = messages > 0 && seconds > 0
   const isRemoteKnown = remoteMessages > 0
@@ -91,6 +93,7 @@ export function reportOf(request: PerfRequest, reply: PerfReply): PerfReport {
     },
     histogram: reply.latency?.histogram.map(({ fromNs, count }) => ({ fromUs: fromNs / 1000, count })) ?? [],
     retransmittedBytes,
+    spuriousRetransmissions,
     cpuSecondsPerGB:
       gigabytes > 0
         ? { local: reply.cpuSeconds / gigabytes, remote: reply.remoteCpuSeconds / gigabytes }

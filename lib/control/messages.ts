@@ -122,6 +122,8 @@ export interface Progress {
   /** Round trip of the idle path, 0 until it is known. */
   baseRttNs: number
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   /** What a transfer does: connecting, offered, streaming, committing; asked, opening, receiving; waiting. */
   state: string
@@ -193,6 +195,8 @@ export interface ConnectionInfo {
   sentBytes: number
   ackedBytes: number
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   receivedBytes: number
   timeouts: number
   pathQueueBytes: number
@@ -215,6 +219,8 @@ export interface TransferReply {
   goodputBps: number
   /** Over all attempts. */
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   /** xxh64 or sha256. */
   digestKind: string
@@ -239,6 +245,8 @@ export interface TrafficReply {
   fctNs: number
   goodputBps: number
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   baseRttNs: number
   paths: PathFigures | null
@@ -255,6 +263,8 @@ export interface PerfReply {
   peakBps: number
   latency: Latency | null
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   /** Of this host's daemon, and of the other one. */
   cpuSeconds: number
   remoteCpuSeconds: number

@@ -141,6 +141,7 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     controller: figures?.controller ?? '',
     controllerReason: figures?.controllerReason ?? '',
     retransmittedBytes: figures?.retransmittedBytes ?? 0,
+    spuriousRetransmissions: figures?.spuriousRetransmissions ?? 0,
     timeouts: figures?.timeouts ?? 0,
     state: transfer.state,
     attempts: transfer.attempts,

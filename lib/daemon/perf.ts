@@ -145,7 +145,8 @@ function connectOptions(
 }
 
 function replyOf(run: PerfRun): Loose<PerfReply> {
-  const { tally, remote, cpuUs, remoteCpuUs, retransmittedBytes, depth } = run.outcome
+  const { tally, remote, cpuUs, remoteCpuUs, retransmittedBytes, spuriousRetransmissions, depth } =
+    run.outcome
   const { mode, op } = run.settings
   return {
     messages: tally.messages,
@@ -155,6 +156,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
     peakBps: tally.peakBps,
     latency: tally.latency.summary(mode === 'PING_PONG' && op !== 'READ' ? 0.5 : 1),
     retransmittedBytes,
+    spuriousRetransmissions,
     cpuSeconds: cpuUs / 1e6,
     remoteCpuSeconds: remoteCpuUs / 1e6,
     remoteMessages: remote.messages,
@@ -172,7 +174,7 @@ function replyOf(run: PerfRun): Loose<PerfReply> {
 function reporter(loop: HostLoop, run: PerfRun, context: RequestContext): () => void {
   const meter = new Meter(loop.now())
   return () => {
-    const { tally, retransmittedBytes } = run.outcome
+    const { tally, retransmittedBytes, spuriousRetransmissions } = run.outcome
     const { pathMtu: _mtu, ...path } = run.path
     context.progress({
       ...path,
@@ -180,6 +182,7 @@ function reporter(loop: HostLoop, run: PerfRun, context: RequestContext): () => 
       totalBytes: tally.bytes,
       goodputBps: meter.sample(loop.now(), tally.bytes),
       retransmittedBytes,
+      spuriousRetransmissions,
       state: run.state,
     })
   }

@@ -65,6 +65,7 @@ function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
     sentBytes: stats.sentBytes,
     ackedBytes: stats.ackedBytes,
     retransmittedBytes: stats.retransmittedBytes,
+    spuriousRetransmissions: stats.spuriousRetransmissions,
     receivedBytes: flow.qp.counters.receivedBytes + flow.qp.counters.readResponseBytes,
     timeouts: stats.timeouts,
     pathQueueBytes: stats.pathQueueBytes,

@@ -41,6 +41,8 @@ export interface Figures {
   messages: number
   bytes: number
   retransmittedBytes: number
+  /** Packets that were retransmitted and had not been lost. */
+  spuriousRetransmissions: number
   peakBps: number
 }
 

@@ -27,6 +27,7 @@ import {
   type What,
 } from './messages.js'
 import { Ping } from './ping-pong.js'
+import { type Retransmissions, retransmissionsOf } from './retransmissions.js'
 import { checkSettings, depthWithin, type HostLimits, type PerfSettings } from './settings.js'
 import { Stream } from './stream.js'
 import { Tally } from './tally.js'
@@ -72,6 +73,8 @@ export interface PerfOutcome {
   /** Messages in flight on each connection. */
   depth: number
   retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
   cpuUs: number
   remoteCpuUs: number
   /** Of the other end's own messages, if it sent any. */
@@ -102,8 +105,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
   /** Figures of both ends when counting began. */
   #first: Figures | null = null
   #last: Figures | null = null
-  #firstOwn = { cpuUs: 0, retransmittedBytes: 0 }
-  #lastOwn = { cpuUs: 0, retransmittedBytes: 0 }
+  #firstOwn = { cpuUs: 0, retransmittedBytes: 0, spuriousRetransmissions: 0 }
+  #lastOwn = { cpuUs: 0, retransmittedBytes: 0, spuriousRetransmissions: 0 }
 
   /** Throws WEIR_BAD_ARGUMENT, WEIR_FULL. */
   constructor(now: Nanos, options: PerfRunOptions) {
@@ -135,6 +138,10 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
       depth: this.#depth,
       retransmittedBytes:
         own.retransmittedBytes - this.#firstOwn.retransmittedBytes + since('retransmittedBytes'),
+      spuriousRetransmissions:
+        own.spuriousRetransmissions -
+        this.#firstOwn.spuriousRetransmissions +
+        since('spuriousRetransmissions'),
       cpuUs: own.cpuUs - this.#firstOwn.cpuUs,
       remoteCpuUs: since('cpuUs'),
       remote: {
@@ -347,10 +354,8 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.#ask(now, 'STOP')
   }
 
-  #ownFigures(): { cpuUs: number; retransmittedBytes: number } {
-    let retransmittedBytes = 0
-    for (const qp of this.#qps) retransmittedBytes += qp.connection?.stats.retransmittedBytes ?? 0
-    return { cpuUs: this.#options.cpuUs(), retransmittedBytes }
+  #ownFigures(): Retransmissions & { cpuUs: number } {
+    return { cpuUs: this.#options.cpuUs(), ...retransmissionsOf(this.#qps) }
   }
 
   // ---- The end

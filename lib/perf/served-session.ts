@@ -9,6 +9,7 @@ import { DataQp, type DataQpOwner } from './data-qp.js'
 import { namesOf, registerMemory } from './memory.js'
 import { type Figures, type Open, PERF_VERSION, type PerfMessage, type RemoteMemory } from './messages.js'
 import { Pong } from './ping-pong.js'
+import { retransmissionsOf } from './retransmissions.js'
 import type { PerfServerOptions } from './server.js'
 import { checkSettings, depthWithin, isMode, isOp, type PerfSettings } from './settings.js'
 import { Stream } from './stream.js'
@@ -188,14 +189,14 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   }
 
   #figures(now: Nanos): Figures {
-    let retransmittedBytes = 0
-    for (const qp of this.#qps) retransmittedBytes += qp.connection?.stats.retransmittedBytes ?? 0
+    const { retransmittedBytes, spuriousRetransmissions } = retransmissionsOf(this.#qps)
     return {
       elapsedNs: now - this.#openedNs,
       cpuUs: this.#options.cpuUs(),
       messages: this.#tally.messages,
       bytes: this.#tally.bytes,
       retransmittedBytes,
+      spuriousRetransmissions,
       peakBps: this.#tally.peakBps,
     }
   }

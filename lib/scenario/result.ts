@@ -111,6 +111,8 @@ export interface Totals {
   failed: number
   ackedBytes: number
   retransmittedBytes: number
+  /** Packets that were retransmitted and had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   /** Moves to other paths. */
   moves: number
@@ -174,6 +176,8 @@ export interface FlowResult {
   /** Payload acknowledged, over the time from its start to its end (or the run's end); null: that is no time. */
   goodputBps: number | null
   retransmittedBytes: number
+  /** Packets that were retransmitted and had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   /** Payload acknowledged in all: `bytes` when it finished. */
   ackedBytes: number

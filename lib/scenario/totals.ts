@@ -14,6 +14,7 @@ export function totalsOf(flows: readonly FlowResult[], ports: readonly PortResul
     failed,
     ackedBytes: sum(flows, flow => flow.ackedBytes),
     retransmittedBytes: sum(flows, flow => flow.retransmittedBytes),
+    spuriousRetransmissions: sum(flows, flow => flow.spuriousRetransmissions),
     timeouts: sum(flows, flow => flow.timeouts),
     moves: sum(flows, flow => flow.paths?.moves ?? 0),
     drops: sum(ports, port => port.drops),

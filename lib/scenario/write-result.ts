@@ -47,6 +47,7 @@ const FLOW_KEYS = [
   'slowdown',
   'goodputBps',
   'retransmittedBytes',
+  'spuriousRetransmissions',
   'timeouts',
   'ackedBytes',
   'paths',

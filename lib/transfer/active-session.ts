@@ -31,6 +31,8 @@ export interface TransferOutcome {
   resumedBytes: number
   durationNs: Nanos
   retransmittedBytes: number
+  /** Packets that were retransmitted and had not been lost. */
+  spuriousRetransmissions: number
   timeouts: number
   digestKind: DigestKind
   digest: Uint8Array
@@ -166,13 +168,15 @@ export abstract class ActiveSession extends Session {
   }
 
   #outcome(): TransferOutcome {
-    const { retransmittedBytes = 0, timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
+    const { retransmittedBytes = 0, spuriousRetransmissions = 0 } = this.figures ?? {}
+    const { timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
     const { controller = '', controllerReason = '' } = this.figures ?? {}
     return {
       ...this.delivered(),
       resumedBytes: this.resumedBytes,
       durationNs: this.#endNs - this.#startNs,
       retransmittedBytes,
+      spuriousRetransmissions,
       timeouts,
       baseRttNs,
       controller,

@@ -51,6 +51,7 @@ export class ActiveTransfer implements Transfer {
   /** Of earlier attempts. */
   #repeatedBytes = 0
   #timeouts = 0
+  #spurious = 0
   #maxPathQueueBytes = 0
   /**
    * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
@@ -98,6 +99,7 @@ export class ActiveTransfer implements Transfer {
     return {
       ...figures,
       retransmittedBytes: this.#repeatedBytes + figures.retransmittedBytes,
+      spuriousRetransmissions: this.#spurious + figures.spuriousRetransmissions,
       timeouts: this.#timeouts + figures.timeouts,
     }
   }
@@ -164,6 +166,7 @@ export class ActiveTransfer implements Transfer {
       durationNs: this.#config.time.now() - beganNs,
       resumedBytes: Math.max(0, this.#resumedBytes),
       retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
+      spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
       timeouts: this.#timeouts + outcome.timeouts,
       maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
       attempts: this.attempts,
@@ -219,6 +222,7 @@ export class ActiveTransfer implements Transfer {
     const { figures, maxPathQueueBytes } = this.session
     this.#repeatedBytes += figures?.retransmittedBytes ?? 0
     this.#timeouts += figures?.timeouts ?? 0
+    this.#spurious += figures?.spuriousRetransmissions ?? 0
     this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
     this.session = session
     this.attempts++

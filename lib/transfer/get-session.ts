@@ -90,6 +90,7 @@ export class GetSession extends ActiveSession {
     return {
       ...told,
       retransmittedBytes: told.retransmittedBytes + own.retransmittedBytes,
+      spuriousRetransmissions: told.spuriousRetransmissions + own.spuriousRetransmissions,
       timeouts: told.timeouts + own.timeouts,
     }
   }

@@ -90,6 +90,7 @@ export type PathFigures = Pick<
   | 'controller'
   | 'controllerReason'
   | 'retransmittedBytes'
+  | 'spuriousRetransmissions'
   | 'timeouts'
 >
 

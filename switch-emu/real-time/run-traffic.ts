@@ -217,6 +217,7 @@ function finished(reply: TrafficReply): FlowOutcome {
     fctNs: Math.round(reply.fctNs),
     ackedBytes: reply.bytes,
     retransmittedBytes: reply.retransmittedBytes,
+    spuriousRetransmissions: reply.spuriousRetransmissions,
     timeouts: reply.timeouts,
   }
 }
@@ -227,6 +228,7 @@ function unfinished(last: Progress | null): FlowOutcome {
     fctNs: null,
     ackedBytes: last?.bytes ?? 0,
     retransmittedBytes: last?.retransmittedBytes ?? 0,
+    spuriousRetransmissions: last?.spuriousRetransmissions ?? 0,
     timeouts: last?.timeouts ?? 0,
   }
 }

@@ -137,6 +137,7 @@ class Sending {
         fctNs: Math.round(reply.seconds * SECOND),
         ackedBytes: reply.bytes,
         retransmittedBytes: reply.retransmittedBytes,
+        spuriousRetransmissions: reply.spuriousRetransmissions,
         timeouts: reply.timeouts,
       },
     }

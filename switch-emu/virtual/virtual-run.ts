@@ -157,6 +157,7 @@ export class VirtualRun {
         fctNs: flow.endNs < 0 ? null : flow.endNs - flow.startNs,
         ackedBytes: flow.ackedBytes,
         retransmittedBytes: flow.connection.stats.retransmittedBytes,
+        spuriousRetransmissions: flow.connection.stats.spuriousRetransmissions,
         timeouts: flow.connection.stats.timeouts,
         ...(probesPaths(this.#scenario.paths) && { paths: pathFigures(flow.connection.stats) }),
         ...failureOf(flow.error),

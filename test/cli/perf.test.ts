@@ -125,7 +125,7 @@ t.test('a sum of which one part is not known is not known', t => {
   const [request] = requestsOf('bw', 'h', { ...USUAL, bidirectional: true }, '64KiB')
   const latency = { count: 0, min: 0, max: 0, mean: 0, stdev: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0 }
   const own = { messages: 5, bytes: 5e9, seconds: 2, goodputBps: 20e9, peakBps: 30e9 }
-  const cpu = { cpuSeconds: 5, remoteCpuSeconds: 10, retransmittedBytes: 0 }
+  const cpu = { cpuSeconds: 5, remoteCpuSeconds: 10, retransmittedBytes: 0, spuriousRetransmissions: 0 }
   const nobodys = { remoteMessages: 0, remoteBytes: 0, remoteGoodputBps: 0, remotePeakBps: 0 }
   const rest = {
     depth: 1,

@@ -105,7 +105,15 @@ t.test('out of turn and malformed: the connection ends, and others go on', async
   const server = world.serve()
   const answers: PerfMessage = {
     body: 'figures',
-    figures: { elapsedNs: 0, cpuUs: 0, messages: 0, bytes: 0, retransmittedBytes: 0, peakBps: 0 },
+    figures: {
+      elapsedNs: 0,
+      cpuUs: 0,
+      messages: 0,
+      bytes: 0,
+      retransmittedBytes: 0,
+      spuriousRetransmissions: 0,
+      peakBps: 0,
+    },
   }
   const wrong = new Client(world)
   wrong.say(answers)

@@ -22,6 +22,7 @@ export function flowResult(name: string, change: Partial<FlowResult> = {}): Flow
     slowdown: 1.8556,
     goodputBps: 52_258_202,
     retransmittedBytes: 0,
+    spuriousRetransmissions: 0,
     timeouts: 0,
     ackedBytes: 40_000_000,
     ...change,

@@ -247,6 +247,7 @@ const path: PathFigures = {
   controller: 'cubic',
   controllerReason: 'no switch has told',
   retransmittedBytes: 0,
+  spuriousRetransmissions: 0,
   timeouts: 0,
 }
 const filled = (chunks: number, windowBytes = path.windowBytes) =>

@@ -1,0 +1,18 @@
+import type { Connection } from '../nic/types.js'
+
+export interface Retransmissions {
+  retransmittedBytes: number
+  /** Of those, packets that had not been lost. */
+  spuriousRetransmissions: number
+}
+
+/** Of all connections of one end. */
+export function retransmissionsOf(qps: Iterable<{ connection: Connection | null }>): Retransmissions {
+  let retransmittedBytes = 0
+  let spuriousRetransmissions = 0
+  for (const { connection } of qps) {
+    retransmittedBytes += connection?.stats.retransmittedBytes ?? 0
+    spuriousRetransmissions += connection?.stats.spuriousRetransmissions ?? 0
+  }
+  return { retransmittedBytes, spuriousRetransmissions }
+}
