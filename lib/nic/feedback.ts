@@ -69,7 +69,8 @@ export class Feedback {
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
     if (!isResponse && flow.echoesOnAcks) return
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
-    if (isResponse && flow.unechoedResponses < this.#readAnswersEvery) return
+    const isAsked = bth.ackRequest(frame.view, frame.bth)
+    if (isResponse && !isAsked && flow.unechoedResponses < this.#readAnswersEvery) return
     flow.unechoedResponses = 0
     flow.notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
     flow.notifyPsn = bth.psn(frame.view, frame.bth)

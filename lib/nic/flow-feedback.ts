@@ -11,11 +11,12 @@ export function onTelemetry(
   psn: number,
   sample: AckSample,
 ): void {
-  if (sample.hops.count === 0 || !flow.fill(sample, now, ofResponse, psn)) return
+  const acknowledges = ofResponse && flow.responses !== null
+  if ((sample.hops.count === 0 && !acknowledges) || !flow.fill(sample, now, ofResponse, psn)) return
   sample.ackedBytes = 0
-  if (ofResponse && flow.responses !== null) {
-    // It tells that the response has arrived, so it is an acknowledgement as well.
-    flow.responses.onArrived(psn, sample)
+  if (acknowledges) {
+    // It tells that the response has arrived, even where no switch has written anything.
+    flow.responses!.onArrived(now, psn, sample)
     flow.baseRtt?.onResponse(now, flow, sample.rttNs)
     flow.cc?.onAck(now, sample)
     // The flow's own count is of requests.

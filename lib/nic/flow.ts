@@ -251,7 +251,30 @@ export class Flow implements QpObserver {
   maySend(): boolean {
     if (this.phase === 'left') return false
     if (this.paths !== null && this.paths.phase !== 'settled' && this.paths.phase !== 'new') return false
-    return this.qp.peekTransmit(this.windowOpen) >= TxKind.RESPONSE
+    const kind = this.qp.peekTransmit(this.windowOpen)
+    return kind === TxKind.RESPONSE ? !this.holdsResponses : kind === TxKind.REQUEST
+  }
+
+  /**
+   * READ responses wait: as many are under way as the window has room for. Where all packets collect telemetry the pace
+   * alone holds them, as HPCC++ has it.
+   */
+  get holdsResponses(): boolean {
+    const { responses } = this
+    if (responses === null || this.telemetry.sparse === 0 || this.cc === null) return false
+    return responses.inFlightBytes >= this.windowBytes()
+  }
+
+  /** When responses that wait are sent all the same. */
+  get #patienceEndsNs(): Nanos {
+    if (!this.holdsResponses) return NEVER
+    return this.responses!.patienceEndsNs(Math.max(this.stats.rttNs, this.stats.baseRttNs))
+  }
+
+  onTimeout(now: Nanos): void {
+    if (this.qp.nextTimeout() <= now) this.qp.onTimeout(now)
+    if (this.cc !== null && this.cc.nextTimeout() <= now) this.cc.onTimeout(now)
+    if (this.#patienceEndsNs <= now) this.responses!.giveUp(now)
   }
 
   /** True if only the missing T keeps the flow from sending. */
@@ -352,7 +375,7 @@ export class Flow implements QpObserver {
 
   /** The earliest deadline of all that the flow waits for. */
   nextTimeout(now: Nanos): Nanos {
-    let deadline = this.qp.nextTimeout()
+    let deadline = Math.min(this.qp.nextTimeout(), this.#patienceEndsNs)
     // A deadline that has passed is handled when the flow's handler is told what has happened.
     if (this.endsNs > now) deadline = Math.min(deadline, this.endsNs)
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())

@@ -348,8 +348,7 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#timers.set(index, NEVER)
       return
     }
-    if (flow.qp.nextTimeout() <= now) flow.qp.onTimeout(now)
-    if (flow.cc !== null && flow.cc.nextTimeout() <= now) flow.cc.onTimeout(now)
+    flow.onTimeout(now)
     if (flow.probe !== null && flow.probe.nextTimeout() <= now) {
       flow.probe.onTimeout(now)
       this.#start.advance(now, flow)

@@ -1,6 +1,9 @@
 import type { AckSample, CongestionControl, LossSample } from '../cc/congestion-control.js'
-import type { Nanos } from '../time/nanos.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { Transmissions } from './transmissions.js'
+
+const PATIENCE_ROUND_TRIPS = 4
+const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
 /**
  * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
@@ -15,6 +18,8 @@ export class ResponseFlight {
   #arrivedBytes = 0
   #lastPsn = -1
   #arrivedPsn = -1
+  /** When something last came back, or the first response of those under way left. */
+  #newsNs: Nanos = 0
   readonly #loss: LossSample = {
     lostBytes: 0,
     newestSeq: 0,
@@ -34,6 +39,22 @@ export class ResponseFlight {
     return this.#sentBytes - this.#arrivedBytes
   }
 
+  /**
+   * When responses are no longer waited for: nothing has come back of them for so long. The peer asks for what it misses
+   * by itself.
+   * @param roundTripNs the last one
+   */
+  patienceEndsNs(roundTripNs: Nanos): Nanos {
+    return this.#newsNs + Math.max(PATIENCE_LEAST_NS, PATIENCE_ROUND_TRIPS * roundTripNs)
+  }
+
+  /** All responses under way are taken to have arrived. */
+  giveUp(now: Nanos): void {
+    this.#arrivedBytes = this.#sentBytes
+    this.#arrivedPsn = this.#lastPsn
+    this.#newsNs = now
+  }
+
   /** A response leaves. True if the peer has asked for it again: it was lost then, and the controller hears of that first. */
   onSent(now: Nanos, psn: number, bytes: number, sent: Transmissions, cc: CongestionControl | null): boolean {
     const before = sent.responseOf(psn)
@@ -42,6 +63,7 @@ export class ResponseFlight {
     const again = sent.responseSent(psn, now)
     if (again && cc !== null) this.#lose(now, cc, bytes, before, number)
     if (!again) {
+      if (this.inFlightBytes === 0) this.#newsNs = now
       this.#sentBytes += bytes
       this.#sentThrough[psn & this.#mask] = this.#sentBytes
       this.#lastPsn = psn
@@ -60,7 +82,8 @@ export class ResponseFlight {
   }
 
   /** That response has arrived: fills in what the sample says of bytes. */
-  onArrived(psn: number, sample: AckSample): void {
+  onArrived(now: Nanos, psn: number, sample: AckSample): void {
+    this.#newsNs = now
     sample.ackedBytes = 0
     sample.advanced = psn > this.#arrivedPsn && psn <= this.#lastPsn
     if (sample.advanced && this.#lastPsn - psn <= this.#mask) {

@@ -34,6 +34,10 @@ export class TelemetrySource {
     this.#sparse = packets
   }
 
+  get sparse(): number {
+    return this.#sparse
+  }
+
   /** Telemetry is collected by probes. */
   get probes(): boolean {
     return this.#on && this.#settings.collect === 'probe'

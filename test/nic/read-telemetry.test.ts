@@ -14,7 +14,16 @@ const MIB = 1 << 20
 const READS = 20
 
 /** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
-function readAll(cc: string): { peakQueue: number; done: number; serverRateBps: number; inUse: number } {
+interface Links {
+  /** Of each link, ns. */
+  delayNs: number
+  /** Of the queue towards the reader; what does not fit is dropped. */
+  queueBytes: number
+  silent: boolean
+}
+const SHORT: Links = { delayNs: 5000, queueBytes: 100e6, silent: false }
+
+function readAll(cc: string, { delayNs, queueBytes, silent }: Links = SHORT) {
   const random = new Random(1)
   const pool = new FramePool(50_000, 512)
   const network = new Network({ pool })
@@ -29,7 +38,7 @@ function readAll(cc: string): { peakQueue: number; done: number; serverRateBps: 
         pathMtu: 1024,
         icrc: 'off',
         cc: { name: cc, options: {} },
-        baseRttNs: 30_000,
+        baseRttNs: 4 * delayNs + 10_000,
         int: { format: 'wide', hops: 1 },
       }),
   )
@@ -37,8 +46,9 @@ function readAll(cc: string): { peakQueue: number; done: number; serverRateBps: 
   const sw = new Switch({
     id: 1,
     name: 's1',
-    ports: [{ rateBps: 1e9 }, { rateBps: 10e9 }],
+    ports: [{ rateBps: 1e9, queueBytesMax: queueBytes }, { rateBps: 10e9 }],
     bufferBytes: 100e6,
+    writesTelemetry: !silent,
     pool,
     random: () => 0,
   })
@@ -46,7 +56,7 @@ function readAll(cc: string): { peakQueue: number; done: number; serverRateBps: 
   const swId = network.addNode(sw)
   for (const [i, address] of addresses.entries()) {
     sw.routes.set(address, [i])
-    network.connect(ids[i]!, 0, swId, i, 5_000)
+    network.connect(ids[i]!, 0, swId, i, delayNs)
   }
   const source = server.memory.register(null, READS * MIB, Access.REMOTE_READ)
   const sink = reader.memory.register(null, READS * MIB, Access.LOCAL_WRITE)
@@ -76,9 +86,10 @@ function readAll(cc: string): { peakQueue: number; done: number; serverRateBps: 
   network.kick(ids[0]!)
   let serverRateBps = 0
   while (done < READS && network.step()) serverRateBps = serving[0]?.stats.rateBps ?? serverRateBps
-  const { maxQueueBytes } = sw.report(network.now, 0)
+  const { maxQueueBytes, drops } = sw.report(network.now, 0)
+  const seconds = network.now / 1e9
   network.runUntil(network.now + 1e9)
-  return { peakQueue: maxQueueBytes, done, serverRateBps, inUse: pool.inUse }
+  return { peakQueue: maxQueueBytes, done, serverRateBps, inUse: pool.inUse, drops, seconds }
 }
 
 t.test('HPCC++ holds the serving side to the link, a fixed window does not', async t => {
@@ -94,3 +105,19 @@ t.test('HPCC++ holds the serving side to the link, a fixed window does not', asy
   t.equal(hpcc.inUse, 0)
   t.equal(fixed.inUse, 0)
 })
+
+t.test(
+  'without telemetry of switches CUBIC paces the serving side: notifications acknowledge, what is asked for again was lost',
+  async t => {
+    // 1 Gbit/s and 2.04 ms: 255,000 bytes, and a queue of as many.
+    const links = { delayNs: 500_000, queueBytes: 255_000, silent: true }
+    const cubic = readAll('cubic', links)
+    t.equal(cubic.done, READS)
+    const goodputBps = (READS * MIB * 8) / cubic.seconds
+    t.ok(goodputBps > 0.5e9, `${goodputBps} bit/s, slow start included`)
+    t.ok(cubic.drops < 400, `${cubic.drops} of 20,480 responses were dropped`)
+    t.equal(cubic.inUse, 0)
+    const fixed = readAll('fixed-window', links)
+    t.ok(fixed.drops > 10 * cubic.drops, `at line rate ${fixed.drops}`)
+  },
+)
