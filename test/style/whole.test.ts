@@ -1,30 +1,30 @@
-/** Every test file is run: by tap itself, with those of its folder, or by test:long. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+/** Every test file is run: by test:long, by itself, or with its folder. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { repositoryRoot } from '../support/fixtures.js'
+import { testFiles } from '../support/test-files.js'
 
-const TAP = realpathSync(join(repositoryRoot, 'node_modules/.bin/tap'))
-const LONG = '.long.test.js'
+const TESTS = join(repositoryRoot, 'dist/test')
 
 t.test('every test file is run once', async t => {
-  const list = spawnSync(process.execPath, [TAP, 'list'], { cwd: repositoryRoot, encoding: 'utf8' })
-  const run = new Set(list.stdout.trim().split('\n'))
-  const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
-  t.match(scripts['test:long'], `"--include=dist/test/**/*${LONG}"`)
-  const files = readdirSync(join(repositoryRoot, 'dist/test'), { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.test.js'))
-    .map(file => join('dist/test', file))
+  const { scripts, tap } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
+  t.same(tap.include, ['dist/test/suite.test.js'])
+  t.match(scripts['test:long'], '"--include=dist/test/**/*.long.test.js"')
+  const { processes, withFolder } = testFiles(TESTS)
+  const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter(file =>
+    file.endsWith('.test.js'),
+  )
   t.ok(files.length > 200, `${files.length} files were found`)
-  for (const file of files) {
-    const all = join(dirname(file), 'all.test.js')
-    const alone = run.has(file)
-    if (file.endsWith(LONG)) {
-      t.notOk(alone, `${file} is for test:long`)
-      continue
-    }
-    t.equal(alone || run.has(all), true, `${file} is in none of tap's patterns (package.json)`)
-    if (file !== all) t.notOk(alone && existsSync(join(repositoryRoot, all)), `${file} is run twice`)
+  const long = files.filter(file => file.endsWith('.long.test.js'))
+  t.same([...processes, ...withFolder, ...long, 'suite.test.js'].sort(), files.sort())
+})
+
+t.test('a folder with all.test.ts loads its other files', async t => {
+  const { processes, withFolder } = testFiles(TESTS)
+  for (const all of processes.filter(file => file.endsWith('all.test.js'))) {
+    t.match(readFileSync(join(TESTS, all), 'utf8'), 'wholeFolder(import.meta.dirname)', all)
   }
+  t.ok(withFolder.includes('qp/sweep.test.js'))
+  t.ok(processes.includes('style/whole.test.js'))
 })
