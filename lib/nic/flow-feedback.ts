@@ -16,7 +16,7 @@ export function onTelemetry(
   sample.ackedBytes = 0
   if (acknowledges) {
     // It tells that the response has arrived, even where no switch has written anything.
-    flow.responses!.onArrived(now, psn, sample)
+    flow.responses!.onArrived(now, sample)
     flow.baseRtt?.onResponse(now, flow, sample.rttNs)
     flow.cc?.onAck(now, sample)
     // The flow's own count is of requests.

@@ -313,7 +313,7 @@ export class Flow implements QpObserver {
   responseSent(psn: number, now: Nanos, bytes: number): void {
     this.stats.sentBytes += bytes
     this.responses ??= new ResponseFlight(this.#packetsInFlightMax)
-    const again = this.responses.onSent(now, psn, bytes, this.#sent, this.cc)
+    const again = this.responses.onSent(now, psn, bytes, this.#sent, this.cc, this.stats.baseRttNs)
     if (again) this.stats.retransmittedBytes += bytes
   }
 

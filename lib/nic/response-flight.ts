@@ -7,17 +7,19 @@ const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
 /**
  * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
- * one says that those before it have arrived as well, and a response that the peer asks for again was lost.
+ * one says that all sent before it have arrived or been lost, and a response that the peer asks for again was lost. They are
+ * counted by transmissions, so one that is sent again is under way again.
  */
 export class ResponseFlight {
   readonly #mask: number
-  /** By the low bits of the PSN: payload bytes of all responses up to that one. */
+  /** By the low bits of a transmission's number: payload bytes of all responses up to that one. */
   readonly #sentThrough: Float64Array
-  /** Payload bytes sent, each once, and those of them that have arrived. */
+  /** Payload bytes sent, and those of them that are no longer under way. */
   #sentBytes = 0
   #arrivedBytes = 0
-  #lastPsn = -1
-  #arrivedPsn = -1
+  /** Transmissions: the latest one, and the latest one known to have arrived. */
+  #lastNumber = -1
+  #arrivedNumber = -1
   /** When something last came back, or the first response of those under way left. */
   #newsNs: Nanos = 0
   readonly #loss: LossSample = {
@@ -51,23 +53,33 @@ export class ResponseFlight {
   /** All responses under way are taken to have arrived. */
   giveUp(now: Nanos): void {
     this.#arrivedBytes = this.#sentBytes
-    this.#arrivedPsn = this.#lastPsn
+    this.#arrivedNumber = this.#lastNumber
     this.#newsNs = now
   }
 
-  /** A response leaves. True if the peer has asked for it again: it was lost then, and the controller hears of that first. */
-  onSent(now: Nanos, psn: number, bytes: number, sent: Transmissions, cc: CongestionControl | null): boolean {
+  /**
+   * A response leaves. True if the peer has asked for it again: it was lost then, and the controller hears of that first.
+   * What the peer has asked for sooner than a round trip after it left was not missing: the question crossed it.
+   * @param baseRttNs T
+   */
+  onSent(
+    now: Nanos,
+    psn: number,
+    bytes: number,
+    sent: Transmissions,
+    cc: CongestionControl | null,
+    baseRttNs: Nanos,
+  ): boolean {
     const before = sent.responseOf(psn)
+    const beforeNs = before >= 0 ? sent.responseSentNs(psn) : now
     // The queue pair has counted it.
     const number = sent.count - 1
     const again = sent.responseSent(psn, now)
-    if (again && cc !== null) this.#lose(now, cc, bytes, before, number)
-    if (!again) {
-      if (this.inFlightBytes === 0) this.#newsNs = now
-      this.#sentBytes += bytes
-      this.#sentThrough[psn & this.#mask] = this.#sentBytes
-      this.#lastPsn = psn
-    }
+    if (again && cc !== null && now - beforeNs >= baseRttNs) this.#lose(now, cc, bytes, before, number)
+    if (this.inFlightBytes === 0) this.#newsNs = now
+    this.#sentBytes += bytes
+    this.#sentThrough[number & this.#mask] = this.#sentBytes
+    this.#lastNumber = number
     cc?.onSent(now, number, bytes)
     return again
   }
@@ -77,20 +89,21 @@ export class ResponseFlight {
     loss.lostBytes = bytes
     loss.newestSeq = before
     loss.sndNxt = sndNxt
-    loss.inFlightBytes = Math.max(0, this.inFlightBytes - bytes)
+    loss.inFlightBytes = this.inFlightBytes - (before > this.#arrivedNumber ? bytes : 0)
     cc.onLoss(now, loss)
   }
 
-  /** That response has arrived: fills in what the sample says of bytes. */
-  onArrived(now: Nanos, psn: number, sample: AckSample): void {
+  /** The response that the sample speaks of has arrived: fills in what it says of bytes. */
+  onArrived(now: Nanos, sample: AckSample): void {
+    const number = sample.seq
     this.#newsNs = now
     sample.ackedBytes = 0
-    sample.advanced = psn > this.#arrivedPsn && psn <= this.#lastPsn
-    if (sample.advanced && this.#lastPsn - psn <= this.#mask) {
-      const through = this.#sentThrough[psn & this.#mask]!
+    sample.advanced = number > this.#arrivedNumber && number <= this.#lastNumber
+    if (sample.advanced && this.#lastNumber - number <= this.#mask) {
+      const through = this.#sentThrough[number & this.#mask]!
       sample.ackedBytes = through - this.#arrivedBytes
       this.#arrivedBytes = through
-      this.#arrivedPsn = psn
+      this.#arrivedNumber = number
     }
     sample.inFlightBytes += this.inFlightBytes
   }

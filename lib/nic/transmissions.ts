@@ -45,9 +45,14 @@ export class Transmissions {
     return this.#qp.sendLog.numberOf(psn)
   }
 
-  /** Number of the last transmission of a READ response; 0 if there is none. */
+  /** Number of the last transmission of a READ response; -1 if there is none. */
   responseOf(psn: number): number {
-    return Math.max(0, this.#responses?.numberOf(psn) ?? 0)
+    return this.#responses?.numberOf(psn) ?? -1
+  }
+
+  /** When that READ response last left. It must be known. */
+  responseSentNs(psn: number): Nanos {
+    return this.#responses!.sentNs(psn)
   }
 
   /** The packet sent last was a READ response. */

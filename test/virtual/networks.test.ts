@@ -192,8 +192,9 @@ t.test('auto hands over as telemetry appears and goes, without a burst and witho
   ] as const) {
     const before = longest('silent:s2', from - 2, from)
     const after = longest('telling:s2', from, to)
+    // CUBIC's window grows until the telemetry is back, which takes as long as the queue is.
     t.ok(
-      after <= before + 10 * MTU,
+      after <= 1.25 * before,
       `${before} bytes waited for CUBIC, ${after} as HPCC++ takes over at ${from} s`,
     )
     t.ok(longest('telling:s2', from + 1, to) < 0.1 * BDP_BYTES, 'and a second later nothing does')

@@ -258,8 +258,9 @@ export class Cubic implements CongestionControl {
     const { slowStartGain, avoidanceGain } = this.#constants
     const rttNs = this.#rtt.srttNs || this.#expectedRttNs
     const gain = this.#cwnd < this.#ssthresh && !this.#recovering ? slowStartGain : avoidanceGain
-    // In recovery the window only says what the last acknowledgement made room for.
-    const windowBytes = this.#recovering ? Math.max(this.#cwnd, this.#ssthresh) : this.#cwnd
+    // In recovery the window only says what the last acknowledgement made room for. The queue that dropped is full, and
+    // empties from the first packet on: faster ones would be dropped as well, and count as another congestion event.
+    const windowBytes = this.#recovering ? this.#ssthresh : this.#cwnd
     this.#rateBps = Math.min(this.#lineRateBps, (gain * windowBytes * 8e9) / Math.max(1, rttNs))
   }
 
