@@ -94,7 +94,7 @@ function optionsOfDaemon(): Command {
     .addOption(
       new Option('--cc <name>', 'congestion control; auto: HPCC++ where switches write telemetry, else CUBIC')
         .choices(ccNames())
-        .default('hpcc'),
+        .default('auto'),
     )
     .addOption(
       new Option(
@@ -102,7 +102,7 @@ function optionsOfDaemon(): Command {
         'how connections begin: with ten packets, or at line rate as in the papers',
       )
         .choices(STARTS)
-        .default('line-rate'),
+        .default('careful'),
     )
     .option(
       '--mtu <bytes>',

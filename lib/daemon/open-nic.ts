@@ -60,7 +60,9 @@ const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
 /** A process that does not run for longer costs its peer one packet, and no retry. */
 const RETRANSMIT_TIMEOUT_LEAST_NS: Nanos = 20_000_000
 
-const DEFAULT_CC = { name: 'hpcc', options: {} }
+/** Nobody knows what lies between two hosts: a connection finds out. */
+const DEFAULT_CC = { name: 'auto', options: {} }
+const DEFAULT_START = 'careful'
 
 export interface NicOptions {
   /** An address of this machine; nobody else can reach 127.0.0.1. */
@@ -75,7 +77,7 @@ export interface NicOptions {
   interface?: string
   /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number
-  /** Default hpcc with the drafts' constants. On a network of which nothing is known, auto: CUBIC where no switch writes telemetry. */
+  /** Default auto: HPCC++ with the drafts' constants where switches write telemetry, CUBIC elsewhere. */
   cc?: { name: string; options: OptionValues }
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
@@ -95,7 +97,7 @@ export interface NicOptions {
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
-  /** How connections begin: with ten packets, or at line rate. Default line-rate. */
+  /** How connections begin: with ten packets, or at line rate as in the papers. Default careful. */
   start?: Start
   /** What is sent again after a loss. Default selective, with peers that do so too. */
   recovery?: Recovery
@@ -228,7 +230,7 @@ function createNic(
     lineRateBps,
     pathMtu,
     cc,
-    start: options.start ?? 'line-rate',
+    start: options.start ?? DEFAULT_START,
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
     baseRttWindowNs: BASE_RTT_WINDOW_NS,

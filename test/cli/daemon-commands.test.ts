@@ -46,7 +46,7 @@ t.test('status, transfers and cancel of a transfer that runs', async t => {
   const status = await weir(t, from, 'status')
   t.equal(status.code, 0, status.stderr)
   t.match(status.stdout, new RegExp(`^address +${from.address}, UDP ports 4791 .* 4792 `, 'm'))
-  t.match(status.stdout, new RegExp(`^hpcc .* ${to.address}$`, 'm'), 'the connection, with its controller')
+  t.match(status.stdout, new RegExp(`^cubic .* ${to.address}$`, 'm'), 'the connection, with its controller')
   t.ok(widest(status.stdout) <= COLUMNS, status.stdout)
   const lists = await weir(t, to, 'transfers')
   t.match(lists.stdout, new RegExp(`^receive-1 .* from ${from.address}$`, 'm'))
@@ -82,7 +82,7 @@ t.test('as JSON, once and again until a signal', async t => {
   t.match(receiver.connections, [{ peer: from.address, active: false, state: 'established' }])
   t.ok(receiver.connections[0]!.receivedBytes > 0)
   const sender = JSON.parse((await weir(t, from, 'status', '--json')).stdout) as StatusReply
-  t.match(sender.connections, [{ peer: to.address, active: true, congestionControl: 'hpcc' }])
+  t.match(sender.connections, [{ peer: to.address, active: true, congestionControl: 'cubic' }])
   t.ok(sender.connections[0]!.sentBytes > 0)
   const watch = new Run(t, ['transfers', '--watch', '--json', '--socket', from.socket])
   await watch.until(() => watch.stdout.split('\n').length > 2, 'two lines')

@@ -46,7 +46,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   t.match(replaced, { code: 0, stderr: '' }, 'in a pipe: one line that says what was delivered')
   t.match(
     replaced.stdout,
-    /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends, hpcc \(as configured\)\n$/,
+    /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends, cubic \(no switch on the path has written telemetry\)\n$/,
   )
 
   const outside = await send(t, from, ['a.bin', `${to.address}:../..`, '--json'], folder).ended

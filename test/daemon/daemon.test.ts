@@ -40,7 +40,7 @@ t.test('it says how it is, and ends when told', async t => {
     address: given.address,
     port: 4791,
     io: process.env.WEIR_IO || (libcFault() === null ? 'batch' : 'dgram'),
-    congestionControl: 'hpcc',
+    congestionControl: 'auto',
     lineRateBps: 1e9,
     pathMtu: 2048,
     transfers: 0,
