@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util'
 import { WeirError } from '../lib/errors.js'
 import { jainIndex, median } from '../lib/scenario/fairness.js'
-import { table } from '../lib/scenario/print-tables.js'
+import { table } from '../lib/scenario/table.js'
 import { networkCases } from './networks/cases.js'
 import { type StartFlow, type Trial, tcpFlow, trial, weirFlow } from './networks/flows.js'
 import type { NetworkCase, NetworkPath } from './networks/path.js'

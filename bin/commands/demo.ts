@@ -14,6 +14,7 @@ import { checkVeth } from '../../switch-emu/lab/veth-support.js'
 import { OverlayLab } from '../../switch-emu/overlay/lab.js'
 import { type FileTransfer, sendFiles } from '../../switch-emu/real-time/send-files.js'
 import { demoDisplay } from './demo-display.js'
+import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 
 /** The second sender joins this much later. */
@@ -41,7 +42,7 @@ export function demoCommand(): Command {
       checkResultFile(options.json)
       const result = await demo(resolve(file), options.on)
       writeResult(options.json, result)
-      process.stdout.write(`\n${printTables(result)}\nJSON: ${options.json}\n`)
+      process.stdout.write(`\n${printTables(result, columnsMost(process.stdout))}\nJSON: ${options.json}\n`)
       if (!result.flows.every(flow => flow.digestEqual)) {
         throw new WeirError('WEIR_DIGEST_MISMATCH', 'a file arrived with another digest than the one sent')
       }
@@ -101,9 +102,10 @@ function introduce(scenario: Scenario, path: string, size: number, why: string):
   const rate = formatRate(scenario.links[0]!.rateBps)
   const lines = [
     'h1 ──┐',
-    `     s1 ── s2 ── h3     every link ${rate}, ${scenario.cc.name} from in-band telemetry`,
+    '     s1 ── s2 ── h3',
     'h2 ──┘',
     '',
+    `Every link has ${rate}. HPCC++ paces the senders from in-band telemetry.`,
     `h1 sends ${path} (${formatBytes(size)}) to h3; h2 joins after ${JOIN_MS / 1000} s with a copy.`,
     'Each host runs a daemon of its own; one process runs both switches.',
     why,

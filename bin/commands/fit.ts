@@ -14,3 +14,8 @@ export function fit(text: string, columns: number): string {
 export function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : 80
 }
+
+/** Columns beyond which the stream breaks a line; none where it is no terminal. */
+export function columnsMost(stream: NodeJS.WriteStream): number {
+  return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY
+}

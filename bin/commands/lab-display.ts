@@ -1,10 +1,11 @@
 /** What `weir lab` prints for people. */
 import { basename, dirname, join } from 'node:path'
-import { table } from '../../lib/scenario/print-tables.js'
+import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
 import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
 import type { CaptureFile } from '../../switch-emu/port-captures.js'
+import { columnsMost } from './fit.js'
 
 export function printUp(state: LabState): string {
   const { name, hosts, captures } = state
@@ -37,7 +38,7 @@ function stays(inboxStays: boolean): string {
 export function printLabs(labs: readonly { name: string; state: string; file: string }[]): string {
   if (labs.length === 0) return 'no lab is up\n'
   const rows = labs.map(({ name, state, file }) => [name, state, file])
-  return table(['lab', 'state', 'file'], rows, 3)
+  return table(['lab', 'state', 'file'], rows, 3, columnsMost(process.stdout))
 }
 
 export function printStatus(status: LabStatus): string {
@@ -89,7 +90,7 @@ function hostTable(hosts: readonly HostStatus[]): string {
     link ?? '?',
     alive ? `pid ${pid}` : said || 'ended',
   ])
-  return table(['host', 'address', 'mac', 'link', 'daemon'], rows, 5)
+  return table(['host', 'address', 'mac', 'link', 'daemon'], rows, 5, columnsMost(process.stdout))
 }
 
 function portTable(ports: readonly PortStatus[]): string {
@@ -106,5 +107,5 @@ function portTable(ports: readonly PortStatus[]): string {
     String(port.pausesSent),
     formatDuration(Math.round(port.pausedNs)),
   ])
-  return table(head, rows, 1)
+  return table(head, rows, 1, columnsMost(process.stdout))
 }

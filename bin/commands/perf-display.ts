@@ -1,5 +1,6 @@
 /** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
+import { bands } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
 import { StatusLine } from '../progress/status-line.js'
@@ -26,6 +27,8 @@ const COLUMNS = {
   ],
 }
 const BAR_WIDTH = 50
+/** Of a line of the histogram, before its bar. */
+const BAR_LEFT = 29
 /** Stands for what was not measured. */
 const UNKNOWN = '-'
 
@@ -38,23 +41,31 @@ export interface PerfTable {
   end(reports: readonly PerfReport[]): void
 }
 
-export function perfTable(test: 'bw' | 'lat', output: Output): PerfTable {
+/** @param columns of the terminal: where a row is wider, it is folded into bands, each with its names above it */
+export function perfTable(test: 'bw' | 'lat', output: Output, columns = Number.POSITIVE_INFINITY): PerfTable {
   const names = COLUMNS[test]
-  const line = (cells: readonly string[]) =>
-    ` ${cells.map((cell, i) => cell.padEnd(names[i]!.length)).join('  ')}`.trimEnd()
+  const line = (cells: readonly string[], band: readonly number[]) =>
+    ` ${band.map(i => cells[i]!.padEnd(names[i]!.length)).join('  ')}`.trimEnd()
+  const [band, ...more] = bands(
+    names.map(name => name.length),
+    columns - 1,
+  )
   let begun = false
   const head = () => {
-    if (!begun) output.write(`${line(names)}\n`)
+    if (!begun && more.length === 0) output.write(`${line(names, band!)}\n`)
     begun = true
   }
   return {
     head,
     row: report => {
       head()
-      output.write(`${line(test === 'bw' ? bandwidthCells(report) : latencyCells(report))}\n`)
+      const cells = test === 'bw' ? bandwidthCells(report) : latencyCells(report)
+      if (more.length === 0) output.write(`${line(cells, band!)}\n`)
+      else for (const one of [band!, ...more]) output.write(`${line(names, one)}\n${line(cells, one)}\n`)
     },
     histogram: report => {
-      if (report.histogram.length > 0) output.write(histogramText(report))
+      if (report.histogram.length > 0)
+        output.write(histogramText(report, Math.min(BAR_WIDTH, columns - BAR_LEFT)))
     },
     end: reports => output.write(remarks(reports)),
   }
@@ -81,11 +92,11 @@ function latencyCells({ size, messages, latencyUs }: PerfReport): string[] {
 }
 
 /** One line a power of two, bars by share. */
-function histogramText({ histogram }: PerfReport): string {
+function histogramText({ histogram }: PerfReport, barWidth: number): string {
   const most = Math.max(1, ...histogram.map(({ count }) => count))
   const lines = histogram.map(({ fromUs, count }) => {
     const from = `from ${formatDuration(Math.round(fromUs * 1000))}`
-    return `   ${from.padEnd(14)} ${String(count).padStart(10)} ${'#'.repeat(Math.ceil((BAR_WIDTH * count) / most))}`
+    return `   ${from.padEnd(14)} ${String(count).padStart(10)} ${'#'.repeat(Math.ceil((Math.max(1, barWidth) * count) / most))}`
   })
   return `${lines.join('\n')}\n`
 }

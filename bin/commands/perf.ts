@@ -14,6 +14,7 @@ import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
 import { parseBytes, parseDuration } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
+import { columnsMost } from './fit.js'
 import { parseHost, portOption } from './host-path.js'
 import { commandOf } from './names.js'
 import { pathMtu, quantity, whole } from './option-values.js'
@@ -105,7 +106,7 @@ async function runPerf(test: Test, host: string, flags: PerfFlags, defaultSize: 
   const client = await connectDaemon(flags.socket)
   const removeHandlers = cancelOnSignal(cancelled)
   const reports: PerfReport[] = []
-  const table = flags.json ? null : perfTable(test, process.stdout)
+  const table = flags.json ? null : perfTable(test, process.stdout, columnsMost(process.stdout))
   try {
     for (const request of requests) {
       const report = await measure(client, request, cancelled.signal, table)

@@ -17,6 +17,7 @@ import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'
 import type { RunView } from '../../switch-emu/run-view.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 import { readScenario } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
@@ -96,7 +97,9 @@ async function taskOf(file: string | undefined, options: RunOptions, command: Co
 }
 
 function print(result: RunResult, repeated: Task['repeated'], { json }: RunOptions): void {
-  process.stdout.write(`${printTables(result)}\n`)
+  process.stdout.write(printTables(result, columnsMost(process.stdout)))
+  const more = result.captures ?? repeated ?? json
+  if (more !== undefined) process.stdout.write('\n')
   if (result.captures !== undefined) {
     const { folder, trafficStartNs } = result.captures
     const clock =

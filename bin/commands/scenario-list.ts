@@ -1,18 +1,23 @@
 import type { Command } from 'commander'
 import { bundledScenarios } from '../../lib/scenario/bundled-scenarios.js'
+import { columnsMost } from './fit.js'
 
 /** Gives a command that takes a scenario the option `--list`, which prints those that come with the package, like `--help`. */
 export function withScenarioList(command: Command): Command {
   return command
     .option('--list', 'list the scenarios that come with weir: each can be named instead of a file')
     .on('option:list', () => {
-      process.stdout.write(`${scenarioList()}\n`)
+      process.stdout.write(`${scenarioList(columnsMost(process.stdout))}\n`)
       process.exit()
     })
 }
 
-function scenarioList(): string {
+/** @param columns of the terminal: where they are too few, each description stands below its name */
+export function scenarioList(columns: number): string {
   const all = bundledScenarios()
   const width = Math.max(...all.map(({ name }) => name.length))
-  return all.map(({ name, about }) => `${name.padEnd(width)}  ${about}`).join('\n')
+  const isBeside = all.every(({ about }) => width + 2 + about.length <= columns)
+  return all
+    .map(({ name, about }) => (isBeside ? `${name.padEnd(width)}  ${about}` : `${name}\n  ${about}`))
+    .join('\n')
 }

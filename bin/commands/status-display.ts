@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net'
 import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
-import { table } from '../../lib/scenario/print-tables.js'
+import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { dropWords } from './drop-words.js'
 import { columnsOf, fit } from './fit.js'
@@ -35,24 +35,24 @@ function headText(status: StatusReply): string {
 
 function connectionsText({ connections, connectionCount, port }: StatusReply, columns: number): string {
   if (connectionCount === 0) return 'no connections\n'
-  const head = ['control', 'RTT', 'base', 'window', 'rate', 'repeated', 'peer']
+  const head = ['control', 'RTT', 'base', 'window', 'rate', 'retrans', 'peer']
   const figures = connections.map(figuresOf)
   const widths = head.map((title, i) => Math.max(title.length, ...figures.map(row => row[i]?.length ?? 0)))
   const used = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const rows = connections.map((connection, i) => [
-    ...figures[i]!,
-    fit(peerOf(connection, port), columns - used),
-  ])
+  const peers = connections.map(connection => peerOf(connection, port))
+  const isBeside = peers.every(peer => used + peer.length <= columns)
+  const left = columns - (isBeside ? used : widths[0]! + GAP_COLUMNS)
+  const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
   const more = connectionCount - connections.length
-  const text = connectionTable(head, rows)
+  const text = connectionTable(head, rows, columns)
   return more > 0 ? `${text}and ${more} more connections\n` : text
 }
 
-/** The peers stand last, where one that is long disturbs no other column. */
-function connectionTable(head: string[], rows: string[][]): string {
+/** The peers stand last, where one that is long disturbs no other column; below the others if they do not fit beside them. */
+function connectionTable(head: string[], rows: string[][], columns: number): string {
   const last = Math.max(...rows.map(row => row.at(-1)!.length), head.at(-1)!.length)
   const padded = rows.map(row => [...row.slice(0, -1), row.at(-1)!.padEnd(last)])
-  return table([...head.slice(0, -1), head.at(-1)!.padEnd(last)], padded, 1)
+  return table([...head.slice(0, -1), head.at(-1)!.padEnd(last)], padded, 1, columns)
 }
 
 function figuresOf(connection: ConnectionInfo): string[] {

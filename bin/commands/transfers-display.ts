@@ -1,7 +1,7 @@
 /** What `weir transfers` prints. */
 import type { Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
-import { table } from '../../lib/scenario/print-tables.js'
+import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { columnsOf, fit } from './fit.js'
 
@@ -12,7 +12,7 @@ export interface TransfersReport {
 
 const HEAD = ['id', 'state', 'done', 'size', 'rate', 'file']
 const GAP_COLUMNS = 2
-/** File and peer get at least this much of a line. */
+/** With less than this beside the other columns, file and peer stand below them. */
 const LAST_COLUMNS_MIN = 16
 
 export function transfersText(
@@ -24,11 +24,12 @@ export function transfersText(
   const used = HEAD.slice(0, -1).map((title, i) =>
     Math.max(title.length, ...cells.map(row => row[i]!.length)),
   )
-  const left = columns - used.reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
-  const last = transfers.map(transfer => fileAndPeer(transfer, Math.max(LAST_COLUMNS_MIN, left)))
+  const beside = columns - used.reduce((sum, width) => sum + width + GAP_COLUMNS, 0)
+  const left = beside >= LAST_COLUMNS_MIN ? beside : columns - used[0]! - GAP_COLUMNS
+  const last = transfers.map(transfer => fileAndPeer(transfer, left))
   const width = Math.max(HEAD.at(-1)!.length, ...last.map(text => [...text].length))
   const rows = cells.map((row, i) => [...row, last[i]!.padEnd(width)])
-  return table([...HEAD.slice(0, -1), HEAD.at(-1)!.padEnd(width)], rows, 2)
+  return table([...HEAD.slice(0, -1), HEAD.at(-1)!.padEnd(width)], rows, 2, columns)
 }
 
 function cellsOf({ transferId, progress }: TransferInfo): string[] {

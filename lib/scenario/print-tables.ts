@@ -1,7 +1,7 @@
-import Table from 'cli-table3'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
+import { table } from './table.js'
 
 /** Flows that are listed one by one; beyond, percentiles stand for them. */
 const FLOW_ROWS_MAX = 32
@@ -11,31 +11,13 @@ const PORT_ROWS_MAX = 40
 /** Stands for what is not known. */
 const NOTHING = '-'
 
-/** Rules above and below the head, and nothing else: reads well in a terminal, a pipe and a diff. */
-const LINES = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '  ',
-}
-
 /**
  * A result for people, plain text without colours: a table of flows and one of switch ports. Fits 80 columns
  * unless names are long. Ports that carried nothing are left out.
+ * @param columns of the terminal; wider tables are folded
  */
-export function printTables(result: RunResult): string {
-  const parts = [flowTable(result), portTable(result), printDeadlocks(result)]
+export function printTables(result: RunResult, columns = Number.POSITIVE_INFINITY): string {
+  const parts = [flowTable(result, columns), portTable(result, columns), printDeadlocks(result)]
   const { summary } = result
   if (summary !== undefined) {
     const window = `${formatDuration(summary.fromNs)} to ${formatDuration(summary.toNs)}`
@@ -66,10 +48,10 @@ function realTimeLines({
   return `Real time: ${late} (${spread})${lost}\n${verdict}`
 }
 
-function flowTable(result: RunResult): string {
+function flowTable(result: RunResult, columns: number): string {
   const { flows } = result
   if (flows.length === 0) return 'No flows.\n'
-  if (flows.length > FLOW_ROWS_MAX) return manyFlows(result.totals)
+  if (flows.length > FLOW_ROWS_MAX) return manyFlows(result.totals, columns)
   const withPaths = flows.some(flow => flow.paths !== undefined)
   const withDigest = flows.some(flow => flow.digestEqual !== undefined)
   const head = ['flow', 'path', 'bytes', 'seconds', 'goodput', 'slowdown', 'retrans']
@@ -88,7 +70,7 @@ function flowTable(result: RunResult): string {
   ])
   if (withPaths) head.push('port', 'moves', 'delayed')
   if (withDigest) head.push('digest')
-  return table(head, rows, 2)
+  return table(head, rows, 2, columns)
 }
 
 function unfinished({ refused, failed }: FlowResult): string {
@@ -106,7 +88,7 @@ function digestWord(flow: FlowResult): string {
   return flow.digestEqual ? 'equal' : 'DIFFERS'
 }
 
-function manyFlows(totals: Totals): string {
+function manyFlows(totals: Totals, columns: number): string {
   const row = (what: string, spread: Spread | null, print: (value: number) => string) => {
     const values = spread && [spread.mean, spread.p50, spread.p95, spread.p99, spread.max]
     return [what, ...(values?.map(print) ?? new Array<string>(5).fill(NOTHING))]
@@ -125,10 +107,10 @@ function manyFlows(totals: Totals): string {
     `${formatBytes(totals.retransmittedBytes)} retransmitted`,
     `${totals.timeouts} timeouts`,
   ]
-  return `${counts.join(', ')}\n\n${table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1)}`
+  return `${counts.join(', ')}\n\n${table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1, columns)}`
 }
 
-function portTable(result: RunResult): string {
+function portTable(result: RunResult, columns: number): string {
   const used = result.ports.filter(port => port.txBytes > 0 || port.drops > 0)
   if (used.length === 0) return ''
   const shown = used.length > PORT_ROWS_MAX ? busiest(used) : used
@@ -144,7 +126,7 @@ function portTable(result: RunResult): string {
     String(port.pausesSent),
   ])
   const rest = used.length - shown.length
-  return table(head, rows, 1) + (rest > 0 ? 'and others with shorter queues\n' : '')
+  return table(head, rows, 1, columns) + (rest > 0 ? 'and others with shorter queues\n' : '')
 }
 
 /** Those with the highest peaks, in their old order. */
@@ -156,21 +138,4 @@ function busiest(ports: readonly PortResult[]): PortResult[] {
 /** Four significant digits; micro- and nanoseconds are said as such. */
 function seconds(ns: number): string {
   return ns >= 1e6 ? String(Number((ns / 1e9).toPrecision(4))) : formatDuration(ns)
-}
-
-/** A table for people. @param leftColumns columns of words, aligned left; the others are figures */
-export function table(head: string[], rows: string[][], leftColumns: number): string {
-  const printed = new Table({
-    head,
-    colAligns: head.map((_, i) => (i < leftColumns ? 'left' : 'right')),
-    chars: LINES,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  })
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
-  printed.push(
-    widths.map(width => '-'.repeat(width)),
-    ...rows,
-  )
-  const lines = printed.toString().split('\n')
-  return `${lines.map(line => line.trimEnd()).join('\n')}\n`
 }

@@ -135,6 +135,10 @@ t.test('tables keep within their columns, whatever they hold', async t => {
   const text = statusText({ ...status, inbox: '', share: '' }, COLUMNS)
   t.match(text, '298 more connections')
   t.ok(widest(text.replace(/^address.*$/m, '')) <= COLUMNS, text)
+  t.match(text, ` ${long}\n`, 'the whole peer')
+  const narrow = statusText({ ...status, inbox: '', share: '' }, 60)
+  t.ok(widest(narrow.replace(/^(address|transfers|daemon|io) .*$/gm, '')) <= 60, narrow)
+  t.match(narrow, long)
   const progress = {
     bytes: 1,
     totalBytes: 3,
@@ -151,6 +155,9 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     progress,
   }
   t.ok(widest(transfersText([transfer as unknown as TransferInfo], 100)) <= 100)
+  const list = transfersText([{ ...transfer, peer: '10.0.0.7' } as unknown as TransferInfo], 40)
+  t.ok(widest(list) <= 40, list)
+  t.match(list, /from 10\.0\.0\.7$/m, 'below the other columns where it does not fit beside them')
   t.equal(transfersText([]), 'no transfers\n')
 })
 

@@ -152,6 +152,20 @@ t.test('a sum of which one part is not known is not known', t => {
   t.end()
 })
 
+t.test('a terminal that is narrower than a row', t => {
+  const lines: string[] = []
+  const table = perfTable('lat', { write: text => lines.push(...text.split('\n')) }, 40)
+  const report = { size: 64, messages: 9, histogram: [{ fromUs: 1, count: 3 }] }
+  const latencyUs = { min: 1, p50: 2, p90: 3, p99: 4, p999: 5, p9999: 6, max: 7, mean: 8, stdev: 9 }
+  table.row({ ...report, latencyUs } as unknown as PerfReport)
+  table.histogram({ ...report, latencyUs } as unknown as PerfReport)
+  for (const line of lines) t.ok(line.length <= 40, line)
+  const text = lines.join('\n')
+  for (const name of ['#iterations', 't_min[usec]', '99.99% percentile[usec]']) t.match(text, name)
+  for (const figure of ['1.00', '7.00', '6.00']) t.match(text, figure)
+  t.end()
+})
+
 t.test('all sizes', { buffered: true }, async t => {
   const [from, to] = await both
   const all = await perf(t, from, `lat ${to.address} --all --iters 1 --mtu 1024 --json`).ended

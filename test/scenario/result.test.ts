@@ -72,6 +72,26 @@ t.test('what is no plain file is written to, not replaced', t => {
   t.end()
 })
 
+t.test('tables on a narrow terminal: bands, each with the names of its rows, and every figure', t => {
+  const flows = [
+    flowResult('flow0', { digestEqual: true }),
+    flowResult('flow1', { retransmittedBytes: 4096 }),
+  ]
+  const result = runResult({ flows, ports: [portResult('s1:s2', { drops: 7 })] })
+  const words = (text: string) => text.split(/[\s-]+/).filter(word => word !== '')
+  const wide = printTables(result)
+  for (const columns of [24, 40, 60]) {
+    const folded = printTables(result, columns)
+    for (const line of folded.split('\n')) t.ok(line.length <= columns, `${columns}: ${line}`)
+    t.same(new Set(words(folded)), new Set(words(wide)), 'nothing is left out')
+    const bands = folded.split('\n\n').filter(band => band.startsWith('flow'))
+    t.ok(bands.length > 1)
+    for (const band of bands) t.match(band, /^flow .*\n-.*\nflow0 .*\nflow1 /)
+  }
+  t.equal(printTables(result, 200), wide)
+  t.end()
+})
+
 t.test('tables for people: figures with units, within 80 columns, without colours', async t => {
   const text = printTables(
     runResult({

@@ -1,0 +1,76 @@
+/** Tables for people. */
+import Table from 'cli-table3'
+
+const GAP = '  '
+
+/** Rules above and below the head, and nothing else: reads well in a terminal, a pipe and a diff. */
+const LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: GAP,
+}
+
+/**
+ * A table, plain text. One that is wider than the terminal is folded into bands, one below the other: a terminal that
+ * breaks its lines instead makes figures unreadable. Each band begins with the first column.
+ * @param leftColumns columns of words, aligned left; the others are figures
+ * @param columns of the terminal
+ */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  leftColumns: number,
+  columns = Number.POSITIVE_INFINITY,
+): string {
+  const widths = head.map((title, i) => Math.max(title.length, ...rows.map(row => row[i]!.length)))
+  const rules = widths.map(width => '-'.repeat(width))
+  return bands(widths, columns)
+    .map(band => bandText(band, [head, rules, ...rows], leftColumns))
+    .join('\n')
+}
+
+/** The columns of each band by their index: as many as fit, the first one and another at least. */
+export function bands(widths: readonly number[], columns: number): number[][] {
+  const first = widths[0] ?? 0
+  const all: number[][] = [[0]]
+  let used = first
+  for (let i = 1; i < widths.length; i++) {
+    const needed = GAP.length + widths[i]!
+    if (used + needed > columns && all.at(-1)!.length > 1) {
+      all.push([0])
+      used = first
+    }
+    all.at(-1)!.push(i)
+    used += needed
+  }
+  return all
+}
+
+function bandText(
+  band: readonly number[],
+  lines: readonly (readonly string[])[],
+  leftColumns: number,
+): string {
+  const [head, ...rest] = lines.map(line => band.map(i => line[i]!))
+  const printed = new Table({
+    head: head!,
+    colAligns: band.map(i => (i < leftColumns ? 'left' : 'right')),
+    chars: LINES,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  })
+  printed.push(...rest)
+  const text = printed.toString().split('\n')
+  return `${text.map(line => line.trimEnd()).join('\n')}\n`
+}
