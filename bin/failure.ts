@@ -9,7 +9,7 @@ import { nobodyReads } from './closed-pipe.js'
 export const EXIT_CODES = `
 Exit codes:
   0    done, or the reader of the output has gone, as in weir dump FILE | head
-  1    failed: one line on standard error says why, and ends with the error's
+  1    failed: a message on standard error says why, and ends with the error's
        code, as in (WEIR_NO_FILE)
   130  cancelled by Ctrl-C (by another signal: 128 and its number)`
 

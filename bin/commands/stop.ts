@@ -22,7 +22,7 @@ async function runStop({ socket }: { socket: string }): Promise<void> {
     const { pid, transfers } = await client.status()
     await stopped(client, pid)
     const interrupted =
-      transfers > 0 ? `; ${transfers} under way were interrupted, and go on when sent again` : ''
+      transfers > 0 ? `; it interrupted ${transfers} of its transfers: start them again to continue them` : ''
     process.stdout.write(`the daemon on ${socket} (pid ${pid}) has stopped${interrupted}\n`)
   } finally {
     client.close()

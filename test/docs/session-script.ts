@@ -32,10 +32,11 @@ __end() {
 
 __bytes() { stat -c %s "$__out"; }
 
-# PID BYTES SECONDS: waits until a command in the background has printed something, or has ended well.
+# PID BYTES SECONDS [LOG]: waits until a command in the background has printed something, or has ended well. Its
+# standard error may go to LOG.
 __await() {
   local until=$((SECONDS + $3))
-  while [ "$(__bytes)" -le "$2" ]; do
+  while [ "$(__bytes)" -le "$2" ] && [ ! -s "\${4:-}" ]; do
     if ! kill -0 "$1" 2> /dev/null; then wait "$1"; return; fi
     if [ $SECONDS -ge $until ]; then
       [ $3 -le ${SILENT_SECONDS} ] && return
@@ -71,7 +72,9 @@ export function blockScript({ commands }: Step): string {
     if (/(^|[^&])&\s*(#.*)?$/.test(line)) {
       const command = lines.splice(start)
       const seconds = /\bweir\s/.test(command.join(' ')) ? READY_SECONDS : SILENT_SECONDS
-      lines.push('__before=$(__bytes)', ...command, `__await $! $__before ${seconds}`)
+      const [, log = ''] = /2> *([\w./-]+)/.exec(command.join(' ')) ?? []
+      const clear = log === '' ? '' : `rm -f ${log}; `
+      lines.push(`${clear}__before=$(__bytes)`, ...command, `__await $! $__before ${seconds} ${log}`)
     }
     start = lines.length
   }

@@ -167,7 +167,7 @@ export const directSchema = mapping(
       example: '20us',
     }),
     to: key(f.oneOf(['sender', 'receiver']), {
-      description: 'Who is told.',
+      description: 'Who gets the direct responses.',
       usual: '`receiver` if the controller of the scenario works there, else `sender`',
       example: 'sender',
     }),
