@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { packageFile } from '../lib/scenario/package-file.js'
 import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
 import { EXIT_CODES, reportUsage } from './failure.js'
+import { refuseEmpty } from './refuse-empty.js'
 
 /** A lab starts many processes: each loads its own command alone. */
 const LOADERS: Record<CommandName | 'internal', () => Promise<Command>> = {
@@ -35,6 +36,7 @@ export async function makeProgram(words: readonly string[]): Promise<Command> {
       subcommandTerm: command => `${command.name()} ${withoutOptions(command.usage())}`.trimEnd(),
     })
     .addHelpText('after', EXIT_CODES)
+    .hook('preAction', (_program, command) => refuseEmpty(command))
 
   // "weir help run" and "weir -- run" are about run.
   const asked = words.find(word => word !== 'help' && word !== '--') ?? ''

@@ -4,9 +4,10 @@ import { WeirError } from '../../lib/errors.js'
 /** Payloads of a packet that InfiniBand knows. */
 const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
 
+/** Decimal digits alone: an empty text is not 0, and 0x10 and 1e3 are more often mistakes than meant. */
 export function whole(option: string, text: string, min: number, max: number): number {
   const value = Number(text)
-  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
   throw new WeirError('WEIR_BAD_ARGUMENT', `${option} is a whole number from ${min} to ${max}, not "${text}"`)
 }
 

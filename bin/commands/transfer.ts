@@ -12,6 +12,7 @@ import { printable } from '../../lib/printable.js'
 import { RETRIES_MAX } from '../../lib/transfer/retries.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { whole } from './option-values.js'
 import { withSocketOption } from './socket-option.js'
 import { transferDisplay } from './transfer-display.js'
 
@@ -124,12 +125,7 @@ async function runOne(
 
 /** Throws WEIR_BAD_ARGUMENT. */
 export function parseRetries(text: string): number {
-  const retries = Number(text)
-  if (/^\d+$/.test(text) && retries <= RETRIES_MAX) return retries
-  throw new WeirError(
-    'WEIR_BAD_ARGUMENT',
-    `--retries is a whole number from 0 to ${RETRIES_MAX}, not "${text}"`,
-  )
+  return whole('--retries', text, 0, RETRIES_MAX)
 }
 
 export function summary(item: Item, done: FileReport): string {
