@@ -1,5 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseResult, readResult } from '../../lib/scenario/repeat.js'
+import type { RunResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 
 /** What messages call standard input, and a scenario that comes from there without a name. */
@@ -8,4 +10,9 @@ const STDIN = 'stdin'
 /** The scenario of a file that a command line names; `-` is standard input. Throws as `loadScenario` does. */
 export async function readScenario(file: string): Promise<Scenario> {
   return file === '-' ? parseScenario(await text(process.stdin), STDIN) : loadScenario(file)
+}
+
+/** The result of a run; `-` is standard input. Throws as `readResult` does. */
+export async function readRepeated(file: string): Promise<RunResult> {
+  return file === '-' ? parseResult(await text(process.stdin), STDIN) : readResult(file)
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
-import { readResult, resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
+import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
 import {
   type CapacityResult,
   checkResultFile,
@@ -19,7 +19,8 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
-import { readScenario } from './read-scenario.js'
+import { whole } from './option-values.js'
+import { readRepeated, readScenario } from './read-scenario.js'
 import { runProgress } from './run-progress.js'
 import { withScenarioList } from './scenario-list.js'
 
@@ -49,7 +50,7 @@ export function runCommand(): Command {
     .option('--seed <number>', 'seed of every random choice (default: that of the scenario)', parseSeed)
     .option(
       '--repeat <result>',
-      'run the scenario of a result of --json again, with its seed and settings, where it ran',
+      'run the scenario of a result of --json again, with its seed and settings, where it ran; - is standard input',
     )
     .option('--json <file>', 'write the result there; - is standard output')
     .option('--pcap <dir>', 'capture every switch port there: s1--s2.pcapng is the port of s1 towards s2')
@@ -88,7 +89,7 @@ async function taskOf(file: string | undefined, options: RunOptions, command: Co
       `--repeat has the ${what} from the result: leave the other one out`,
     )
   }
-  const result = readResult(repeat)
+  const result = await readRepeated(repeat)
   return {
     scenario: scenarioOfResult(result, repeat),
     on: on ?? result.on,
@@ -205,15 +206,9 @@ function capturesOf({ pcap, snaplen }: RunOptions): CapturePlace | undefined {
 }
 
 function parseSnaplen(text: string): number {
-  const bytes = Number(text)
-  if (Number.isInteger(bytes) && bytes >= 64 && bytes <= 65_535) return bytes
-  throw new WeirError('WEIR_BAD_ARGUMENT', `--snaplen is a whole number from 64 to 65535, not ${text}`)
+  return whole('--snaplen', text, 64, 65_535)
 }
 
 function parseSeed(text: string): number {
-  const seed = Number(text)
-  if (!Number.isSafeInteger(seed) || seed < 0) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `--seed is a whole number from 0 on, not ${text}`)
-  }
-  return seed
+  return whole('--seed', text, 0, Number.MAX_SAFE_INTEGER)
 }

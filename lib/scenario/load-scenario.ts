@@ -30,6 +30,7 @@ import { checkShape } from './schema/check-shape.js'
 import { scenarioSchema } from './schema/scenario.js'
 import { INT_HOPS_MAX, intSchema, transportSchema } from './schema/settings.js'
 import { KEY_LEFT_OUT } from './settings.js'
+import type { SizeDistribution } from './size-distribution.js'
 import { Topology } from './topology.js'
 
 const DEFAULT_SEED = 1
@@ -47,6 +48,8 @@ const DEFAULT_TRANSPORT: TransportSettings = {
 export interface ParseOptions {
   /** The controllers to check `cc` against. Default: those of lib/cc. */
   catalogue?: CcCatalogue
+  /** The flow sizes of the workloads, in the order of the file: no file of flow sizes is read for these. Default: none */
+  sizes?: readonly SizeDistribution[]
 }
 
 /**
@@ -84,7 +87,7 @@ export function parseScenario(text: string, fileName: string, options: ParseOpti
     problems.at([], (error as Error).message)
     problems.throwIfAny()
   }
-  const scenario = resolveScenario(problems, value, fileName, options.catalogue ?? ccCatalogue)
+  const scenario = resolveScenario(problems, value, fileName, options)
   problems.throwIfAny()
   rememberPlaces(scenario!, problems)
   return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
@@ -104,7 +107,7 @@ function resolveScenario(
   problems: Problems,
   value: unknown,
   file: string,
-  catalogue: CcCatalogue,
+  { catalogue = ccCatalogue, sizes = [] }: ParseOptions,
 ): Scenario | null {
   // The parts are resolved even when a top-level key is wrong, so that one run shows every problem.
   const shape = checkShape(problems, [], scenarioSchema, value, 'a scenario')
@@ -126,7 +129,7 @@ function resolveScenario(
   const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
   const switchNames = new Set(names)
   const traffic = resolveTraffic(
-    { problems, file, hosts: network.hosts, switchNames, topology, catalogue },
+    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, sizes },
     given.traffic,
   )
   const { flows, workloads } = traffic

@@ -7,7 +7,12 @@ import { parseScenario } from './load-scenario.js'
 import type { RunResult } from './result.js'
 import { type Scenario, withSeed } from './scenario.js'
 import { settingsOf } from './settings.js'
+import { isDistribution } from './size-distribution.js'
 import { resultJson } from './write-result.js'
+
+const sizesSchema = z
+  .object({ name: z.string(), sizesBytes: z.array(z.number()), cumulative: z.array(z.number()) })
+  .refine(isDistribution, 'sizes and shares must rise, the shares from 0 to 1')
 
 /** What a repetition needs of a result. */
 const resultSchema = z.looseObject({
@@ -15,7 +20,9 @@ const resultSchema = z.looseObject({
   on: z.enum(['virtual', 'overlay', 'veth']),
   seed: z.int().min(0),
   scenario: z.looseObject({ file: z.string(), text: z.string() }),
-  settings: z.looseObject({}),
+  settings: z.looseObject({
+    workloads: z.array(z.looseObject({ distribution: sizesSchema })),
+  }),
 })
 
 /** Reads a result of `weir run --json`. Throws WEIR_NO_FILE, or WEIR_BAD_ARGUMENT for what is none. */
@@ -26,8 +33,15 @@ export function readResult(file: string): RunResult {
   } catch (cause) {
     throw new WeirError('WEIR_NO_FILE', `the result ${file} cannot be read: ${whyNotRead(cause)}`, { cause })
   }
-  const { data, error } = resultSchema.safeParse(parsed(text))
-  if (error === undefined) return data as unknown as RunResult
+  return parseResult(text, file)
+}
+
+/** The same of its text. Throws WEIR_BAD_ARGUMENT. @param file what messages call it */
+export function parseResult(text: string, file: string): RunResult {
+  const result = parsed(text)
+  const { error } = resultSchema.safeParse(result)
+  // Not what the schema returns: it has keys in another order, and results are compared as text.
+  if (error === undefined) return result as RunResult
   const [issue] = error.issues
   const where =
     issue === undefined || issue.path.length === 0 ? '' : `: ${issue.path.join('.')}: ${issue.message}`
@@ -44,11 +58,13 @@ function parsed(text: string): unknown {
 
 /**
  * The scenario of a result, with the seed that it had. Throws WEIR_BAD_ARGUMENT if this Weir would run it with other settings,
- * because a default or a file of flow sizes has changed since.
+ * because a default has changed since. The flow sizes of its workloads are those of the result, for their files may be gone.
  */
 export function scenarioOfResult(result: RunResult, file: string): Scenario {
   const { scenario: source, seed, settings } = result
-  const plain = parseScenario(source.text, source.file)
+  const plain = parseScenario(source.text, source.file, {
+    sizes: settings.workloads.map(each => each.distribution),
+  })
   const candidates = [plain, withSeed(plain, seed)]
   const same = candidates.find(scenario => differences(settingsOf(scenario), settings).length === 0)
   if (same !== undefined) return same

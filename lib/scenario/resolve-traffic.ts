@@ -35,6 +35,8 @@ export interface TrafficContext {
   switchNames: ReadonlySet<string>
   topology: Topology | null
   catalogue: CcCatalogue
+  /** Flow sizes of the workloads, in their order; of others the file is read. */
+  sizes: readonly SizeDistribution[]
 }
 
 export function resolveTraffic(context: TrafficContext, value: unknown): ResolvedTraffic {
@@ -126,7 +128,8 @@ class TrafficResolver {
     if (shape === null) return
     const hosts =
       shape.hosts === undefined ? this.#hostNames : this.#hostList([...path, 'hosts'], shape.hosts, 'hosts')
-    const distribution = this.#distribution([...path, 'workload'], shape.workload)
+    const distribution =
+      this.#context.sizes[this.#workloads.length] ?? this.#distribution([...path, 'workload'], shape.workload)
     const common = this.#common(path, shape)
     if (hosts === null) return
     if (hosts.length < 2) {

@@ -65,6 +65,13 @@ export function parseDistribution(text: string, file: string): SizeDistribution 
   return { name: basename(file).replace(/\.[^.]*$/, ''), sizesBytes, cumulative }
 }
 
+/** True if the columns are those of a distribution, as `parseDistribution` would have made them. */
+export function isDistribution({ sizesBytes, cumulative }: SizeDistribution): boolean {
+  const rises = (values: readonly number[]) => values.every((value, i) => value >= (values[i - 1] ?? 0))
+  const isWhole = cumulative[0] === 0 && cumulative.at(-1) === 1 && sizesBytes.length === cumulative.length
+  return isWhole && rises(sizesBytes) && rises(cumulative)
+}
+
 /** The size below which the share `p` (0 to 1) of flows lies; not rounded. */
 export function sizeAt(distribution: SizeDistribution, p: number): number {
   const { sizesBytes, cumulative } = distribution
