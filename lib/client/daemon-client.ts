@@ -1,6 +1,6 @@
 /** The API of a running daemon: what the commands use, for programs too. */
 import { resolve } from 'node:path'
-import { ControlClient, type RequestOptions } from '../control/client.js'
+import { ANSWER_WITHIN_MS, ControlClient, type RequestOptions } from '../control/client.js'
 import type {
   ConnectionInfo,
   PerfReply,
@@ -64,6 +64,9 @@ export interface GetFileOptions extends TransferOptions {
   directory?: string
 }
 
+/** Throws WEIR_DAEMON_UNREACHABLE when the daemon takes longer. */
+const AT_ONCE = { withinMs: ANSWER_WITHIN_MS }
+
 /** A connection to the daemon on this machine; made by `connectDaemon`. */
 export class DaemonClient {
   readonly #control: ControlClient
@@ -74,7 +77,7 @@ export class DaemonClient {
 
   /** What the daemon is and what it has done since its start. */
   async status(): Promise<StatusReply> {
-    return await this.#control.request({ status: {} }, 'status')
+    return await this.#control.request({ status: {} }, 'status', AT_ONCE)
   }
 
   /**
@@ -119,17 +122,17 @@ export class DaemonClient {
 
   /** Transfers that are under way, whoever asked for them, in both directions. */
   async transfers(): Promise<TransferInfo[]> {
-    return (await this.#control.request({ listTransfers: {} }, 'listTransfers')).transfers
+    return (await this.#control.request({ listTransfers: {} }, 'listTransfers', AT_ONCE)).transfers
   }
 
   /** Cancels any transfer of the daemon, and waits up to 2 s for its end; false if there is none of that id. */
   async cancel(transferId: string): Promise<boolean> {
-    return (await this.#control.request({ cancel: { transferId } }, 'cancel')).found
+    return (await this.#control.request({ cancel: { transferId } }, 'cancel', AT_ONCE)).found
   }
 
   /** Has the daemon end. `closed` tells when it has. */
   async stop(): Promise<void> {
-    await this.#control.request({ stop: {} }, 'stop')
+    await this.#control.request({ stop: {} }, 'stop', AT_ONCE)
   }
 
   /** Resolves when this connection has ended; after `stop`, when the daemon has closed its ports and its control socket. */

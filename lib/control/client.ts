@@ -15,9 +15,17 @@ import {
 /** Options of a request. */
 export interface RequestOptions {
   onProgress?: (progress: Progress) => void
-  /** Asks the daemon to cancel; the request then ends as the daemon says, as a rule with WEIR_CANCELLED. */
+  /**
+   * Asks the daemon to cancel; the request then ends as the daemon says, as a rule with WEIR_CANCELLED. A daemon that does not say
+   * so in time has lost the request.
+   */
   signal?: AbortSignal
+  /** The daemon answers such a request at once: if it takes longer, it hangs. Default: a request may take any time. */
+  withinMs?: number
 }
+
+/** What a daemon does at once takes no longer, on a slow machine too. One that is stopped (SIGSTOP) or hangs never answers. */
+export const ANSWER_WITHIN_MS = 15_000
 
 interface Pending {
   resolve: (response: Response) => void
@@ -70,20 +78,29 @@ export class ControlClient {
     answer: K,
     options: RequestOptions = {},
   ): Promise<ResponseBodies[K]> {
-    const { onProgress = () => {}, signal } = options
+    const { onProgress = () => {}, signal, withinMs } = options
     if (signal?.aborted) throw new WeirError('WEIR_CANCELLED', 'cancelled before it began')
     const id = ++this.#lastId
-    const onAbort = () => this.#write(++this.#lastId, { cancel: { requestId: id } })
+    let timer: NodeJS.Timeout | undefined
+    const expectAnswer = (ms: number) => {
+      timer ??= setTimeout(() => this.#giveUp(id, ms), ms)
+    }
+    const onAbort = () => {
+      this.#write(++this.#lastId, { cancel: { requestId: id } })
+      expectAnswer(ANSWER_WITHIN_MS)
+    }
     const ended = new Promise<Response>((resolve, reject) =>
       this.#pending.set(id, { resolve, reject, onProgress }),
     )
     this.#write(id, content)
     signal?.addEventListener('abort', onAbort, { once: true })
+    if (withinMs !== undefined) expectAnswer(withinMs)
     try {
       const response = await ended
       if (response.body === answer) return response[answer] as ResponseBodies[K]
       throw new WeirError('WEIR_PROTOCOL', `the daemon answered "${response.body}" where "${answer}" was due`)
     } finally {
+      clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -92,6 +109,12 @@ export class ControlClient {
   close(): void {
     this.#socket.destroy()
     this.#end('closed')
+  }
+
+  #giveUp(id: number, ms: number): void {
+    const text = `the daemon on ${this.#path} has not answered for ${ms / 1000} s: end its process and start it again, if it is a daemon`
+    this.#pending.get(id)?.reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text))
+    this.#pending.delete(id)
   }
 
   #write(id: number, content: RequestContent): void {

@@ -3,8 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { ControlClient } from '../../lib/control/client.js'
 import { delimit } from '../../lib/control/framing.js'
 import { type Progress, requests, responses } from '../../lib/control/messages.js'
@@ -202,4 +204,31 @@ t.test('a client that never reads is dropped, not buffered for', async t => {
   while (!ended) await sleep(5)
   t.ok(process.memoryUsage().external < 200e6, 'progress that nobody reads is left out')
   socket.destroy()
+})
+
+t.test('a daemon that hangs is given up, and a request that it does not cancel', async t => {
+  const path = join(await folder(t), 's')
+  const deaf = createServer(socket => socket.on('error', () => {}))
+  await new Promise<void>(resolve => deaf.listen(path, resolve))
+  t.teardown(() => deaf.close())
+  const daemon = await connectDaemon(path)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const given = { code: 'WEIR_DAEMON_UNREACHABLE', message: /has not answered for 15 s/ }
+  const ask: Promise<unknown>[] = [
+    daemon.status(),
+    daemon.transfers(),
+    daemon.cancel('send-1'),
+    daemon.stop(),
+  ]
+  const cancelled = new AbortController()
+  const send = daemon.send('/a', 'h', { signal: cancelled.signal })
+  const refused = Promise.all(ask.map(each => t.rejects(each, given)))
+  mock.timers.tick(15_000)
+  await refused
+  cancelled.abort()
+  const ended = t.rejects(send, given)
+  mock.timers.tick(15_000)
+  await ended
+  daemon.close()
 })
