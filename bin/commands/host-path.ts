@@ -13,7 +13,8 @@ import { isIPv6 } from 'node:net'
 import { WeirError } from '../../lib/errors.js'
 import { whole } from './option-values.js'
 
-const SCHEME = 'weir://'
+/** A scheme may be written in capitals (RFC 3986, section 3.1). */
+const SCHEME = /^weir:\/\//i
 /** Telemetry goes to the next one. */
 const PORT_MAX = 65_534
 
@@ -27,7 +28,7 @@ export interface HostPath {
 
 /** Throws WEIR_BAD_ARGUMENT; `expected` says what is wanted where. @param portOption value of --port, 0 if it is not there */
 export function parseHostPath(text: string, expected: string, portOption = 0): HostPath {
-  const isUrl = text.startsWith(SCHEME)
+  const isUrl = SCHEME.test(text)
   const named = isUrl ? parseUrl(text) : parsePlain(text)
   if (named === null) throw bad(`"${text}" is no host: ${expected}`)
   if (named.port !== 0 && portOption !== 0 && named.port !== portOption) {
@@ -46,7 +47,7 @@ export function parseHost(text: string, portOption = 0): Omit<HostPath, 'path'> 
 
 /** True for what names a host and not a file of this machine. As scp has it: a colon before any slash. `./a:b` is a file. */
 export function namesHost(text: string): boolean {
-  return text.startsWith(SCHEME) || /^(?:\[[^\]]*\]|[^/:]*):/.test(text)
+  return SCHEME.test(text) || /^(?:\[[^\]]*\]|[^/:]*):/.test(text)
 }
 
 /** Reads `--port`; 0 if it is not there. Throws WEIR_BAD_ARGUMENT. */
@@ -62,7 +63,7 @@ function parsePlain(text: string): HostPath | null {
 }
 
 function parseUrl(text: string): HostPath | null {
-  const match = /^weir:\/\/(?:\[([^\]]+)\]|([^:[\]/?#]+))(?::([^/?#]*))?(?:\/([^?#]*))?$/s.exec(text)
+  const match = /^weir:\/\/(?:\[([^\]]+)\]|([^:[\]/?#]+))(?::([^/?#]*))?(?:\/([^?#]*))?$/is.exec(text)
   const host = match?.[1] ?? match?.[2]
   if (!host) return null
   const port = match?.[3] === undefined ? 0 : whole(`the port of "${text}"`, match[3], 1, PORT_MAX)

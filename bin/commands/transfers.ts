@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import type { EndSignal } from '../../lib/end-signals.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
+import { nobodyReads } from '../closed-pipe.js'
 import { signalExitCode } from '../failure.js'
 import { commandOf } from './names.js'
 import { withSocketOption } from './socket-option.js'
@@ -59,7 +60,7 @@ async function watchTransfers(client: DaemonClient, json: boolean): Promise<void
       above = text.split('\n').length - 1
       await sleep(EVERY_MS, undefined, { signal }).catch(() => {})
     }
-    process.exitCode = signalExitCode(signal.reason as EndSignal)
+    if (!nobodyReads()) process.exitCode = signalExitCode(signal.reason as EndSignal)
   } finally {
     if (inPlace) process.stdout.write(SHOW_CURSOR)
     removeHandlers()

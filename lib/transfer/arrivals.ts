@@ -29,7 +29,7 @@ export class Arrivals {
   async open(folder: string, offer: Offer, shownPath: string): Promise<FileSink> {
     const target = join(folder, offer.name)
     if (this.#busy.has(target)) {
-      const text = `${offer.name} is being received already: wait, or choose another name`
+      const text = `${shownPath} is being received already: wait, or choose another name`
       throw new TransferFailure('BUSY', text)
     }
     this.#busy.add(target)
@@ -56,8 +56,8 @@ async function openSink(
   how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,
   unsureBytes: number,
 ): Promise<FileSink> {
-  const { folder, target, offer } = how
-  await checkTarget(target, offer)
+  const { folder, target, shownPath, offer } = how
+  await checkTarget(target, shownPath, offer.overwrite)
   const partial = join(folder, partialName(offer))
   const handle = await openPartial(partial)
   let size = 0
@@ -77,18 +77,18 @@ async function openSink(
   }
 }
 
-async function checkTarget(target: string, offer: Offer): Promise<void> {
+async function checkTarget(target: string, shownPath: string, overwrite: boolean): Promise<void> {
   const there = await lstat(target).catch(error => {
     if (error.code === 'ENOENT') return null
     throw error
   })
   if (!there) return
-  if (there.isDirectory()) throw new TransferFailure('EXISTS', `${offer.name} is a folder there`)
-  if (!offer.overwrite) {
-    throw new TransferFailure('EXISTS', `${offer.name} is there already: --overwrite replaces it`)
+  if (there.isDirectory()) throw new TransferFailure('EXISTS', `${shownPath} is a folder there`)
+  if (!overwrite) {
+    throw new TransferFailure('EXISTS', `${shownPath} is there already: --overwrite replaces it`)
   }
   // rename replaces the link itself, never what it leads to; but the owner put it there for a reason.
-  if (!there.isFile()) throw new TransferFailure('EXISTS', `${offer.name} is there and no regular file`)
+  if (!there.isFile()) throw new TransferFailure('EXISTS', `${shownPath} is there and no regular file`)
 }
 
 /**

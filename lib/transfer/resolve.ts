@@ -16,7 +16,17 @@ export async function resolveHost(host: string, local: HostAddress): Promise<Hos
       `${host} is an IPv${address.family} address, this daemon has ${local}: start one with --address of that family`,
     )
   }
-  return address
+  const kind = kindOfMany(address)
+  if (kind === null) return address
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${host} is ${kind} address: name the address of one host`)
+}
+
+/** What an address means that is no host's, in words; else null. */
+function kindOfMany(address: HostAddress): string | null {
+  const { family, ipv4, gid } = address
+  if (family === 4 ? ipv4 === 0 : gid.every(byte => byte === 0)) return 'the unspecified'
+  if (family === 4 && ipv4 === 0xffffffff) return 'the broadcast'
+  return (family === 4 ? ipv4 >>> 28 === 0xe : gid[0] === 0xff) ? 'a multicast' : null
 }
 
 async function lookUp(host: string, family: 4 | 6): Promise<HostAddress> {

@@ -83,6 +83,16 @@ t.test('a failure is one, whoever listens', async t => {
   t.match(stderr, /WEIR_NO_FILE/)
 })
 
+t.test('a list that is printed every second', async t => {
+  const daemon = await DaemonProcess.start(t)
+  for (const flags of [[], ['--json']]) {
+    const run = new Run(t, ['transfers', '--watch', ...flags, '--socket', daemon.socket])
+    await run.until(() => run.stdout !== '', 'it has begun')
+    leave(run)
+    t.match(await run.ended, { code: 0, stderr: '' })
+  }
+})
+
 t.test('a measurement of all sizes ends early, at both ends', async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
   const args = ['perf', 'bw', to.address, '--socket', from.socket]

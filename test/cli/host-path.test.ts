@@ -20,6 +20,7 @@ t.test('a host, a port and a path', async t => {
     ['weir://h:5791', 'h', 5791, ''],
     ['weir://h:5791/a/b/', 'h', 5791, 'a/b/'],
     ['weir://h/4791', 'h', 0, '4791'],
+    ['WEIR://h:5791/A', 'h', 5791, 'A'],
     ['weir://[::1]:5791/a%20b%3F', '::1', 5791, 'a b?'],
     ['weir://[::1]/a:b', '::1', 0, 'a:b'],
   ]
@@ -51,6 +52,7 @@ t.test('what could be meant as a port is refused, with how to say each', async t
 })
 
 t.test('which arguments of get name a host', async t => {
-  for (const text of ['h:a', '[::1]:a', 'weir://h/a', 'weir://h:1/a']) t.ok(namesHost(text), text)
+  for (const text of ['h:a', '[::1]:a', 'weir://h/a', 'weir://h:1/a', 'Weir://h/a'])
+    t.ok(namesHost(text), text)
   for (const text of ['.', './a:b', 'a/b:c', '/weir://h']) t.notOk(namesHost(text), text)
 })

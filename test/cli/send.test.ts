@@ -41,7 +41,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
 
   const again = await send(t, from, ['a.bin', `${to.address}:some/where`], folder).ended
   t.equal(again.code, 1)
-  t.match(again.stderr, /a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
+  t.match(again.stderr, /: some\/where\/a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
   const replaced = await send(t, from, ['a.bin', `${to.address}:some/where`, '--overwrite'], folder).ended
   t.match(replaced, { code: 0, stderr: '' }, 'in a pipe: one line that says what was delivered')
   t.match(

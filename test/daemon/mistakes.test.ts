@@ -33,6 +33,9 @@ t.test('commands that cannot work say why', async t => {
     [[folder, '127.0.0.1'], 'WEIR_NO_FILE', /is a directory/],
     [['a'], 'WEIR_BAD_ARGUMENT', /name at least one file and then the host/],
     [['a', ':dir'], 'WEIR_BAD_ARGUMENT', /":dir" is no host/],
+    [[file, '0.0.0.0'], 'WEIR_BAD_ARGUMENT', /0\.0\.0\.0 is the unspecified address: name/],
+    [[file, '239.1.2.3'], 'WEIR_BAD_ARGUMENT', /239\.1\.2\.3 is a multicast address/],
+    [[file, '255.255.255.255'], 'WEIR_BAD_ARGUMENT', /is the broadcast address/],
     [[file, '::1'], 'WEIR_BAD_ARGUMENT', /IPv6 address, this daemon has 127/],
     [[file, 'no-such-host.invalid'], 'WEIR_UNREACHABLE', /no-such-host\.invalid has no IPv4 address/],
     [
