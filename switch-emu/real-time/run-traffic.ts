@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { probesPaths } from '../../lib/cc/path-settings.js'
 import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
@@ -127,6 +128,8 @@ class TrafficRun {
     const { durationNs } = this.#lab.scenario
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, this.#signal])
+    // Each flow listens to it, which Node.js takes for a leak beyond ten.
+    setMaxListeners(FLOWS_MAX, signal)
     const outcomes = this.#flows.map((flow, i) => this.#run(flow, i, signal))
     // A flow that fails before the others are awaited is reported by them.
     for (const outcome of outcomes) outcome.catch(() => {})

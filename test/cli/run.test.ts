@@ -1,6 +1,6 @@
 /** `weir run` as a user runs it. */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageFile } from '../../lib/scenario/package-file.js'
@@ -128,7 +128,7 @@ t.test('captures go where they are asked for', async t => {
   t.same(readdirSync(join(folder, 'captures', 'here')).sort(), ports)
   for (const [flags, said] of [
     [['--snaplen', '64'], /--pcap/],
-    [['--pcap', 'x', '--snaplen', '63'], /64 to 65535, not 63/],
+    [['--pcap', 'x', '--snaplen', '63'], /64 to 65535, not "63"/],
     [['--pcap', join(file, 'x')], /cannot make the folder.*WEIR_NO_FILE/],
     [['--pcap', '/proc/x'], /cannot make the folder.*; choose another with --pcap.*WEIR_NO_FILE/],
   ] as const) {
@@ -208,9 +208,18 @@ t.test('a result is repeated from itself', async t => {
     t.ok(a.flows.length > 4)
   }
   const result = readFileSync(join(folder, 'a.json'), 'utf8')
-  writeFileSync(join(folder, 'sizes.txt'), '0 0\n3000 50\n40000 100\n')
+  rmSync(join(folder, 'sizes.txt'))
+  const alone = await weir('run', '--repeat', 'a.json')
+  t.match(alone.stdout, /^the same as a\.json$/m, 'flow sizes are in the result')
   for (const [text, says] of [
-    [result, /a\.json was made by Weir \S+ with other settings .*: workloads; .*\(WEIR_BAD_ARGUMENT\)/],
+    [
+      result.replace('"ackEvery":1,', '"ackEvery":2,'),
+      /a\.json was made by Weir \S+ with other settings .*: transport; .*\(WEIR_BAD_ARGUMENT\)/,
+    ],
+    [
+      result.replace(/("sizesBytes":\[)[^\]]*/, '$13, 2, 1'),
+      /settings\.workloads\.0\.distribution: sizes and shares must rise/,
+    ],
     ['{}', /a\.json is no result that weir run --json has written: version/],
     ['hosts: [a, b]', /a\.json is no result/],
   ] as const) {
@@ -228,6 +237,15 @@ t.test('a result is repeated from itself', async t => {
     (await weir('run', '--seed', '1', '--repeat', 'a.json')).stderr,
     /--repeat has the seed.*WEIR_BAD_ARGUMENT/,
   )
+})
+
+t.test('many flows in real time, and no word of Node.js about them', async t => {
+  const folder = await scratch(t)
+  const flows = SCENARIO.replace(/traffic:.*/s, 'traffic: [{ from: h1, to: h2, size: 2KB, count: 12 }]\n')
+  writeFileSync(join(folder, 'many.yaml'), flows)
+  const { code, stderr } = await new Run(t, ['run', 'many.yaml', '--on', 'overlay'], folder).ended
+  t.equal(code, 0, stderr)
+  t.notMatch(stderr, /MaxListeners/)
 })
 
 const BEYOND = `
