@@ -57,7 +57,7 @@ export function choosePrivilege(): Privilege {
     refusals.push(why)
   }
   const { why, fix } = advice()
-  const said = [...(why === undefined ? [] : [why]), ...refusals].join('; ')
+  const said = [...new Set(why === undefined ? refusals : [why, ...refusals])].join('; ')
   throw refusal(`this machine lets this user make no network namespaces (${said}). Fix: ${fix}`)
 }
 
@@ -65,12 +65,16 @@ export function choosePrivilege(): Privilege {
 export function namespacesRefused(privilege: Privilege): string | null {
   const [program, ...args] = inNewNamespaces(privilege)
   const tried = spawnSync(program!, [...args, 'true'], { encoding: 'utf8', timeout: 10_000 })
+  if (isMissing(tried.error)) return `there is no command ${program}`
   if (tried.error) return `${program} cannot be run: ${(tried.error as NodeJS.ErrnoException).code}`
   return tried.status === 0 ? null : tried.stderr.trim() || `${program} ended with ${tried.status}`
 }
 
 /** What usually forbids namespaces, where it can be told, and the fix. */
 export function advice(): { why?: string; fix: string } {
+  if (isMissing(spawnSync('unshare', ['--version'], { stdio: 'ignore' }).error)) {
+    return { fix: 'sudo apt-get install util-linux' }
+  }
   if (sysctl('user/max_user_namespaces') === '0') {
     return { why: 'user namespaces are turned off', fix: 'sudo sysctl user.max_user_namespaces=15000' }
   }
@@ -97,6 +101,10 @@ export function refusal(text: string): WeirError {
     'WEIR_UNSUPPORTED',
     `${text}. "weir doctor" says more; "weir run FILE --on overlay" needs none of it`,
   )
+}
+
+function isMissing(error: Error | undefined): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT'
 }
 
 function sysctl(name: string): string | null {

@@ -87,6 +87,21 @@ t.test('without iproute2: said, with the package, and the overlay as the way out
   t.same(place.leftFiles(), [])
 })
 
+t.test(
+  'without util-linux: the command and its package',
+  { skip: process.platform !== 'linux' && 'labs need Linux' },
+  async t => {
+    const place = new Place(t)
+    const path = join(place.folder, 'bin')
+    mkdirSync(path)
+    const diagnosis = JSON.parse((await place.weir(['doctor', '--json'], [], path)).stdout)
+    t.match(checkOf(diagnosis, 'namespaces'), { status: 'fail', fix: 'sudo apt-get install util-linux' })
+    const up = await place.weir(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
+    t.equal(up.code, 1)
+    t.match(up.stderr, /\(there is no command unshare\)\. Fix: sudo apt-get install util-linux\./)
+  },
+)
+
 /** Runs what follows as a root that the kernel lets make no namespaces at all. */
 const FORBIDDEN = [
   'unshare',
