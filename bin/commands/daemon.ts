@@ -215,7 +215,12 @@ export function defaultInbox(env: NodeJS.ProcessEnv = process.env): string {
 
 function telemetryOf({ telemetry = [], hostHop }: DaemonFlags): Partial<TelemetrySettings> {
   const given = parseTelemetrySettings(telemetry)
-  return hostHop ? given : { ...given, hostHop: false }
+  if (hostHop) return given
+  if (given.hostHop === true) {
+    const text = '--no-host-hop and --telemetry hostHop=true contradict each other: leave one of them out'
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
+  return { ...given, hostHop: false }
 }
 
 /** Throws WEIR_BAD_ARGUMENT. */

@@ -58,6 +58,10 @@ export async function openPort(options: OpenPortOptions): Promise<OpenedPort> {
   if (!(IO_NAMES as readonly string[]).includes(io)) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `io "${io}": choose one of ${IO_NAMES.join(', ')}`)
   }
+  if (options.sourcePorts !== undefined && (io === 'packet' || io === 'raw')) {
+    const text = `a number of source ports is for io "batch" and "dgram"; "${io}" uses any`
+    throw new WeirError('WEIR_BAD_ARGUMENT', text)
+  }
   if (io === 'packet') return openPacketPort(options)
   if (options.interface !== undefined) {
     throw new WeirError(

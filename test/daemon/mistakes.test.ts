@@ -101,6 +101,17 @@ t.test('commands that cannot work say why', async t => {
       /for the control socket: .*; choose .* --socket/,
     ],
     [['--mtu', '1500'], 'WEIR_BAD_ARGUMENT', /--mtu is one of 256, 512/],
+    [
+      ['--no-host-hop', '--telemetry', 'hostHop=true'],
+      'WEIR_BAD_ARGUMENT',
+      /--no-host-hop and --telemetry hostHop=true contradict/,
+    ],
+    [
+      ['--io', 'raw', '--source-ports', '8'],
+      'WEIR_BAD_ARGUMENT',
+      /for io "batch" and "dgram"; "raw" uses any/,
+    ],
+    [['--io', 'packet', '--source-ports', '8'], 'WEIR_BAD_ARGUMENT', /"packet" uses any/],
     [['--cc-option', 'eta'], 'WEIR_BAD_ARGUMENT', /NAME=VALUE/],
     [['--cc-option', 'eta=2'], 'WEIR_BAD_ARGUMENT', /eta is a number from 0\.1 to 1, not 2/],
     [['--cc-option', 'zeta=1'], 'WEIR_BAD_ARGUMENT', /zeta/],
