@@ -17,6 +17,7 @@ import {
   untilIdle,
   untilMoved,
 } from '../support/daemon-process.js'
+import { undocumented } from '../support/documented.js'
 
 const COLUMNS = 80
 /** Too many for the test to see their end, at a rate that leaves the machine to other tests. */
@@ -64,7 +65,7 @@ t.test('stop ends the daemon and waits for that', async t => {
   const { from, run } = await slowSend(t)
   const ended = await weir(t, from, 'stop')
   t.equal(ended.code, 0, ended.stderr)
-  t.match(ended.stdout, new RegExp(`pid ${from.child.pid}\\) has stopped; 1 under way`))
+  t.match(ended.stdout, new RegExp(`pid ${from.child.pid}\\) has stopped; it interrupted 1 `))
   t.equal(from.child.exitCode, 0, 'the process is gone')
   t.notOk(from.served)
   t.match((await run.ended).stderr, /WEIR_/)
@@ -84,6 +85,7 @@ t.test('as JSON, once and again until a signal', async t => {
   const sender = JSON.parse((await weir(t, from, 'status', '--json')).stdout) as StatusReply
   t.match(sender.connections, [{ peer: to.address, active: true, congestionControl: 'cubic' }])
   t.ok(sender.connections[0]!.sentBytes > 0)
+  for (const fields of [sender, sender.connections[0]!]) t.same(undocumented('transfers.md', fields), [])
   const watch = new Run(t, ['transfers', '--watch', '--json', '--socket', from.socket])
   await watch.until(() => watch.stdout.split('\n').length > 2, 'two lines')
   watch.child.kill('SIGINT')
@@ -91,7 +93,12 @@ t.test('as JSON, once and again until a signal', async t => {
   t.equal(code, 130, stderr)
   t.equal(stderr, '')
   const listed = { transferId: 'send-1', direction: 'send', progress: { totalBytes: MANY_BYTES } }
-  for (const line of stdout.trim().split('\n')) t.match(JSON.parse(line).transfers, [listed])
+  for (const line of stdout.trim().split('\n')) {
+    const { transfers } = JSON.parse(line)
+    t.match(transfers, [listed])
+    for (const fields of [transfers[0], transfers[0].progress])
+      t.same(undocumented('transfers.md', fields), [])
+  }
 })
 
 t.test('what is dropped is seen', async t => {

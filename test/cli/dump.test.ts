@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { undocumented } from '../support/documented.js'
 import { fixturePath } from '../support/fixtures.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-dump-'))
@@ -65,6 +66,7 @@ t.test('a wrong ICRC, a malformed packet and a cut one are counted apart', async
   writeFileSync(path, cut)
   const summary = JSON.parse(dump('--json', path).stdout)
   t.match(summary, { packets: 43, roce: 40, icrcOk: 38, icrcBad: 1, malformed: 1 })
+  t.same(undocumented('captures.md', summary), [])
   const { stdout } = dump(path)
   t.match(stdout, /icrc BAD\n/)
   t.match(stdout, /\[malformed: bad-ipv4-header\]\n/)

@@ -5,6 +5,7 @@ import { perfTable } from '../../bin/commands/perf-display.js'
 import { type PerfReport, reportOf } from '../../bin/commands/perf-report.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, Run } from '../support/daemon-process.js'
+import { undocumented } from '../support/documented.js'
 
 // They wait more than they compute.
 t.jobs = 2
@@ -39,6 +40,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
       io: String,
       pathMtu: Number,
     })
+    t.same(undocumented('perf.md', report), [], 'every field is in the documents')
     const { seconds, goodputBps, messagesPerSecond, latencyUs, histogram, cpuSecondsPerGB } = report
     t.ok(Math.abs(goodputBps! - (1_500_000 * 8) / seconds) < 1, 'the rate is that of bytes and seconds')
     t.ok(Math.abs(messagesPerSecond! - 150 / seconds) < 1e-3)

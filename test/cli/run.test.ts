@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { Run, scratch } from '../support/daemon-process.js'
+import { undocumented } from '../support/documented.js'
 
 const SCENARIO = `
 name: small
@@ -52,6 +53,9 @@ t.test(
       'machine',
       'wallSeconds',
     ])
+    for (const fields of [first, first.totals, first.flows[0], first.ports[0]]) {
+      t.same(undocumented('scenarios.md', fields), [], 'every field is in the documents')
+    }
     const withoutPlace = (result: object) => ({ ...result, command: null, machine: null, wallSeconds: 0 })
     t.same(withoutPlace(first), withoutPlace(second))
     t.equal(first.seed, 5)

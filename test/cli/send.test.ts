@@ -6,6 +6,7 @@ import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
+import { undocumented } from '../support/documented.js'
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
@@ -28,6 +29,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   t.equal(stderr, '', 'nothing but the report is said')
   const report = JSON.parse(stdout) as TransferReport
   t.equal(report.bytes, 3_000_006)
+  for (const fields of [report, report.files[0]!]) t.same(undocumented('transfers.md', fields), [])
   for (const [i, [name, content]] of Object.entries(contents).entries()) {
     t.same(readFileSync(join(to.inbox, 'some/where', name)), content)
     const hex = createHash('sha256').update(content).digest('hex')
