@@ -39,7 +39,7 @@ export function reportUsage(command: Command): void {
   for (const below of command.commands) reportUsage(below)
 }
 
-/** Of commander's `error: unknown option '--nme'`, and in a second line `(Did you mean --name?)`. */
+/** Turns commander's `error: unknown option '--nme'` and its second line `(Did you mean --name?)` into one line. */
 function usageError(text: string, command: Command): string {
   const [message = '', suggestion = ''] = text.trim().split('\n')
   const meant = suggestion.replace(/^\(Did you mean (.*)\?\)$/, ' (did you mean $1?)')

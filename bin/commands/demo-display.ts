@@ -110,7 +110,7 @@ function describe(view: FilesView, index: number): { bytes: number; parts: Part[
   if (progress === null || progress === undefined) return { bytes: 0, parts: [{ text: 'waits', rank: 0 }] }
   const { bytes, totalBytes, goodputBps, state } = progress
   const share = totalBytes > 0 ? bytes / totalBytes : 1
-  // Of one that has ended there is no rate: its last was of a moment that has long been over.
+  // A transfer that has ended has no rate: its last one is of a moment that has long been over.
   const rate = goodputBps > 0 ? `at ${formatRate(Math.round(goodputBps))}` : state
   return {
     bytes,

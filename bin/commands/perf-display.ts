@@ -27,7 +27,7 @@ const COLUMNS = {
   ],
 }
 const BAR_WIDTH = 50
-/** Of a line of the histogram, before its bar. */
+/** Columns of a histogram's line before its bar. */
 const BAR_LEFT = 29
 /** Stands for what was not measured. */
 const UNKNOWN = '-'
@@ -122,7 +122,7 @@ function unmeasured({ size, messagesPerSecond, goodputBps }: PerfReport): string
   return ` ${size} bytes: not measured: ${whose} completed no message in the time; try again, or give a longer --duration\n`
 }
 
-/** Of this host's daemon and of the other one's. */
+/** CPU time of this host's daemon and of the other one. */
 function cpuText({ test, size, cpuSecondsPerGB }: PerfReport): string {
   if (cpuSecondsPerGB === null) return 'not measured'
   const { local, remote } = cpuSecondsPerGB

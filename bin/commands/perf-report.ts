@@ -21,7 +21,7 @@ export interface PerfReport {
   seconds: number
   messages: number
   bytes: number
-  /** Of both directions together, if bidirectional; null if one of them is not known. */
+  /** Both directions together, if bidirectional; null if one of them is not known. */
   goodputBps: number | null
   /** The best 100 ms; of both directions, each its own, if bidirectional. */
   peakBps: number | null

@@ -48,7 +48,7 @@ export interface PerfFlags {
 /** perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
 const DURATION_NS = 5e9
-/** Of each size, when all are measured. */
+/** Time for each size, when all are measured. */
 const DURATION_OF_ALL_NS = 1e9
 /** V8 compiles, windows open. */
 const WARMUP_NS = 2e8

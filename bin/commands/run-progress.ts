@@ -28,7 +28,7 @@ class Shown implements RunProgress {
   readonly #lines: LiveLines
   readonly #line = new StatusLine()
   #beganMs = 0
-  /** Of the last drawing but this one: rates are those since then. */
+  /** What the drawing before this one showed: rates are those since then. */
   #last = { ms: 0, timeNs: 0, ackedBytes: 0 }
   #rates: { bps: number; speed: number } | null = null
 

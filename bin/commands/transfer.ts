@@ -28,7 +28,7 @@ export interface TransferFlags {
 /** What `--json` prints. */
 export interface TransferReport {
   files: FileReport[]
-  /** Of all files that were delivered. */
+  /** All files that were delivered together. */
   bytes: number
   seconds: number
   /** Present when not everything was delivered. */
@@ -39,7 +39,7 @@ export interface FileReport extends Omit<TransferReply, 'transferId' | 'digest' 
   /** As it was named on the command line; of `weir get` without the host. */
   file: string
   host: string
-  /** Of the whole file, in hexadecimal; both ends have found the same. */
+  /** The whole file's digest, in hexadecimal; both ends have computed the same. */
   digest: { kind: string; hex: string }
 }
 

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 
 /** Between two drawings: people read no faster. */
 const DRAW_EVERY_MS = 100
-/** Of a terminal that does not say how wide it is. */
+/** The width of a terminal that does not say how wide it is. */
 const COLUMNS_USUAL = 80
 const COLUMNS_LEAST = 20
 

@@ -104,7 +104,7 @@ export interface PathFigures {
 /** How a transfer or a flow stands; sent a few times a second. */
 export interface Progress {
   transferId: string
-  /** Of the file or flow, acknowledged or on disk so far. */
+  /** Bytes of the file or flow that are acknowledged or on disk so far. */
   bytes: number
   totalBytes: number
   /** Pace that congestion control allows now. */
@@ -157,7 +157,7 @@ export interface StatusReply {
   residentBytes: number
   /** Transfers under way. */
   transfers: number
-  /** Of transfers, since the start. */
+  /** Bytes of transfers since the start. */
   receivedBytes: number
   sentBytes: number
   /** Folder whose files others may get; empty: none. */
@@ -259,13 +259,13 @@ export interface PerfReply {
   /** That were measured, warm-up left out. */
   seconds: number
   goodputBps: number
-  /** Of the best 100 ms. */
+  /** Rate of the best 100 ms. */
   peakBps: number
   latency: Latency | null
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
-  /** Of this host's daemon, and of the other one. */
+  /** CPU time of this host's daemon, and of the other one. */
   cpuSeconds: number
   remoteCpuSeconds: number
   remoteMessages: number

@@ -8,7 +8,7 @@ import { type HostOptions, LocalHost } from './local-host.js'
 /** What the thread is started with. */
 export interface HostStart {
   options: HostOptions
-  /** Of its log, which goes to the same standard error, line by line. */
+  /** Level of its log, which goes to the same standard error, line by line. */
   logLevel: string
   logName: string
 }

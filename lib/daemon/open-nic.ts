@@ -73,7 +73,7 @@ export interface NicOptions {
   io?: string
   /** UDP source ports that connections draw from, 1 to 64. Default: 16 of io 'batch', 4 of 'dgram'; others send from any. */
   sourcePorts?: number
-  /** Of io 'packet': the network interface. Default: that which has the address. */
+  /** Network interface for io 'packet'. Default: the one that has the address. */
   interface?: string
   /** Rate of this host's link, bit/s. Default: what its network card says, else 40 Gbit/s. */
   lineRateBps?: number

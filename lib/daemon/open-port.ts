@@ -32,7 +32,7 @@ export interface OpenPortOptions {
   address: string
   /** UDP port of RoCEv2; INT goes to the next one. */
   port: number
-  /** Of `packet`: the network interface. Default: that which has the address. */
+  /** Network interface for `packet`. Default: the one that has the address. */
   interface?: string
   /** UDP source ports of `batch` and `dgram`, 1 to 64; others send from any. Default: 16 and 4. */
   sourcePorts?: number

@@ -68,7 +68,7 @@ export interface PerfRunOptions {
 
 /** What a run has found. */
 export interface PerfOutcome {
-  /** Of this end's messages, while it measured. */
+  /** This end's messages while it measured. */
   tally: Tally
   /** Messages in flight on each connection. */
   depth: number
@@ -77,7 +77,7 @@ export interface PerfOutcome {
   spuriousRetransmissions: number
   cpuUs: number
   remoteCpuUs: number
-  /** Of the other end's own messages, if it sent any. */
+  /** The other end's own messages, if it sent any. */
   remote: { messages: number; bytes: number; seconds: number; peakBps: number }
 }
 

@@ -17,7 +17,7 @@ import { Tally } from './tally.js'
 
 /** A client that says nothing for so long is gone. */
 const SILENCE_MAX_NS: Nanos = 30 * SECOND
-/** Of a refusal, so that it fits its message. */
+/** Length of a refusal that fits its message. */
 const REFUSAL_CHARACTERS_MAX = 120
 
 export interface ServedSessionOptions extends PerfServerOptions {

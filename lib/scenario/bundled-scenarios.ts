@@ -65,7 +65,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** Of the comment with which a file begins. */
+/** The first sentence of the comment with which a file begins. */
 function firstSentence(text: string): string {
   const [comment = ''] = /^(#.*\n)*/.exec(text) ?? []
   const prose = comment.replace(/^# ?/gm, '').replace(/\s+/g, ' ').trim()

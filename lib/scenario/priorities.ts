@@ -3,7 +3,7 @@ import type { Problems } from './problems.js'
 import type { Places } from './resolve-network.js'
 import type { Flow, Scenario, Switch, Workload } from './scenario.js'
 
-/** Of flows that name none, and of what hosts say to each other beside them: the lossless class by custom. */
+/** Priority of flows that name none, and of the hosts' own packets beside them: the lossless class by custom. */
 export const DEFAULT_PRIORITY = 3
 const PRIORITIES = 8
 const DSCPS = 64

@@ -7,14 +7,14 @@ import type { RunSettings } from './settings.js'
  * `wallSeconds` alone, which come last.
  */
 export interface RunResult {
-  /** Of Weir. */
+  /** Version of Weir. */
   version: string
   scenario: ScenarioText
   on: 'virtual' | 'overlay' | 'veth'
   seed: number
   /** All that the run went by, every default filled in. */
   settings: RunSettings
-  /** Of all flows and ports. */
+  /** Sums over all flows and ports. */
   totals: Totals
   /** In the order of their starts. */
   flows: FlowResult[]
@@ -58,7 +58,7 @@ export interface RealTimeResult {
   keptUp: boolean
   /** Frames that reached a host. */
   frames: number
-  /** Of these, so many came later than `lateLimitNs`, a quarter of the shortest round trip of an empty network. */
+  /** Frames of these that came later than `lateLimitNs`, a quarter of the shortest round trip of an empty network. */
   lateFrames: number
   lateLimitNs: number
   /** lateFrames / frames; null if there were none. */
@@ -117,7 +117,7 @@ export interface Totals {
   /** Moves to other paths. */
   moves: number
   drops: number
-  /** Of flows that finished. */
+  /** Flows that finished, as `slowdown` and `goodputBps`. */
   completionNs: Spread | null
   slowdown: Spread | null
   goodputBps: Spread | null
@@ -125,7 +125,7 @@ export interface Totals {
   deadlockedPorts: number
   /** Frames that deadlock prevention has moved to another priority. */
   movedFrames: number
-  /** Of all watchdogs; null: there is none. */
+  /** All watchdogs together; null: there is none. */
   watchdog: WatchdogTotals | null
 }
 
@@ -145,7 +145,7 @@ export interface WatchdogTotals {
   turnedOff: number
   droppedFrames: number
   forwardedFrames: number
-  /** Of all events; null: there was none. */
+  /** Time of the first event; null: there was none. */
   firstNs: number | null
   lastNs: number | null
 }
@@ -226,7 +226,7 @@ export interface PortResult {
   /** Time for which the peer had told this port to hold at least one priority, whether or not anything waited. */
   pausedNs: number
   drops: number
-  /** Of `drops`, how many for which reason; absent: none. Names: `DROP_REASON_NAMES` of the switch's counters. */
+  /** Drops by reason; absent: none. Names: `DROP_REASON_NAMES` of the switch's counters. */
   dropsByReason?: Record<string, number>
   /** More of priority flow control; absent: it is off at this switch. */
   pfc?: PfcPortResult

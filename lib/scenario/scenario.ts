@@ -38,9 +38,9 @@ export interface Scenario {
   watch: Watch
   /** The run stops at this time, finished or not. Absent: when the last flow is complete. */
   durationNs?: Nanos
-  /** Of every random choice of the run but the hash of paths; the command line may override it: `withSeed`. */
+  /** Seed of every random choice of the run but the hash of paths; the command line may override it: `withSeed`. */
   seed: number
-  /** Of the hash by which switches choose among equal paths: the file's seed, so that paths stay the same over seeds. */
+  /** Seed of the hash by which switches choose among equal paths: the file's, so that paths stay the same over seeds. */
   hashSeed: number
 }
 

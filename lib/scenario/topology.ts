@@ -80,7 +80,7 @@ export class Topology {
     return found
   }
 
-  /** Of the shortest paths those that differ in rates or delays, one of each kind. Remembered. */
+  /** The shortest paths that differ in rates or delays, one of each kind. Remembered. */
   pathKinds(from: string, to: string): Hop[][] {
     const key = `${from} ${to}`
     let kinds = this.#kinds.get(key)

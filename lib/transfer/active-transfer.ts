@@ -48,7 +48,7 @@ export class ActiveTransfer implements Transfer {
   attempts = 1
   readonly #config: ActiveTransferConfig
   readonly #retries: Retries
-  /** Of earlier attempts. */
+  /** Bytes that earlier attempts retransmitted or lost with a connection. */
   #repeatedBytes = 0
   #timeouts = 0
   #spurious = 0

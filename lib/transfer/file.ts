@@ -6,7 +6,7 @@ export interface FileSource {
   readonly name: string
   /** Bytes. */
   readonly size: number
-  /** Of a file with holes: bytes that it takes on the disk, at least 1. 0 = it has none. */
+  /** Bytes that a file with holes takes on the disk, at least 1. 0 = it has none. */
   readonly allocatedBytes: number
   readonly mode: number
   readonly mtimeMs: number

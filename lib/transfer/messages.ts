@@ -46,11 +46,11 @@ export interface Offer {
   mtimeMs: number
   digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
   overwrite: boolean
-  /** Of an answer to Request: memory that the getter may READ. */
+  /** In an answer to Request: memory that the getter may READ. */
   ring: Ring | null
   /** The same in each attempt of one transfer, empty = there is one attempt. */
   transfer: Uint8Array
-  /** Of a file with holes: bytes that it takes on the sender's disk. 0 or absent = it has none. */
+  /** Bytes that a file with holes takes on the sender's disk. 0 or absent = it has none. */
   allocatedBytes?: number
   /** Name within the folder `name`, if there is one; '' or absent = then it is refused. */
   nameInFolder?: string
@@ -102,7 +102,7 @@ export interface Ready {
   chunkBytes: number
   slots: number
   resumeBytes: number
-  /** Of the first `resumeBytes`; empty = not told. */
+  /** Digest of the first `resumeBytes`; empty = the message has none. */
   resumeDigest: Uint8Array
 }
 

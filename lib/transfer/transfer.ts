@@ -27,7 +27,7 @@ export interface Transfer {
   readonly id: string
   readonly direction: Direction
   readonly peer: string
-  /** Of the latest attempt. */
+  /** The session of the latest attempt. */
   readonly session: ActiveSession | PassiveSession
   /** What it does, as in proto/control.proto. */
   readonly state: string

@@ -60,7 +60,7 @@ function quantity(parse: (text: string) => number) {
 }
 
 export const RATE_JSON = { type: 'string', pattern: RATE_PATTERN }
-/** Of numbers 0 alone needs no unit. */
+/** A number needs a unit, unless it is 0. */
 export const DURATION_JSON = {
   type: ['string', 'integer'],
   pattern: DURATION_PATTERN,
@@ -82,7 +82,7 @@ function aboveZero(pattern: string): string {
 }
 
 const RATE_RANGE = `${formatRate(RATE_MIN_BPS)} to ${formatRate(RATE_MAX_BPS)}`
-/** Of a link. */
+/** Rate of a link. */
 export const rate = field(`rate, ${RATE_RANGE}`, RATE_JSON, value => {
   const bps = quantity(parseRate)(value)
   if (bps < RATE_MIN_BPS || bps > RATE_MAX_BPS) {

@@ -51,7 +51,7 @@ export function isPart(schema: z.ZodType): boolean {
 export interface MappingDoc {
   /** How the reference page and messages call it, with its article: "a link". */
   title: string
-  /** Of the reference page, before its keys. */
+  /** Text of the reference page before its keys. */
   about?: string
   /** What JSON Schema can say beyond the keys one by one. */
   json?: Readonly<Record<string, unknown>>

@@ -81,7 +81,7 @@ export const intSchema = mapping(
 
 type Example = { example: unknown; with?: Record<string, unknown>; usual?: string }
 
-/** Of each setting of telemetry a value other than the default. */
+/** A value other than the default for each setting of telemetry. */
 const TELEMETRY_EXAMPLES: Readonly<Record<keyof TelemetrySettings, Example>> = {
   collect: { example: 'probe' },
   everyPackets: { example: 8 },
@@ -129,7 +129,7 @@ function telemetryField(option: TelemetryOption) {
   }
 }
 
-/** Of each setting of paths a value other than the default. */
+/** A value other than the default for each setting of paths. */
 const PATH_EXAMPLES: Readonly<Record<string, Example>> = {
   count: { example: 8 },
   start: { example: 'hash' },
