@@ -31,7 +31,7 @@ export interface PerfReport {
   /** Counts of times from `fromUs` to below that of the next. */
   histogram: { fromUs: number; count: number }[]
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   /** CPU time of the daemons per 10^9 payload bytes of both directions. */
   cpuSecondsPerGB: { local: number; remote: number } | null

@@ -122,7 +122,7 @@ export interface Progress {
   /** Round trip of the idle path, 0 until it is known. */
   baseRttNs: number
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
   /** What a transfer does: connecting, offered, streaming, committing; asked, opening, receiving; waiting. */
@@ -195,7 +195,7 @@ export interface ConnectionInfo {
   sentBytes: number
   ackedBytes: number
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   receivedBytes: number
   timeouts: number
@@ -219,7 +219,7 @@ export interface TransferReply {
   goodputBps: number
   /** Over all attempts. */
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
   /** xxh64 or sha256. */
@@ -245,7 +245,7 @@ export interface TrafficReply {
   fctNs: number
   goodputBps: number
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
   baseRttNs: number

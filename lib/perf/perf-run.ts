@@ -73,7 +73,7 @@ export interface PerfOutcome {
   /** Messages in flight on each connection. */
   depth: number
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   cpuUs: number
   remoteCpuUs: number

@@ -2,7 +2,7 @@ import type { Connection } from '../nic/types.js'
 
 export interface Retransmissions {
   retransmittedBytes: number
-  /** Of those, packets that had not been lost. */
+  /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
 }
 
