@@ -6,7 +6,7 @@ export interface Retransmissions {
   spuriousRetransmissions: number
 }
 
-/** Of all connections of one end. */
+/** Sums over all connections of one end. */
 export function retransmissionsOf(qps: Iterable<{ connection: Connection | null }>): Retransmissions {
   let retransmittedBytes = 0
   let spuriousRetransmissions = 0
