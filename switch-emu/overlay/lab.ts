@@ -34,6 +34,7 @@ export class OverlayLab implements Lab {
   readonly #options: LabOptions
   #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
+  #isDown = false
   readonly #onExit = () => this.#abandon()
 
   /** Brings everything up, and takes everything down again if that fails. */
@@ -82,6 +83,7 @@ export class OverlayLab implements Lab {
 
   /** Ends every process and removes the folder. Harmless when called again. */
   async down(): Promise<void> {
+    this.#isDown = true
     this.#hosts.close()
     // The daemons first: the switch still carries their goodbyes.
     const [sw, ...daemons] = this.#children
@@ -94,6 +96,8 @@ export class OverlayLab implements Lab {
   async #start(): Promise<void> {
     const { hosts } = this.scenario
     const [hubPort, ...hostPorts] = await freePorts(hosts.length + 1, LOOPBACK)
+    // Cancelled meanwhile: nobody would end what is started from here on.
+    if (this.#isDown) return
     const hub = { address: LOOPBACK, port: hubPort! }
     const links: HostLink[] = hosts.map(({ name }, i) => ({
       host: name,

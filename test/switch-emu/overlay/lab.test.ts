@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { WeirError } from '../../../lib/errors.js'
 import { parseScenario } from '../../../lib/scenario/load-scenario.js'
@@ -121,4 +122,17 @@ t.test('what arrived is what was sent: read from the inbox', async t => {
     const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex')
     t.equal(digest(arrived), digest(bytes))
   })
+})
+
+t.test('a lab that is cancelled before it has ports starts no process', async t => {
+  const cancelled = new AbortController()
+  const up = OverlayLab.up(SCENARIO, {}, cancelled.signal)
+  cancelled.abort('SIGTERM')
+  await t.rejects(up, { code: 'WEIR_CANCELLED' })
+  // The ports are found after that.
+  for (let look = 0; look < 40; look++) {
+    await sleep(25)
+    const children = process.getActiveResourcesInfo().filter(name => name === 'ProcessWrap')
+    if (children.length > 0) return t.fail('the switch process was started all the same')
+  }
 })
