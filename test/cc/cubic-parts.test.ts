@@ -17,7 +17,7 @@ const CONTEXT = { lineRateBps: 100e9, baseRttNs: 10 * MS, mtuBytes: MTU }
 /** Rounds of eight acknowledgements whose round trips are all the same; says after each what slow start is then. */
 function rounds(hystart: HyStart, roundTripsMs: readonly number[]): string[] {
   return roundTripsMs.map(rtt => {
-    for (let i = 0; i < 8; i++) if (hystart.onAck(rtt * MS, i === 0)) return 'over'
+    for (let i = 0; i < 8; i++) if (hystart.onAck(rtt * MS, i === 0, 1)) return 'over'
     return hystart.divisor === 1 ? 'slow start' : `1/${hystart.divisor}`
   })
 }
@@ -60,11 +60,20 @@ t.test(
 
 t.test('HyStart++: seven round trips are too few to judge by, and one that is not known is none', async t => {
   const hystart = new HyStart(cubicConstants({}))
-  for (let i = 0; i < 8; i++) hystart.onAck(50 * MS, i === 0)
-  for (let i = 0; i < 7; i++) hystart.onAck(90 * MS, i === 0)
-  hystart.onAck(0, false)
+  for (let i = 0; i < 8; i++) hystart.onAck(50 * MS, i === 0, 1)
+  for (let i = 0; i < 7; i++) hystart.onAck(90 * MS, i === 0, 1)
+  hystart.onAck(0, false, 1)
   t.equal(hystart.divisor, 1)
-  hystart.onAck(90 * MS, false)
+  hystart.onAck(90 * MS, false, 1)
+  t.equal(hystart.divisor, 4)
+})
+
+t.test('HyStart++: an acknowledgement of many packets is as many samples', async t => {
+  const hystart = new HyStart(cubicConstants({}))
+  hystart.onAck(50 * MS, true, 10)
+  hystart.onAck(70 * MS, true, 7)
+  t.equal(hystart.divisor, 1)
+  hystart.onAck(70 * MS, false, 1)
   t.equal(hystart.divisor, 4)
 })
 

@@ -138,7 +138,7 @@ export class Cubic implements CongestionControl {
   #grow(now: Nanos, ackedBytes: number, rttNs: Nanos, newRound: boolean): void {
     const inSlowStart = this.#cwnd < this.#ssthresh
     const isFirst = this.#constants.hystart && this.#ssthresh === Number.POSITIVE_INFINITY
-    if (isFirst && this.#hystart.onAck(rttNs, newRound)) {
+    if (isFirst && this.#hystart.onAck(rttNs, newRound, ackedBytes / this.#mtu)) {
       this.#ssthresh = this.#cwnd
       this.#growth.beginFresh(now, this.#cwnd)
     } else if (!this.#use.isUsed(this.#cwnd)) {

@@ -24,14 +24,16 @@ export class HyStart {
   }
 
   /**
-   * An acknowledgement. True if slow start is over.
+   * An acknowledgement. True if slow start is over. It is a sample for each packet that it stands for: a receiver that
+   * acknowledges every sixteenth packet would else have slow start go on until a window has 128.
    * @param rttNs 0: not known; @param newRound all that was in flight when the round began has been acknowledged
+   * @param packets that are acknowledged for the first time; need not be whole
    */
-  onAck(rttNs: Nanos, newRound: boolean): boolean {
+  onAck(rttNs: Nanos, newRound: boolean, packets: number): boolean {
     if (newRound && this.#endRound()) return true
     if (rttNs <= 0) return false
     this.#roundLeastNs = Math.min(this.#roundLeastNs, rttNs)
-    this.#samples++
+    this.#samples += Math.max(1, packets)
     if (this.#samples < this.#constants.hystartSamples) return false
     if (this.#baselineNs !== NEVER) {
       // The round trip is as short as before: the growth was not a queue of this flow.
