@@ -69,7 +69,7 @@ hosts: [h1, h2, ${RECEIVER}]
 switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B } }
 links: [h1--s1, h2--s1, { ends: s1--${RECEIVER}, rate: ${rateMbps}Mbps, delay: ${delayUs}us }]
 cc: ${cc}
-transport: { pathMtu: 1024 }
+transport: { pathMtu: 1024, start: careful }
 traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB }]
 `
 }

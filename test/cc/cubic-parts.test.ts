@@ -68,14 +68,31 @@ t.test('HyStart++: seven round trips are too few to judge by, and one that is no
   t.equal(hystart.divisor, 4)
 })
 
-t.test('HyStart++: an acknowledgement of many packets is as many samples', async t => {
+t.test('HyStart++: an acknowledgement of many packets is two samples', async t => {
   const hystart = new HyStart(cubicConstants({}))
   hystart.onAck(50 * MS, true, 10)
-  hystart.onAck(70 * MS, true, 7)
+  for (let i = 0; i < 3; i++) hystart.onAck(70 * MS, i === 0, 16)
   t.equal(hystart.divisor, 1)
-  hystart.onAck(70 * MS, false, 1)
+  hystart.onAck(70 * MS, false, 16)
   t.equal(hystart.divisor, 4)
 })
+
+t.test(
+  'HyStart++: the last samples of a round count, and a queue that goes on growing ends slow start',
+  async t => {
+    const hystart = new HyStart(cubicConstants({}))
+    const acks = (...roundTripsMs: number[]) =>
+      roundTripsMs.map(rtt => {
+        for (let i = 0; i < 8; i++) if (hystart.onAck(rtt * MS, false, 1)) return 'over'
+        return hystart.divisor
+      })
+    hystart.onAck(50 * MS, true, 1)
+    t.same(acks(50), [1])
+    hystart.onAck(50 * MS, true, 1)
+    // A block of samples is judged with the one before it: both must be above 56.25 ms, and then above 64.1 ms.
+    t.same(acks(50, 57, 57, 65, 65, 65), [1, 1, 1, 4, 4, 'over'])
+  },
+)
 
 t.test(
   'HyStart++ is of the first slow start alone, and ends it with the window as the threshold',

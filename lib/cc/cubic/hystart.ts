@@ -1,16 +1,29 @@
 /**
  * HyStart++: the first slow start ends when round trips grow. It goes on more slowly for some rounds, to find out whether
  * that was a queue of its own (RFC 9406, section 4.2). The pace bounds bursts, so L is infinite.
+ *
+ * Where this differs from the RFC:
+ *
+ * | the RFC | here | because |
+ * |---|---|---|
+ * | looks at the least round trip of the round so far | at the least of its last 8 to 16 samples | the first packets of a round have passed before the queue grows: the window would double once more |
+ * | conservative slow start lasts 5 rounds | also ends when round trips have grown by the threshold once more | five rounds make three windows of one |
  */
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { CubicConstants } from './cubic-options.js'
+
+/** An acknowledgement stands for at most so many samples, as with TCP's receivers one does for two packets. */
+const SAMPLES_MOST = 2
 
 export class HyStart {
   readonly #constants: CubicConstants
   #lastRoundLeastNs: Nanos = NEVER
   #roundLeastNs: Nanos = NEVER
+  /** The least round trip of the samples before, and of those since. */
+  #blockLeastNs: Nanos = NEVER
+  #newBlockLeastNs: Nanos = NEVER
   #samples = 0
-  /** The least round trip of the round that conservative slow start began in; NEVER: slow start. */
+  /** The least round trip when conservative slow start began; NEVER: slow start. */
   #baselineNs: Nanos = NEVER
   #cssRounds = 0
 
@@ -24,8 +37,7 @@ export class HyStart {
   }
 
   /**
-   * An acknowledgement. True if slow start is over. It is a sample for each packet that it stands for: a receiver that
-   * acknowledges every sixteenth packet would else have slow start go on until a window has 128.
+   * An acknowledgement. True if slow start is over.
    * @param rttNs 0: not known; @param newRound all that was in flight when the round began has been acknowledged
    * @param packets that are acknowledged for the first time; need not be whole
    */
@@ -33,24 +45,33 @@ export class HyStart {
     if (newRound && this.#endRound()) return true
     if (rttNs <= 0) return false
     this.#roundLeastNs = Math.min(this.#roundLeastNs, rttNs)
-    this.#samples += Math.max(1, packets)
+    this.#newBlockLeastNs = Math.min(this.#newBlockLeastNs, rttNs)
+    this.#samples += Math.max(1, Math.min(SAMPLES_MOST, packets))
     if (this.#samples < this.#constants.hystartSamples) return false
-    if (this.#baselineNs !== NEVER) {
-      // The round trip is as short as before: the growth was not a queue of this flow.
-      if (this.#roundLeastNs < this.#baselineNs) this.#baselineNs = NEVER
-    } else if (this.#hasGrown()) {
-      this.#baselineNs = this.#roundLeastNs
-      this.#cssRounds = 0
-    }
-    return false
+    const recentNs = Math.min(this.#blockLeastNs, this.#newBlockLeastNs)
+    this.#blockLeastNs = this.#newBlockLeastNs
+    this.#newBlockLeastNs = NEVER
+    this.#samples = 0
+    return this.#judge(recentNs)
   }
 
-  #hasGrown(): boolean {
-    const last = this.#lastRoundLeastNs
-    if (last === NEVER) return false
+  #judge(recentNs: Nanos): boolean {
+    if (this.#baselineNs === NEVER) {
+      if (!this.#hasGrown(this.#lastRoundLeastNs, recentNs)) return false
+      this.#baselineNs = recentNs
+      this.#cssRounds = 0
+    } else if (recentNs < this.#baselineNs) {
+      // The round trip is as short as before: the growth was not a queue of this flow.
+      this.#baselineNs = NEVER
+    }
+    return this.#hasGrown(this.#baselineNs, recentNs)
+  }
+
+  #hasGrown(fromNs: Nanos, toNs: Nanos): boolean {
+    if (fromNs === NEVER) return false
     const { hystartRttLeastNs, hystartRttMostNs, hystartRttDivisor } = this.#constants
-    const threshold = Math.max(hystartRttLeastNs, Math.min(last / hystartRttDivisor, hystartRttMostNs))
-    return this.#roundLeastNs >= last + threshold
+    const threshold = Math.max(hystartRttLeastNs, Math.min(fromNs / hystartRttDivisor, hystartRttMostNs))
+    return toNs >= fromNs + threshold
   }
 
   /** True if that was the last round of conservative slow start. */
@@ -58,6 +79,8 @@ export class HyStart {
     if (this.#baselineNs !== NEVER && ++this.#cssRounds >= this.#constants.cssRounds) return true
     this.#lastRoundLeastNs = this.#roundLeastNs
     this.#roundLeastNs = NEVER
+    this.#blockLeastNs = NEVER
+    this.#newBlockLeastNs = NEVER
     this.#samples = 0
     return false
   }
