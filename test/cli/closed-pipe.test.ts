@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { PerfReport } from '../../bin/commands/perf-report.js'
+import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run, scratch } from '../support/daemon-process.js'
 import { fixturePath } from '../support/fixtures.js'
 
@@ -68,7 +68,7 @@ t.test('where a result cannot be written is said before the run', async t => {
     [join(folder, 'none', 'a.json'), 'there is no such folder'],
     [folder, 'it is a directory'],
   ] as const) {
-    const { code, stdout, stderr } = await new Run(t, ['run', SCENARIO, '--json', file]).ended
+    const { code, stdout, stderr } = await new CommandLines(t).run(['run', SCENARIO, '--json', file])
     t.equal(code, 1)
     t.equal(stdout, '', 'nothing has run')
     t.equal(stderr, `weir: the result ${file} cannot be written: ${why} (WEIR_NO_FILE)\n`)
@@ -91,18 +91,4 @@ t.test('a list that is printed every second', async t => {
     leave(run)
     t.match(await run.ended, { code: 0, stderr: '' })
   }
-})
-
-t.test('a measurement of all sizes ends early, at both ends', async t => {
-  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
-  const args = ['perf', 'bw', to.address, '--socket', from.socket]
-  const run = new Run(t, [...args, '--all', '--duration', '500ms', '--warmup', '0s'])
-  await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
-  leave(run)
-  const { code, stderr } = await run.ended
-  t.equal(code, 0)
-  t.equal(stderr, '')
-  const again = await new Run(t, [...args, '--iters', '3', '--json']).ended
-  t.equal(again.code, 0, again.stderr)
-  t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
 })

@@ -2,15 +2,16 @@
 import { createSocket } from 'node:dgram'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { findTransfers } from '../../bin/commands/cancel.js'
 import { dropWords } from '../../bin/commands/drop-words.js'
 import { statusText, uptime } from '../../bin/commands/status-display.js'
 import { transfersText } from '../../bin/commands/transfers-display.js'
 import { connectDaemon, type StatusReply, type TransferInfo } from '../../lib/client/daemon-client.js'
+import type { CommandEnd } from '../support/command-host.js'
+import { CommandLines } from '../support/command-lines.js'
 import {
   DaemonProcess,
-  type Ended,
   Run,
   scratch,
   send,
@@ -24,13 +25,18 @@ const COLUMNS = 80
 const MANY_BYTES = 20e9
 const SLOW = ['--line-rate', '20Mbps', '--mtu', '4096']
 
-async function weir(t: Test, daemon: DaemonProcess, ...words: string[]): Promise<Ended> {
-  return await new Run(t, [...words, '--socket', daemon.socket]).ended
+const lines = new CommandLines(t)
+
+async function weir(daemon: DaemonProcess, ...words: string[]): Promise<CommandEnd> {
+  return await lines.run([...words, '--socket', daemon.socket])
 }
 
-async function slowSend(t: Test): Promise<{ from: DaemonProcess; to: DaemonProcess; run: Run }> {
-  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
-  const file = join(await scratch(t), `a file ${'with a long name '.repeat(4)}`)
+/** Two daemons, between which the tests that come first let a file go slowly, one after the other. */
+const both = Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
+const file = join(await scratch(t), `a file ${'with a long name '.repeat(4)}`)
+
+async function slowSend(): Promise<{ from: DaemonProcess; to: DaemonProcess; run: Run }> {
+  const [from, to] = await both
   await writeFile(file, '')
   await truncate(file, MANY_BYTES)
   const run = send(t, from, [file, to.address])
@@ -42,47 +48,14 @@ function widest(text: string): number {
   return Math.max(...text.split('\n').map(line => [...line].length))
 }
 
-t.test('status, transfers and cancel of a transfer that runs', async t => {
-  const { from, to, run } = await slowSend(t)
-  const status = await weir(t, from, 'status')
-  t.equal(status.code, 0, status.stderr)
-  t.match(status.stdout, new RegExp(`^address +${from.address}, UDP ports 4791 .* 4792 `, 'm'))
-  t.match(status.stdout, new RegExp(`^cubic .* ${to.address}$`, 'm'), 'the connection, with its controller')
-  t.ok(widest(status.stdout) <= COLUMNS, status.stdout)
-  const lists = await weir(t, to, 'transfers')
-  t.match(lists.stdout, new RegExp(`^receive-1 .* from ${from.address}$`, 'm'))
-  t.ok(widest(lists.stdout) <= COLUMNS, lists.stdout)
-
-  const cancelled = await weir(t, from, 'cancel', 'nothing', 'se')
-  t.equal(cancelled.code, 1)
-  t.match(cancelled.stdout, /^cancelled send-1: a file .* to /, 'what there is, by the beginning of its id')
-  t.match(cancelled.stderr, /there is no transfer "nothing".*\(WEIR_NO_TRANSFER\)/)
-  t.match((await run.ended).stderr, /cancelled \(WEIR_CANCELLED\)/)
-  await untilIdle(to)
-})
-
-t.test('stop ends the daemon and waits for that', async t => {
-  const { from, run } = await slowSend(t)
-  const ended = await weir(t, from, 'stop')
-  t.equal(ended.code, 0, ended.stderr)
-  t.match(ended.stdout, new RegExp(`pid ${from.child.pid}\\) has stopped; it interrupted 1 `))
-  t.equal(from.child.exitCode, 0, 'the process is gone')
-  t.notOk(from.served)
-  t.match((await run.ended).stderr, /WEIR_/)
-  const again = await weir(t, from, 'stop')
-  t.match(again, { code: 1, stderr: /no daemon answers/ })
-  // Its ports and its socket are free.
-  await DaemonProcess.start(t, [], from)
-})
-
 t.test('as JSON, once and again until a signal', async t => {
-  const { from, to } = await slowSend(t)
+  const { from, to, run } = await slowSend()
   const clients = await Promise.all([from, to].map(({ socket }) => connectDaemon(socket)))
   t.teardown(() => clients.map(client => client.close()))
   const receiver = await clients[1]!.status()
   t.match(receiver.connections, [{ peer: from.address, active: false, state: 'established' }])
   t.ok(receiver.connections[0]!.receivedBytes > 0)
-  const sender = JSON.parse((await weir(t, from, 'status', '--json')).stdout) as StatusReply
+  const sender = JSON.parse((await weir(from, 'status', '--json')).stdout) as StatusReply
   t.match(sender.connections, [{ peer: to.address, active: true, congestionControl: 'cubic' }])
   t.ok(sender.connections[0]!.sentBytes > 0)
   for (const fields of [sender, sender.connections[0]!]) t.same(undocumented('transfers.md', fields), [])
@@ -99,11 +72,47 @@ t.test('as JSON, once and again until a signal', async t => {
     for (const fields of [transfers[0], transfers[0].progress])
       t.same(undocumented('transfers.md', fields), [])
   }
+  await clients[0]!.cancel('send-1')
+  t.match((await run.ended).stderr, /WEIR_CANCELLED/)
+  await untilIdle(to)
+})
+
+t.test('status, transfers and cancel of a transfer that runs', async t => {
+  const { from, to, run } = await slowSend()
+  const status = await weir(from, 'status')
+  t.equal(status.code, 0, status.stderr)
+  t.match(status.stdout, new RegExp(`^address +${from.address}, UDP ports 4791 .* 4792 `, 'm'))
+  t.match(status.stdout, new RegExp(`^cubic .* ${to.address}$`, 'm'), 'the connection, with its controller')
+  t.ok(widest(status.stdout) <= COLUMNS, status.stdout)
+  const lists = await weir(to, 'transfers')
+  t.match(lists.stdout, new RegExp(`^receive-2 .* from ${from.address}$`, 'm'))
+  t.ok(widest(lists.stdout) <= COLUMNS, lists.stdout)
+
+  const cancelled = await weir(from, 'cancel', 'nothing', 'se')
+  t.equal(cancelled.code, 1)
+  t.match(cancelled.stdout, /^cancelled send-2: a file .* to /, 'what there is, by the beginning of its id')
+  t.match(cancelled.stderr, /there is no transfer "nothing".*\(WEIR_NO_TRANSFER\)/)
+  t.match((await run.ended).stderr, /cancelled \(WEIR_CANCELLED\)/)
+  await untilIdle(to)
+})
+
+t.test('stop ends the daemon and waits for that', async t => {
+  const { from, run } = await slowSend()
+  const ended = await weir(from, 'stop')
+  t.equal(ended.code, 0, ended.stderr)
+  t.match(ended.stdout, new RegExp(`pid ${from.child.pid}\\) has stopped; it interrupted 1 `))
+  t.equal(from.child.exitCode, 0, 'the process is gone')
+  t.notOk(from.served)
+  t.match((await run.ended).stderr, /WEIR_/)
+  const again = await weir(from, 'stop')
+  t.match(again, { code: 1, stderr: /no daemon answers/ })
+  // Its ports and its socket are free.
+  await DaemonProcess.start(t, [], from)
 })
 
 t.test('what is dropped is seen', async t => {
   const daemon = await DaemonProcess.start(t)
-  const before = await weir(t, daemon, 'status')
+  const before = await weir(daemon, 'status')
   t.match(before.stdout, /^nothing was dropped$/m)
   const socket = createSocket('udp4')
   t.teardown(() => socket.close())
@@ -112,7 +121,7 @@ t.test('what is dropped is seen', async t => {
   t.teardown(() => client.close())
   while ((await client.status()).drops['nic.malformed'] === 0)
     await new Promise(resolve => setTimeout(resolve, 10))
-  t.match((await weir(t, daemon, 'status')).stdout, /^nic\.malformed +1 +no sound RoCEv2 packet$/m)
+  t.match((await weir(daemon, 'status')).stdout, /^nic\.malformed +1 +no sound RoCEv2 packet$/m)
   for (const reason of Object.keys((await client.status()).drops)) {
     t.ok(dropWords(reason) !== '' && dropWords(reason).length <= 50, `${reason} has words`)
   }

@@ -5,13 +5,20 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
-import { DaemonProcess, get, Run, scratch, untilIdle, untilMoved } from '../support/daemon-process.js'
+import { CommandLines } from '../support/command-lines.js'
+import { DaemonProcess, get, type Run, scratch, untilIdle, untilMoved } from '../support/daemon-process.js'
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 
 // They wait far more than they compute.
 t.jobs = 4
+
+const lines = new CommandLines(t)
+
+/** `weir get` that ends by itself. */
+const got = (by: DaemonProcess, args: readonly string[], folder: string) =>
+  lines.run(['get', '--socket', by.socket, ...args], folder)
 
 t.test('files arrive, and the report says so', { buffered: true }, async t => {
   const [server, here] = await Promise.all([DaemonProcess.startSharing(t), DaemonProcess.start(t)])
@@ -44,7 +51,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
     t.ok(report.files[i]!.baseRttNs > 0 && report.files[i]!.goodputBps >= 0)
   }
 
-  const missing = await get(t, here, [`${server.address}:nothing`, '--json'], folder).ended
+  const missing = await got(here, [`${server.address}:nothing`, '--json'], folder)
   t.equal(missing.code, 1)
   t.match(JSON.parse(missing.stdout), { files: [], error: { code: 'WEIR_NO_FILE', file: 'nothing' } })
   const client = await connectDaemon(server.socket)
@@ -89,7 +96,7 @@ t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t 
   t.equal(readdirSync(folder).length, 1, 'what had arrived is kept')
 
   const reborn = await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
-  const resumed = await get(t, here, [source, '--json'], folder).ended
+  const resumed = await got(here, [source, '--json'], folder)
   t.equal(resumed.code, 0, resumed.stderr)
   t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is read')
   t.same(readFileSync(join(folder, 'big')), content)
@@ -106,7 +113,7 @@ t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t 
 })
 
 t.test('the help says what exit codes mean', { buffered: true }, async t => {
-  const { code, stdout } = await new Run(t, ['--help']).ended
+  const { code, stdout } = await lines.run(['--help'])
   t.equal(code, 0)
   t.match(stdout, /get .*HOST:PATH|get \[options\]/)
   t.match(stdout, /Exit codes:[\s\S]*0 +done[\s\S]*1 +failed[\s\S]*130 +cancelled by Ctrl-C/)

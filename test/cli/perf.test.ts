@@ -4,6 +4,7 @@ import { type PerfFlags, requestsOf } from '../../bin/commands/perf.js'
 import { perfTable } from '../../bin/commands/perf-display.js'
 import { type PerfReport, reportOf } from '../../bin/commands/perf-report.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
 
@@ -15,6 +16,13 @@ const USUAL: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
 /** Two daemons for all tests that leave them as they are. */
 const both = Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
 
+const lines = new CommandLines(t)
+
+/** `weir perf` that ends by itself. */
+const measure = (from: DaemonProcess, args: string) =>
+  lines.run(['perf', ...args.split(' '), '--socket', from.socket])
+
+/** As a process of its own. */
 const perf = (t: Parameters<typeof DaemonProcess.start>[0], from: DaemonProcess, args: string) =>
   new Run(t, ['perf', ...args.split(' '), '--socket', from.socket])
 
@@ -22,7 +30,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   const [from, to] = await both
   for (const op of ['write', 'send', 'read'] as const) {
     const args = `bw ${to.address} --op ${op} --size 10KB --iters 50 --qps 3 --depth 8 --json`
-    const { code, stdout, stderr } = await perf(t, from, args).ended
+    const { code, stdout, stderr } = await measure(from, args)
     t.equal(code, 0, stderr)
     t.equal(stderr, '', 'in a pipe nothing but the outcome is said')
     const report = JSON.parse(stdout) as PerfReport
@@ -79,11 +87,10 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   t.match(row!.trim().split(/\s+/).slice(0, 2), ['8', '20'])
   t.match(table.stdout, /from .*#/, 'the histogram')
 
-  const counted = await perf(
-    t,
+  const counted = await measure(
     from,
     `bw ${to.address} --size 4KB --depth 4 --iters 300 --bidirectional --busy-poll --json`,
-  ).ended
+  )
   t.equal(counted.code, 0, counted.stderr)
   const there = JSON.parse(counted.stdout) as PerfReport
   t.match(there, { messages: 300, bytes: 1_200_000, bidirectional: true })
@@ -92,7 +99,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   t.equal(there.remote!.bytes, there.remote!.messages * 4000)
 
   // What a busy machine gets done in that time may be nothing.
-  const timed = await perf(t, from, `bw ${to.address} --size 4KB --duration 500ms --warmup 20ms --json`).ended
+  const timed = await measure(from, `bw ${to.address} --size 4KB --duration 500ms --warmup 20ms --json`)
   t.equal(timed.code, 0, timed.stderr)
   const { messages, bytes, seconds } = JSON.parse(timed.stdout) as PerfReport
   t.equal(bytes, messages * 4000)
@@ -103,7 +110,7 @@ t.test('what was not measured is not shown as 0', { buffered: true }, async t =>
   const [from, to] = await both
   // Nothing can come and go in so short a time, as when both hosts stand still for all of a longer one.
   const never = `${to.address} --duration 1ns --warmup 0s`
-  const json = await perf(t, from, `lat ${never} --json`).ended
+  const json = await measure(from, `lat ${never} --json`)
   t.equal(json.code, 0, json.stderr)
   t.match(JSON.parse(json.stdout), {
     messages: 0,
@@ -115,7 +122,7 @@ t.test('what was not measured is not shown as 0', { buffered: true }, async t =>
     histogram: [],
     cpuSecondsPerGB: null,
   })
-  const table = await perf(t, from, `bw ${never} --histogram`).ended
+  const table = await measure(from, `bw ${never} --histogram`)
   t.equal(table.code, 0, table.stderr)
   const [, row, why, rest] = table.stdout.split('\n')
   t.match(row!.trim(), /^65536 +0 +- +- +-$/)
@@ -170,7 +177,7 @@ t.test('a terminal that is narrower than a row', t => {
 
 t.test('all sizes', { buffered: true }, async t => {
   const [from, to] = await both
-  const all = await perf(t, from, `lat ${to.address} --all --iters 1 --mtu 1024 --json`).ended
+  const all = await measure(from, `lat ${to.address} --all --iters 1 --mtu 1024 --json`)
   t.equal(all.code, 0, all.stderr)
   const reports = JSON.parse(all.stdout) as PerfReport[]
   t.same(
@@ -213,12 +220,12 @@ t.test('mistakes, a host that refuses, and one that is not there', { buffered: t
     [`bw ${to.address} --iters 5`, /does not let itself be measured.*--no-perf.*WEIR_REJECTED/],
     ['bw ::1 --iters 5', /IPv6/],
   ] as const) {
-    const { code, stdout, stderr } = await perf(t, from, args).ended
+    const { code, stdout, stderr } = await measure(from, args)
     t.equal(code, 1, args)
     t.ok(stdout.split('\n').length <= 2, `${args}: no figures`)
     t.match(stderr, message, args)
   }
-  const none = await new Run(t, ['perf', 'bw', '127.0.0.1', '--socket', '/nowhere/s']).ended
+  const none = await lines.run(['perf', 'bw', '127.0.0.1', '--socket', '/nowhere/s'])
   t.equal(none.code, 1)
   t.match(none.stderr, /weir daemon.*WEIR_DAEMON_UNREACHABLE/)
 })
@@ -232,11 +239,11 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   const { code, stderr } = await run.ended
   t.equal(code, 130)
   t.match(stderr, /cancelled.*WEIR_CANCELLED/)
-  const again = await perf(t, from, `bw ${to.address} --iters 3 --json`).ended
+  const again = await measure(from, `bw ${to.address} --iters 3 --json`)
   t.equal(again.code, 0, 'both daemons go on')
   t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
   // More runs than are served at a time: the ended ones are gone.
-  for (let i = 0; i < 5; i++) t.equal((await perf(t, from, `bw ${to.address} --iters 3`).ended).code, 0)
+  for (let i = 0; i < 5; i++) t.equal((await measure(from, `bw ${to.address} --iters 3`)).code, 0)
 
   const cut = perf(t, from, `bw ${to.address} --duration 60s`)
   await cut.until(() => cut.stdout.includes('#bytes'), 'it had begun')
@@ -250,3 +257,18 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   // Which of its words arrives last is chance: that the run is over, that a connection is, or none.
   t.match(ended.stderr, /(ended the run|closed a connection|a message ended with).*WEIR_CONNECTION_LOST/)
 })
+
+t.test(
+  'whose output nobody reads any more: a measurement of all sizes ends early, at both ends',
+  { buffered: true },
+  async t => {
+    const [from, to] = await both
+    const run = perf(t, from, `bw ${to.address} --all --duration 500ms --warmup 0s`)
+    await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
+    run.child.stdout!.destroy()
+    t.match(await run.ended, { code: 0, stderr: '' })
+    const again = await measure(from, `bw ${to.address} --iters 3 --json`)
+    t.equal(again.code, 0, again.stderr)
+    t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
+  },
+)

@@ -3,13 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
-import { DaemonProcess, get, Run, scratch, send, untilMoved } from '../support/daemon-process.js'
-
-/** A file takes more than a second: nobody may be so busy as to miss that it is under way. */
-const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
-const SIZE = 3_000_000
+import { CommandLines } from '../support/command-lines.js'
+import { DaemonProcess, type Run, scratch, send, untilMoved } from '../support/daemon-process.js'
+import { reportOf, SIZE, SLOW } from './retries.js'
 
 // They wait far more than they compute.
 t.jobs = 4
@@ -23,12 +20,6 @@ async function untilWaiting(run: Run, daemon: DaemonProcess): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, 10))
   }
   client.close()
-}
-
-async function reportOf(run: Run): Promise<TransferReport> {
-  const { code, stdout, stderr } = await run.ended
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout) as TransferReport
 }
 
 t.test('send: the receiver is killed and started again', { buffered: true }, async t => {
@@ -50,26 +41,6 @@ t.test('send: the receiver is killed and started again', { buffered: true }, asy
   t.same(readFileSync(join(to.inbox, 'big')), content)
   t.same(readdirSync(to.inbox), ['big'])
   t.match(from.stderr, /"attempt":2.*goes on/, 'the log says it')
-})
-
-t.test('get: the server is stopped in order and started again', { buffered: true }, async t => {
-  const [server, here] = await Promise.all([
-    DaemonProcess.startSharing(t, SLOW),
-    DaemonProcess.start(t, SLOW),
-  ])
-  const folder = await scratch(t)
-  const content = randomBytes(SIZE)
-  writeFileSync(join(server.share, 'big'), content)
-  const run = get(t, here, [`${server.address}:big`, '--json'], folder)
-  await untilMoved(run, here, 'get', 300_000)
-  server.child.kill('SIGTERM')
-  t.equal((await server.ended).code, 0)
-  await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
-  const { files } = await reportOf(run)
-  t.match(files, [{ bytes: SIZE, restarts: 0 }])
-  t.ok(files[0]!.attempts >= 2, `${files[0]!.attempts} attempts`)
-  t.same(readFileSync(join(folder, 'big')), content)
-  t.same(readdirSync(folder), ['big'])
 })
 
 t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: true }, async t => {
@@ -94,7 +65,7 @@ t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: t
 })
 
 t.test('how often is a number', { buffered: true }, async t => {
-  const { code, stderr } = await new Run(t, ['send', 'a', '127.0.0.1', '--retries', '1001']).ended
+  const { code, stderr } = await new CommandLines(t).run(['send', 'a', '127.0.0.1', '--retries', '1001'])
   t.equal(code, 1)
   t.match(stderr, /--retries.*0 to 1000.*WEIR_BAD_ARGUMENT/)
 })

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageFile } from '../../lib/scenario/package-file.js'
+import { CommandLines } from '../support/command-lines.js'
 import { Run, scratch } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
 
@@ -20,6 +21,8 @@ traffic:
 watch: { queues: [s1:h3], every: 10us }
 `
 
+const lines = new CommandLines(t)
+
 t.test(
   'a run in virtual time: tables on stdout, JSON in the file, the same again but for the clock',
   async t => {
@@ -29,7 +32,8 @@ t.test(
     const results = []
     for (const name of ['a.json', 'b.json']) {
       const json = join(folder, name)
-      const ended = await new Run(t, ['run', file, '--on', 'virtual', '--seed', '5', '--json', json]).ended
+      const words = ['run', file, '--on', 'virtual', '--seed', '5', '--json', json]
+      const ended = await (name === 'a.json' ? new Run(t, words).ended : lines.run(words))
       t.equal(ended.code, 0, ended.stderr)
       t.match(ended.stdout, /s1:h3/)
       t.equal(ended.stderr, '', 'no progress in a pipe')
@@ -84,7 +88,7 @@ t.test('the result goes to standard output when it is asked for there', async t 
   const folder = await scratch(t)
   const file = join(folder, 'small.yaml')
   writeFileSync(file, SCENARIO)
-  const ended = await new Run(t, ['run', file, '--json', '-']).ended
+  const ended = await lines.run(['run', file, '--json', '-'])
   t.equal(ended.code, 0, ended.stderr)
   t.equal(JSON.parse(ended.stdout).scenario.name, 'small')
 })
@@ -93,7 +97,7 @@ t.test('a wrong scenario: place, choices, exit code', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'wrong.yaml')
   writeFileSync(file, SCENARIO.replace('to: h3, size: 200KB', 'to: h33, size: 200XB'))
-  const ended = await new Run(t, ['run', file]).ended
+  const ended = await lines.run(['run', file])
   t.equal(ended.code, 1)
   t.equal(ended.stdout, '')
   t.match(ended.stderr, /wrong\.yaml:10:\d+: .*'h33'.*h1, h2, h3/)
@@ -103,20 +107,19 @@ t.test('a wrong scenario: place, choices, exit code', async t => {
 
 t.test('what cannot be run or written is said', async t => {
   const folder = await scratch(t)
-  const missing = await new Run(t, ['run', join(folder, 'none.yaml')]).ended
+  const missing = await lines.run(['run', join(folder, 'none.yaml')])
   t.equal(missing.code, 1)
   t.match(missing.stderr, /WEIR_NO_FILE/)
   const file = join(folder, 'pfc.yaml')
   writeFileSync(file, SCENARIO.replace('switches: [s1]', 'switches: { s1: { pfc: { xof: 500KB } } }'))
-  const pfc = await new Run(t, ['run', file]).ended
+  const pfc = await lines.run(['run', file])
   t.equal(pfc.code, 1)
   t.match(pfc.stderr, /pfc\.yaml:\d+:\d+: unknown key 'xof' .*xoff/)
   writeFileSync(file, SCENARIO)
-  const unwritable = await new Run(t, ['run', file, '--json', join(folder, 'no', 'such', 'folder.json')])
-    .ended
+  const unwritable = await lines.run(['run', file, '--json', join(folder, 'no', 'such', 'folder.json')])
   t.equal(unwritable.code, 1)
   t.match(unwritable.stderr, /WEIR_NO_FILE/)
-  const seed = await new Run(t, ['run', file, '--seed', 'x']).ended
+  const seed = await lines.run(['run', file, '--seed', 'x'])
   t.equal(seed.code, 1)
   t.match(seed.stderr, /--seed/)
 })
@@ -125,7 +128,7 @@ t.test('captures go where they are asked for', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'small.yaml')
   writeFileSync(file, SCENARIO)
-  const ended = await new Run(t, ['run', file, '--pcap', 'captures/here', '--snaplen', '64'], folder).ended
+  const ended = await lines.run(['run', file, '--pcap', 'captures/here', '--snaplen', '64'], folder)
   t.equal(ended.code, 0, ended.stderr)
   t.match(ended.stdout, /captures: captures\/here \(.*the traffic begins at \d/)
   const ports = ['s1--h1.pcapng', 's1--h2.pcapng', 's1--h3.pcapng']
@@ -136,7 +139,7 @@ t.test('captures go where they are asked for', async t => {
     [['--pcap', join(file, 'x')], /cannot make the folder.*WEIR_NO_FILE/],
     [['--pcap', '/proc/x'], /cannot make the folder.*; choose another with --pcap.*WEIR_NO_FILE/],
   ] as const) {
-    const refused = await new Run(t, ['run', file, ...flags], folder).ended
+    const refused = await lines.run(['run', file, ...flags], folder)
     t.equal(refused.code, 1)
     t.match(refused.stderr, said)
   }
@@ -160,7 +163,7 @@ traffic:
   )
   for (const on of ['virtual', 'overlay']) {
     const json = join(folder, `${on}.json`)
-    const { code, stdout, stderr } = await new Run(t, ['run', file, '--on', on, '--json', json]).ended
+    const { code, stdout, stderr } = await lines.run(['run', file, '--on', on, '--json', json])
     t.equal(code, 1, `${on}: ${stderr}`)
     t.match(
       stderr,
@@ -198,7 +201,7 @@ t.test('a result is repeated from itself', async t => {
     ),
   )
   writeFileSync(join(folder, 'sizes.txt'), '0 0\n2000 50\n40000 100\n')
-  const weir = async (...words: string[]) => await new Run(t, words, folder).ended
+  const weir = async (...words: string[]) => await lines.run(words, folder)
   for (const flags of [[], ['--seed', '11']]) {
     const first = await weir('run', 'a.yaml', ...flags, '--json', 'a.json')
     t.equal(first.code, 0, first.stderr)
@@ -267,8 +270,10 @@ t.test('a run in which nothing was carried: said before and after, and no index 
   const folder = await scratch(t)
   writeFileSync(join(folder, 'beyond.yaml'), BEYOND)
   for (const on of ['overlay', 'virtual']) {
-    const run = new Run(t, ['run', 'beyond.yaml', '--on', on, '--json', 'a.json'], folder)
-    const { code, stdout, stderr } = await run.ended
+    const { code, stdout, stderr } = await lines.run(
+      ['run', 'beyond.yaml', '--on', on, '--json', 'a.json'],
+      folder,
+    )
     t.equal(code, 1, stderr)
     t.match(stderr, /^weir: no byte of any flow .* its duration \(1ms\); .*\(WEIR_NOTHING_CARRIED\)\n$/m)
     t.match(stdout, /^flow0 +h1 > h3 +0B of 2GB +cut off /m)

@@ -5,14 +5,25 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
+<<<<<<< HEAD
 import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
+=======
+import { CommandLines } from '../support/command-lines.js'
+import { DaemonProcess, type Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
+>>>>>>> 6c99c3d (Run commands that end by themselves in one process a file; test variants of demo, retries, labs and virtual runs in test:long)
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 
 // They wait far more than they compute.
 t.jobs = 4
+
+const lines = new CommandLines(t)
+
+/** `weir send` that ends by itself. */
+const sent = (from: DaemonProcess, args: readonly string[], folder: string) =>
+  lines.run(['send', '--socket', from.socket, ...args], folder)
 
 t.test('files arrive, and the report says so', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
@@ -41,17 +52,22 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
     })
   }
 
-  const again = await send(t, from, ['a.bin', `${to.address}:some/where`], folder).ended
+  const again = await sent(from, ['a.bin', `${to.address}:some/where`], folder)
   t.equal(again.code, 1)
+<<<<<<< HEAD
   t.match(again.stderr, /: some\/where\/a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
   const replaced = await send(t, from, ['a.bin', `${to.address}:some/where`, '--overwrite'], folder).ended
+=======
+  t.match(again.stderr, /a\.bin is there already: .*--overwrite.*WEIR_FILE_EXISTS/)
+  const replaced = await sent(from, ['a.bin', `${to.address}:some/where`, '--overwrite'], folder)
+>>>>>>> 6c99c3d (Run commands that end by themselves in one process a file; test variants of demo, retries, labs and virtual runs in test:long)
   t.match(replaced, { code: 0, stderr: '' }, 'in a pipe: one line that says what was delivered')
   t.match(
     replaced.stdout,
     /^a\.bin → \S+:some\/where\/a\.bin {2}3MB in \S+, \S+bps, retransmitted \S+, xxh64 [0-9a-f]{16} at both ends, cubic \(no switch on the path has written telemetry\)\n$/,
   )
 
-  const outside = await send(t, from, ['a.bin', `${to.address}:../..`, '--json'], folder).ended
+  const outside = await sent(from, ['a.bin', `${to.address}:../..`, '--json'], folder)
   t.equal(outside.code, 1)
   t.match(JSON.parse(outside.stdout), { files: [], error: { code: 'WEIR_REJECTED', file: 'a.bin' } })
 
@@ -71,7 +87,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
 t.test('a failure is one line on standard error', { buffered: true }, async t => {
   const folder = await scratch(t)
   writeFileSync(join(folder, 'a'), 'x')
-  const ended = await new Run(t, ['send', '--socket', join(folder, 'none'), 'a', '127.0.0.1'], folder).ended
+  const ended = await lines.run(['send', '--socket', join(folder, 'none'), 'a', '127.0.0.1'], folder)
   t.match(ended, { code: 1, stdout: '' })
   t.match(ended.stderr, /^weir: no daemon answers on .*none: .*weir daemon.*\(WEIR_DAEMON_UNREACHABLE\)\n$/)
 })
@@ -106,7 +122,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.ok(to.served, 'and so is the socket of the daemon that was killed')
 
   const reborn = await DaemonProcess.start(t, SLOW, to)
-  const resumed = await send(t, from, ['big', to.address, '--json'], folder).ended
+  const resumed = await sent(from, ['big', to.address, '--json'], folder)
   t.equal(resumed.code, 0, resumed.stderr)
   t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is sent')
   t.same(readFileSync(join(to.inbox, 'big')), content)

@@ -2,33 +2,12 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  CapturedPacket,
-  CaptureReader,
-  FRAME_EXTRA_BYTES,
-  loadFrame,
-} from '../../lib/capture/capture-reader.js'
-import { Frame } from '../../lib/frame/frame.js'
+import { CommandLines } from '../support/command-lines.js'
 import { without } from '../support/tools.js'
+import { sourcesIn } from './sources-in.js'
 import { noLabs, Place, SMALL, until } from './support.js'
 
 const skip = noLabs()
-
-/** Sources of the frames of a capture that are IPv4, by their number. */
-function sourcesIn(path: string): Map<string, number> {
-  const reader = CaptureReader.open(path)
-  const packet = new CapturedPacket()
-  const frame = new Frame(0, Buffer.alloc(65_536 + FRAME_EXTRA_BYTES))
-  const sources = new Map<string, number>()
-  while (reader.next(packet)) {
-    loadFrame(packet, frame)
-    if (frame.view.getUint16(12) !== 0x0800) continue
-    const source = [...frame.bytes.subarray(26, 30)].join('.')
-    sources.set(source, (sources.get(source) ?? 0) + 1)
-  }
-  reader.close()
-  return sources
-}
 
 /** Captures ICMP on an interface while h1 sends echo requests to h2; returns the sources of what was seen. */
 async function echoedOn(t: Test, place: Place, node: string, at: string): Promise<Map<string, number>> {
@@ -43,14 +22,6 @@ async function echoedOn(t: Test, place: Place, node: string, at: string): Promis
   return sourcesIn(path)
 }
 
-t.test('tcpdump sees both directions', { skip: skip || without('tcpdump') }, async t => {
-  const place = new Place(t)
-  t.equal((await place.weir(['lab', 'up', place.file('small.yaml', SMALL)])).code, 0)
-  const both = { '10.0.0.1': 3, '10.0.0.2': 3 }
-  t.same(Object.fromEntries(await echoedOn(t, place, 's1', 's1-h1')), both, 'of a switch’s port')
-  t.same(Object.fromEntries(await echoedOn(t, place, 'h1', 'eth0')), both, 'of a host')
-})
-
 t.test('--pcap: every switch port, readable while the lab runs and when it is down', { skip }, async t => {
   const place = new Place(t)
   const folder = join(place.folder, 'captures')
@@ -63,6 +34,12 @@ t.test('--pcap: every switch port, readable while the lab runs and when it is do
   const first = join(folder, 's1--h1.pcapng')
   await until(() => (sourcesIn(first).get('10.0.0.2') ?? 0) >= 3)
   t.pass('what has passed is in the file while the lab stands')
+
+  await t.test('tcpdump sees both directions', { skip: without('tcpdump') }, async t => {
+    const both = { '10.0.0.1': 3, '10.0.0.2': 3 }
+    t.same(Object.fromEntries(await echoedOn(t, place, 's1', 's1-h1')), both, 'of a switch’s port')
+    t.same(Object.fromEntries(await echoedOn(t, place, 'h1', 'eth0')), both, 'of a host')
+  })
 
   const [{ captures, switch: sw }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
   t.match(captures, {
@@ -90,32 +67,10 @@ t.test('--pcap: every switch port, readable while the lab runs and when it is do
   t.same(place.leftFiles(), [])
 })
 
-t.test('--pcap-size: the newest packets stay, and the status counts the others', { skip }, async t => {
-  const place = new Place(t)
-  const folder = join(place.folder, 'captures')
-  const file = place.file('small.yaml', SMALL)
-  const up = await place.weir(['lab', 'up', file, '--pcap', 'captures', '--pcap-size', '2MB'])
-  t.equal(up.code, 0, up.stderr)
-  const data = place.file('data', Buffer.alloc(4_500_000))
-  const sent = await place.exec('small', 'h1', ['weir', 'send', data, 'h2'])
-  t.equal(sent.code, 0, sent.stderr)
-  const [{ captures }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
-  const [one] = captures.files
-  t.ok(one.discardedPackets > 400, `${one.discardedPackets} packets made room`)
-  t.match((await place.weir(['lab', 'status'])).stdout, /; \d+ older packets were discarded/)
-  t.equal((await place.weir(['lab', 'down', 'small'])).code, 0)
-  const names = ['s1--h1.older.pcapng', 's1--h1.pcapng', 's1--h2.older.pcapng', 's1--h2.pcapng']
-  t.same(readdirSync(folder).sort(), names)
-  const counts = names.slice(0, 2).map(name => [...sourcesIn(join(folder, name)).values()])
-  const packets = counts.flat().reduce((sum, count) => sum + count, 0)
-  t.ok(packets + one.discardedPackets >= one.packets, 'nothing else is missing')
-  const bytes = names.slice(0, 2).map(name => statSync(join(folder, name)).size)
-  t.ok(bytes[0]! + bytes[1]! <= 2e6 && bytes[0]! > 0.9e6, `${bytes.join(' and ')} bytes`)
-})
-
 t.test('mistakes about captures are said', { skip }, async t => {
   const place = new Place(t)
   const file = place.file('small.yaml', SMALL)
+  const lines = new CommandLines(t, place.environment())
   const noFolder = /cannot make the folder .* for captures: .*; choose another with --pcap.*WEIR_NO_FILE/
   for (const [args, message] of [
     [['--snaplen', '100'], /--snaplen is about captures: give --pcap DIR too/],
@@ -125,7 +80,7 @@ t.test('mistakes about captures are said', { skip }, async t => {
     [['--pcap', 'c', '--pcap-size', 'much'], /--pcap-size: .*much/],
     [['--pcap', join(file, 'c')], noFolder],
   ] as const) {
-    const ended = await place.weir(['lab', 'up', file, ...args])
+    const ended = await lines.run(['lab', 'up', file, ...args], place.folder)
     t.equal(ended.code, 1, args.join(' '))
     t.match(ended.stderr, message)
   }

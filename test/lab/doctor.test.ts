@@ -21,24 +21,36 @@ function checkOf({ checks }: { checks: Check[] }, name: string): Check | undefin
   return checks.find(check => check.name === name)
 }
 
-t.test('JSON: every check says what it found; what is wrong says how to mend it', async t => {
-  const place = new Place(t)
-  const ended = await place.weir(['doctor', '--json'])
-  t.equal(ended.code, 0, ended.stderr)
-  const diagnosis = JSON.parse(ended.stdout)
-  t.same(Object.keys(diagnosis), ['checks', 'on', 'io', 'auto'])
-  for (const { name, status, found, affects, fix } of diagnosis.checks as Check[]) {
-    t.match(status, /^(ok|warn|fail)$/, name)
-    t.ok(found.length > 0 && affects.length > 0, name)
-    if (status !== 'ok') t.ok(fix, `${name} has a fix`)
-  }
-  t.match(checkOf(diagnosis, 'node'), { status: 'ok', found: process.version })
-  t.same(diagnosis.on.virtual, { works: true })
-  t.same(Object.keys(diagnosis.io), ['dgram', 'batch', 'raw', 'packet', 'packetInLabs'])
-  t.equal(diagnosis.auto.takes, diagnosis.io.batch.works ? 'batch' : 'dgram')
-  t.same(diagnosis.on.veth.works, skip === false, 'as the labs of this test see it')
-  t.same(place.leftFiles(), [])
-})
+t.test(
+  'JSON: every check says what it found; what is wrong, as a port that somebody has, says how to mend it',
+  async t => {
+    const socket = createSocket('udp4')
+    t.teardown(() => socket.close())
+    socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
+    const bound = await Promise.race([
+      once(socket, 'listening').then(() => true),
+      once(socket, 'error').then(() => false),
+    ])
+    t.comment(bound ? 'the port is this test’s' : 'the port is somebody else’s')
+    const place = new Place(t)
+    const ended = await place.weir(['doctor', '--json'])
+    t.equal(ended.code, 0, ended.stderr)
+    const diagnosis = JSON.parse(ended.stdout)
+    t.same(Object.keys(diagnosis), ['checks', 'on', 'io', 'auto'])
+    for (const { name, status, found, affects, fix } of diagnosis.checks as Check[]) {
+      t.match(status, /^(ok|warn|fail)$/, name)
+      t.ok(found.length > 0 && affects.length > 0, name)
+      if (status !== 'ok') t.ok(fix, `${name} has a fix`)
+    }
+    t.match(checkOf(diagnosis, 'port 4792'), { status: 'warn', found: 'in use', fix: /--port/ })
+    t.match(checkOf(diagnosis, 'node'), { status: 'ok', found: process.version })
+    t.same(diagnosis.on.virtual, { works: true })
+    t.same(Object.keys(diagnosis.io), ['dgram', 'batch', 'raw', 'packet', 'packetInLabs'])
+    t.equal(diagnosis.auto.takes, diagnosis.io.batch.works ? 'batch' : 'dgram')
+    t.same(diagnosis.on.veth.works, skip === false, 'as the labs of this test see it')
+    t.same(place.leftFiles(), [])
+  },
+)
 
 t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, async t => {
   const place = new Place(t)
@@ -50,20 +62,6 @@ t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, as
   const mine = (names: string[]) => names.filter(name => /^weir[01]$/.test(name))
   t.same(mine(networkOfMachine().interfaces), mine(before.interfaces))
   t.same(place.processes(), [])
-})
-
-t.test('a port that somebody has is seen', async t => {
-  const socket = createSocket('udp4')
-  t.teardown(() => socket.close())
-  socket.bind({ address: '127.0.0.1', port: 4792, exclusive: true })
-  const bound = await Promise.race([
-    once(socket, 'listening').then(() => true),
-    once(socket, 'error').then(() => false),
-  ])
-  t.comment(bound ? 'the port is this test’s' : 'the port is somebody else’s')
-  const place = new Place(t)
-  const diagnosis = JSON.parse((await place.weir(['doctor', '--json'])).stdout)
-  t.match(checkOf(diagnosis, 'port 4792'), { status: 'warn', found: 'in use', fix: /--port/ })
 })
 
 t.test('without iproute2: said, with the package, and the overlay as the way out', { skip }, async t => {

@@ -1,10 +1,27 @@
 /** Where a lab's hosts receive files, what `exec` finds there, and links that are not up. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { noLabs, Place, SMALL } from './support.js'
 
 const skip = noLabs()
+
+/** Takes interfaces of a lab away, one after the other. */
+async function testLinks(t: Test, place: Place): Promise<void> {
+  const links = async () => {
+    const [{ state, hosts }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
+    return [state, ...hosts.map(({ link }: { link: string }) => link)]
+  }
+  await t.test('an interface that is gone or down makes a lab degraded', async t => {
+    t.same(await links(), ['up', 'up', 'up'])
+    await place.exec('small', 'h1', ['ip', 'link', 'set', 'eth0', 'down'])
+    t.same(await links(), ['degraded', 'no-carrier', 'up'])
+    await place.exec('small', 's1', ['sh', '-c', 'ip link set s1-h1 down && ip link delete s1-h2'])
+    t.same(await links(), ['degraded', 'down', 'gone'])
+    t.match((await place.weir(['lab', 'status'])).stdout, /h2 .* gone /)
+    t.match((await place.weir(['lab', 'list'])).stdout, /small +degraded/)
+  })
+}
 
 t.test('received files: named by the status, kept by --inbox, else gone with the lab', { skip }, async t => {
   const place = new Place(t)
@@ -25,6 +42,7 @@ t.test('received files: named by the status, kept by --inbox, else gone with the
     t.equal(seen.stdout, `${h2.inbox} ${h2.socket}\nhello`)
     const said = (await place.weir(['lab', 'status'])).stdout
     t.match(said, /inboxes: .*\/HOST.*\nsockets: .*\/HOST\.sock\n/)
+    if (keeps) await testLinks(t, place)
     const down = await place.weir(['lab', 'down', 'small'])
     t.match(down.stdout, keeps ? /is down\n$/ : /is down; this removed a received file.*--inbox DIR/)
     t.equal(existsSync(h2.inbox), keeps)
@@ -37,22 +55,4 @@ t.test('received files: named by the status, kept by --inbox, else gone with the
     /cannot make the folder .* for the inbox of h1: .*; choose another with --inbox.*WEIR_NO_FILE/,
   )
   t.same(place.leftFiles(), [])
-})
-
-t.test('an interface that is gone or down makes a lab degraded', { skip }, async t => {
-  const place = new Place(t)
-  await place.weir(['lab', 'up', place.file('small.yaml', SMALL)])
-  const links = async () => {
-    const [{ state, hosts }] = JSON.parse((await place.weir(['lab', 'status', '--json'])).stdout)
-    return [state, ...hosts.map(({ link }: { link: string }) => link)]
-  }
-  t.same(await links(), ['up', 'up', 'up'])
-  await place.exec('small', 'h1', ['ip', 'link', 'set', 'eth0', 'down'])
-  t.same(await links(), ['degraded', 'no-carrier', 'up'])
-  await place.exec('small', 's1', ['ip', 'link', 'set', 's1-h1', 'down'])
-  t.same(await links(), ['degraded', 'down', 'up'])
-  await place.exec('small', 's1', ['ip', 'link', 'delete', 's1-h2'])
-  t.same(await links(), ['degraded', 'down', 'gone'])
-  t.match((await place.weir(['lab', 'status'])).stdout, /h2 .* gone /)
-  t.match((await place.weir(['lab', 'list'])).stdout, /small +degraded/)
 })

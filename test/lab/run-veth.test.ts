@@ -1,9 +1,9 @@
 /** `weir run --on veth`: the report of the others, and nothing left behind. */
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { noLabs, Place, SMALL, until } from './support.js'
+import { testStoppedRun } from './stopped-run.js'
+import { noLabs, Place, SMALL } from './support.js'
 
 const skip = noLabs()
 
@@ -52,21 +52,7 @@ function without(names: string[], ...left: string[]): string[] {
   return names.filter(one => !left.includes(one))
 }
 
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGKILL', null],
-] as const) {
-  t.test(`${signal} in the middle of a run leaves nothing`, { skip }, async t => {
-    const place = new Place(t)
-    const run = place.start(['run', place.file('long.yaml', SCENARIO.replace('1MB', '1GB')), '--on', 'veth'])
-    const ended = once(run, 'exit')
-    await until(() => place.processes().length >= 5)
-    run.kill(signal)
-    t.equal((await ended)[0], code)
-    await until(() => place.processes().length === 0)
-    t.same(place.leftFiles(), [])
-  })
-}
+testStoppedRun('SIGINT', 130)
 
 t.test('weir demo takes veth where it may, and says so', { skip }, async t => {
   const place = new Place(t)

@@ -94,7 +94,7 @@ export class Place {
   start(args: readonly string[], within: readonly string[] = [], path?: string) {
     const [program, ...words] = [...this.#as, ...within, process.execPath, WEIR, ...args]
     return spawn(program!, words, {
-      env: { ...this.#environment(), ...(path === undefined ? {} : { PATH: path }) },
+      env: { ...this.environment(), ...(path === undefined ? {} : { PATH: path }) },
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -137,7 +137,8 @@ export class Place {
     return ['run', 'tmp'].flatMap(name => readdirSync(join(this.folder, name)))
   }
 
-  #environment(): NodeJS.ProcessEnv {
+  /** Has labs, inboxes and temporary files in this place. */
+  environment(): NodeJS.ProcessEnv {
     const { WEIR_LABS: _labs, ...env } = process.env
     return {
       ...env,

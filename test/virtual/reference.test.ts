@@ -3,28 +3,14 @@
  * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
  */
 import t from 'tap'
-import { compare, referenceOf } from '../../bench/compare-ns3.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
-import { type RunResult, resultJson } from '../../lib/scenario/result.js'
+import { resultJson } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { run, testAgainstReference } from './reference.js'
 
-function run(name: string, seed = 1): RunResult {
-  return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`)), { seed }).run()
-}
-
-for (const name of ['dumbbell-100g', 'dumbbell-100g-1500ns', 'incast-16']) {
-  t.test(name, async t => {
-    const rows = compare(run(name), referenceOf(name))
-    t.ok(
-      rows.some(row => row.measure === 'peakQueue' && row.reference !== undefined),
-      'the peak queue has a reference',
-    )
-    for (const { measure, weir, reference, rule, ok } of rows) {
-      if (rule !== undefined) t.ok(ok, `${measure}: ${weir} (reference ${reference}): ${rule}`)
-    }
-  })
-}
+testAgainstReference('dumbbell-100g')
+testAgainstReference('incast-16')
 
 t.test('incast-16: every byte, nothing sent again', async t => {
   const result = run('incast-16')

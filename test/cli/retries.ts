@@ -1,0 +1,14 @@
+/** Transfers that outlive a daemon: how slow they are, and their reports. */
+import type { TransferReport } from '../../bin/commands/transfer.js'
+import type { Run } from '../support/daemon-process.js'
+
+/** A file takes more than a second: nobody may be so busy as to miss that it is under way. */
+export const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
+export const SIZE = 3_000_000
+
+/** Of a transfer that must arrive. */
+export async function reportOf(run: Run): Promise<TransferReport> {
+  const { code, stdout, stderr } = await run.ended
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as TransferReport
+}

@@ -1,0 +1,4 @@
+/** The same dumbbell with an AI step of its own. */
+import { testAgainstReference } from './reference.js'
+
+testAgainstReference('dumbbell-100g-1500ns')

@@ -1,0 +1,25 @@
+/** Runs scenarios that an independent simulator has run too (bench/reference). */
+import t from 'tap'
+import { compare, referenceOf } from '../../bench/compare-ns3.js'
+import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { packageFile } from '../../lib/scenario/package-file.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+export function run(name: string, seed = 1): RunResult {
+  return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`)), { seed }).run()
+}
+
+/** Tests a scenario's figures by the rules that bench/compare-ns3.ts states. */
+export function testAgainstReference(name: string): void {
+  t.test(name, async t => {
+    const rows = compare(run(name), referenceOf(name))
+    t.ok(
+      rows.some(row => row.measure === 'peakQueue' && row.reference !== undefined),
+      'the peak queue has a reference',
+    )
+    for (const { measure, weir, reference, rule, ok } of rows) {
+      if (rule !== undefined) t.ok(ok, `${measure}: ${weir} (reference ${reference}): ${rule}`)
+    }
+  })
+}
