@@ -80,10 +80,10 @@ t.test('micro and cc measure something', t => {
 })
 
 t.test('heap reads both ends twice', { skip: libcFault() ?? false }, async t => {
-  const { cases } = await runHeap(['--packets', '20000', '--json', 'SEND'])
+  const { cases } = await runHeap(['--packets', '5000', '--json', 'SEND'])
   t.equal(cases.length, 1)
   const [{ packets, seconds, active, passive }] = cases as [HeapCase]
-  t.ok(packets[0] >= 2000 && packets[1] >= 20_000 && packets[1] > packets[0], `${packets}`)
+  t.ok(packets[0] >= 500 && packets[1] >= 5000 && packets[1] > packets[0], `${packets}`)
   t.ok(seconds > 0)
   for (const end of [active, passive]) {
     t.equal(end.growthBytes, end.heapUsedBytes[1] - end.heapUsedBytes[0])

@@ -26,6 +26,14 @@ const measure = (from: DaemonProcess, args: string) =>
 const perf = (t: Parameters<typeof DaemonProcess.start>[0], from: DaemonProcess, args: string) =>
   new Run(t, ['perf', ...args.split(' '), '--socket', from.socket])
 
+/** Waits until a connection of this daemon has sent something. */
+async function untilSent(daemon: DaemonProcess): Promise<void> {
+  const client = await connectDaemon(daemon.socket)
+  while (!(await client.status()).connections.some(({ sentBytes }) => sentBytes > 0))
+    await new Promise(resolve => setTimeout(resolve, 10))
+  client.close()
+}
+
 t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => {
   const [from, to] = await both
   for (const op of ['write', 'send', 'read'] as const) {
@@ -87,23 +95,25 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   t.match(row!.trim().split(/\s+/).slice(0, 2), ['8', '20'])
   t.match(table.stdout, /from .*#/, 'the histogram')
 
-  const counted = await measure(
-    from,
-    `bw ${to.address} --size 4KB --depth 4 --iters 300 --bidirectional --busy-poll --json`,
-  )
-  t.equal(counted.code, 0, counted.stderr)
-  const there = JSON.parse(counted.stdout) as PerfReport
-  t.match(there, { messages: 300, bytes: 1_200_000, bidirectional: true })
-  // It sends as often as it answers, until this end is done.
-  t.ok(there.remote!.messages > 0, 'the other end sent, too')
-  t.equal(there.remote!.bytes, there.remote!.messages * 4000)
+  // The other end sends as often as it answers, until this end is done: on a busy machine that may be before it begins.
+  for (let iterations = 300, isBothWays = false; !isBothWays; iterations *= 2) {
+    const counted = await measure(
+      from,
+      `bw ${to.address} --size 4KB --depth 4 --iters ${iterations} --bidirectional --busy-poll --json`,
+    )
+    t.equal(counted.code, 0, counted.stderr)
+    const there = JSON.parse(counted.stdout) as PerfReport
+    t.match(there, { messages: iterations, bytes: iterations * 4000, bidirectional: true })
+    t.equal(there.remote!.bytes, there.remote!.messages * 4000)
+    isBothWays = there.remote!.messages > 0
+  }
 
   // What a busy machine gets done in that time may be nothing.
-  const timed = await measure(from, `bw ${to.address} --size 4KB --duration 500ms --warmup 20ms --json`)
+  const timed = await measure(from, `bw ${to.address} --size 4KB --duration 100ms --warmup 20ms --json`)
   t.equal(timed.code, 0, timed.stderr)
   const { messages, bytes, seconds } = JSON.parse(timed.stdout) as PerfReport
   t.equal(bytes, messages * 4000)
-  t.ok(seconds <= 0.5)
+  t.ok(seconds <= 0.1)
 })
 
 t.test('what was not measured is not shown as 0', { buffered: true }, async t => {
@@ -234,7 +244,7 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
   const run = perf(t, from, `bw ${to.address} --duration 60s --op send --qps 2`)
   await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
-  await new Promise(resolve => setTimeout(resolve, 500))
+  await untilSent(from)
   run.child.kill('SIGINT')
   const { code, stderr } = await run.ended
   t.equal(code, 130)
@@ -247,15 +257,18 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
 
   const cut = perf(t, from, `bw ${to.address} --duration 60s`)
   await cut.until(() => cut.stdout.includes('#bytes'), 'it had begun')
-  await new Promise(resolve => setTimeout(resolve, 500))
+  await untilSent(from)
   const client = await connectDaemon(to.socket)
   await client.stop()
   client.close()
   t.equal((await to.ended).code, 0)
   const ended = await cut.ended
   t.equal(ended.code, 1)
-  // Which of its words arrives last is chance: that the run is over, that a connection is, or none.
-  t.match(ended.stderr, /(ended the run|closed a connection|a message ended with).*WEIR_CONNECTION_LOST/)
+  // Which of its words arrives last is chance: that the run is over, that a connection is, or none that it hears.
+  t.match(
+    ended.stderr,
+    /(ended the run|closed a connection|a message ended with|answers no more).*WEIR_CONNECTION_LOST/,
+  )
 })
 
 t.test(

@@ -12,11 +12,12 @@ const noThread = process.env.WEIR_IO === 'raw'
 
 for (const worker of [false, true]) {
   const where = worker ? 'a thread of its own' : 'the same thread'
+  const both = pair(t, worker)
 
   t.test(`files, flows and figures, on ${where}`, async t => {
-    const [from, to] = await pair(t, worker)
+    const [from, to] = await both
     const file = join(from.options.inbox, 'made-here')
-    const bytes = Buffer.alloc(20 * MB, 'a file of twenty megabytes ')
+    const bytes = Buffer.alloc(5 * MB, 'a file of five megabytes ')
     writeFileSync(file, bytes)
     const progress: Progress[] = []
     const sent = await from.client.send(file, to.options.address, {
@@ -37,19 +38,19 @@ for (const worker of [false, true]) {
   })
 
   t.test(`measuring, on ${where}`, async t => {
-    const [from, to] = await pair(t, worker)
-    const run = { host: to.options.address, test: 'bw', size: 65_536, qps: 2, depth: 8, iterations: 50 }
+    const [from, to] = await both
+    const run = { host: to.options.address, test: 'bw', size: 65_536, qps: 2, depth: 8, iterations: 20 }
     for (const op of ['write', 'send', 'read']) {
       const reply = await from.client.perf({ ...run, op })
-      t.match(reply, { messages: 100, bytes: 100 * 65_536 }, op)
-      t.ok(reply.goodputBps > 0 && reply.latency!.count === 100)
+      t.match(reply, { messages: 40, bytes: 40 * 65_536 }, op)
+      t.ok(reply.goodputBps > 0 && reply.latency!.count === 40)
     }
     const lat = { ...run, test: 'lat', op: 'send', size: 64, qps: 1, depth: 1, busyPoll: true }
-    t.match(await from.client.perf(lat), { messages: 50 })
+    t.match(await from.client.perf(lat), { messages: 20 })
   })
 
   t.test(`errors keep code, words and nature, on ${where}`, async t => {
-    const { client, options } = await start(t, worker)
+    const [{ client, options }] = await both
     const { address } = options
     const missing = join(options.inbox, 'missing')
     const cases: [() => Promise<unknown>, string, RegExp][] = [
@@ -77,7 +78,7 @@ for (const worker of [false, true]) {
   })
 
   t.test(`what cannot start says why, and leaves nothing open, on ${where}`, async t => {
-    const { options } = await start(t, worker)
+    const [{ options }] = await both
     const own = { ...options, address: loopbackAddress(), socketPath: `${options.socketPath}2` }
     const wrong: [Partial<DaemonOptions>, string][] = [
       [{ address: options.address }, 'WEIR_BAD_ARGUMENT'],

@@ -1,12 +1,16 @@
 /** Ports and frames for tests of ports. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Port } from '../../lib/io/port.js'
 
-/** Of 69 blocks of 64 ports a process has one, so that test files beside each other do not meet. */
-const BLOCK = 24_200 + 64 * (process.pid % 69)
+const BLOCKS = 69
+const BLOCK_PORTS = 64
+const FIRST_PORT = 24_200
+
+let block: number | null = null
 let pairs = Math.floor(Math.random() * 32)
 
 /**
@@ -14,7 +18,22 @@ let pairs = Math.floor(Math.random() * 32)
  * that go with it lie above them (from 61000 on).
  */
 export function freePort(): number {
-  return BLOCK + ((18 * pairs++) & 63)
+  block ??= ownBlock()
+  return block + ((18 * pairs++) & (BLOCK_PORTS - 1))
+}
+
+/**
+ * The first port of a block that no other process has: it holds the TCP port of that number for as long as it lives. Without a host `listen`
+ * binds at once.
+ */
+function ownBlock(): number {
+  for (let i = 0; i < BLOCKS; i++) {
+    const first = FIRST_PORT + BLOCK_PORTS * ((process.pid + i) % BLOCKS)
+    const server = createServer().on('error', () => {})
+    server.listen({ port: first, exclusive: true }).unref()
+    if (server.listening) return first
+  }
+  throw new Error(`all blocks of ports from ${FIRST_PORT} on are held`)
 }
 
 /** A plain socket on a free port of 127.0.0.1. */

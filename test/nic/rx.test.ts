@@ -127,7 +127,7 @@ t.test('a frame of a connection that is closed finds nobody', async t => {
 t.test(
   'random damage with the right ICRC: nothing is thrown, nothing is lost, memory stays whole',
   async t => {
-    const seeds = fixedSeeds([1, 2, 3])
+    const seeds = fixedSeeds([1, 2])
     for (const seed of seeds) {
       const random = new Random(seed)
       const { pair, frames } = recorded({ v6: seed % 2 === 0 })

@@ -44,7 +44,7 @@ function receive(settings: SlowReceiverSettings): void {
     baseRttNs,
     pathMtu: 4096,
     ackEveryPackets: 16,
-    ackTimeoutNs: 33_554_432,
+    ackTimeoutNs: 268_435_456,
     slackNs: 1_000_000,
     sourcePorts: port.sourcePorts,
     telemetry: { hostHop },

@@ -164,13 +164,15 @@ duration: 400us
   }
   for (const cc of ['hpcc', 'rx-hpcc']) {
     const key = 'key: correct horse battery staple'
-    const silent = run(cc, key, '')
     const without = run(cc, '', 'direct: { threshold: 50KB }')
     const keyed = run(cc, key, 'direct: { threshold: 50KB }')
     t.ok(keyed.sent > 0, cc)
     t.same([keyed.refused, keyed.implausible], [0, 0], cc)
     // To the receiver it is the same way, but for the queue.
-    if (cc === 'hpcc') t.ok(keyed.peak < 0.9 * silent.peak, `${keyed.peak} beside ${silent.peak}`)
+    if (cc === 'hpcc') {
+      const silent = run(cc, key, '')
+      t.ok(keyed.peak < 0.9 * silent.peak, `${keyed.peak} beside ${silent.peak}`)
+    }
     t.ok(Math.abs(keyed.peak / without.peak - 1) < 0.1, `${cc}: ${keyed.peak} beside ${without.peak}`)
   }
 })

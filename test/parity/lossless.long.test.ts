@@ -1,3 +1,3 @@
 import { lossless } from './lossless.js'
 
-await lossless('veth')
+await lossless('overlay', 'veth')

@@ -1,3 +1,3 @@
 import { lossless } from './lossless.js'
 
-await lossless('overlay')
+await lossless()

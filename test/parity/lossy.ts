@@ -2,7 +2,7 @@
 import { sum, testIncast } from './incast.js'
 import type { Where } from './run-on.js'
 
-export const lossy = (on: Where) =>
+export const lossy = (...on: Where[]) =>
   testIncast(on, 'buffer: 60KB', (t, { ports, flows }) => {
     t.ok(sum(ports.map(({ drops }) => drops)) > 0, 'the queue overflows')
     t.equal(sum(ports.map(({ pausesSent }) => pausesSent)), 0)

@@ -118,7 +118,7 @@ t.test('what the parser accepts can be built; what it refuses has a place', asyn
       try {
         const scenario = parseScenario(text, 'x.yaml')
         t.ok(validate(parse(text)), `the schema takes ${what}: ${JSON.stringify(validate.errors)}`)
-        new VirtualRun(scenario, { framesMax: 1024 })
+        new VirtualRun(scenario, { framesMax: 64 })
         built++
       } catch (error) {
         if (!(error instanceof WeirError)) throw error

@@ -10,8 +10,8 @@ import { connectDaemon, type TransferInfo } from '../../lib/client/daemon-client
 
 const MAIN = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 
-/** Addresses 127.a.b.1 to .250 of this process. */
-const NET = `127.${64 + (process.pid % 128)}.${Math.floor(Math.random() * 250) + 1}`
+/** Addresses 127.a.b.1 to .250 of this process: a and b are the same for no pid that is near. */
+const NET = `127.${64 + (process.pid % 128)}.${1 + (Math.floor(process.pid / 128) % 250)}`
 let lastHost = 0
 
 export function loopbackAddress(): string {

@@ -141,7 +141,7 @@ t.test('capturing changes nothing in the run', async t => {
 
 t.test('a bounded capture keeps the newest packets, in two files', async t => {
   const [folder, whole] = ['bounded', 'whole'].map(name => join(t.testdirName, name)) as [string, string]
-  const scenario = parseScenario(YAML.replace('50KB', '2MB'), 'captured.yaml')
+  const scenario = parseScenario(YAML.replace('50KB', '1300KB'), 'captured.yaml')
   const bytesMax = 1 << 20
   new VirtualRun(scenario, { captures: { folder, bytesMax } }).run()
   new VirtualRun(scenario, { captures: { folder: whole } }).run()

@@ -15,6 +15,7 @@ import * as sack from '../../lib/wire/sack.js'
 import * as udp from '../../lib/wire/udp.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { compare, noTshark, tshark, twoSenders } from '../support/tshark.js'
+import { testWhole } from './whole-captures.js'
 
 const skip = noTshark
 
@@ -46,32 +47,7 @@ t.test('a virtual run, compact records, more hops than slots', { skip }, async t
   t.ok(tshark(path, ['frame.number'], 'weir.int.flags.echo == 1 && infiniband.aeth').length > 10)
 })
 
-/** Packets that tshark calls malformed in its summary or its details. */
-function malformedIn(path: string, lua: boolean): string[][] {
-  const columns = tshark(path, ['_ws.col.Info', '_ws.malformed', ...(lua ? ['weir.malformed'] : [])], '', lua)
-  return columns.filter(([info, ...marks]) => /malformed/i.test(info!) || marks.some(mark => mark !== ''))
-}
-
-t.test(
-  'no packet of a virtual run is malformed to Wireshark, with our script and without',
-  { skip },
-  async t => {
-    const folder = t.testdir({})
-    const path = join(folder, 's1--s2.pcapng')
-    const wide = '{format: wide, hops: 5}'
-    for (const cc of ['{name: hpcc}', '{name: fixed-window, window: 50KB}']) {
-      const scenario = twoSenders('whole', '1Gbps', wide, `cc: ${cc}`)
-      new VirtualRun(scenario, { captures: { folder } }).run()
-      t.same(malformedIn(path, false), [], `${cc}, without`)
-      t.same(malformedIn(path, true), [], `${cc}, with`)
-      // Of what is cut, Wireshark alone says so. With the script it is what it is: captured in part.
-      for (const snapBytes of [64, 100]) {
-        new VirtualRun(scenario, { captures: { folder, snapBytes } }).run()
-        t.same(malformedIn(path, true), [], `${cc}, with, cut to ${snapBytes} bytes`)
-      }
-    }
-  },
-)
+testWhole('{name: hpcc}')
 
 /** One frame as a capture; returns its path. */
 function captureOf(t: Test, frames: readonly Frame[]): string {

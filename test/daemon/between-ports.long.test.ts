@@ -1,0 +1,6 @@
+/** Every port with those that take no runs, several at once. */
+import { noRaw, testVeth } from './exchange.js'
+
+const raw = noRaw ? [] : ['raw']
+
+testVeth(['batch', 'batch --no-worker', 'dgram', ...raw], ['packet', ...raw])

@@ -1,0 +1,3 @@
+import { testGoodput } from './goodput.js'
+
+testGoodput('READ')

@@ -1,0 +1,32 @@
+/** Captures of virtual runs, all of whose packets Wireshark must understand. */
+import { join } from 'node:path'
+import t from 'tap'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { noTshark, tshark, twoSenders } from '../support/tshark.js'
+
+/** Packets that tshark calls malformed in its summary or its details. */
+function malformedIn(path: string, lua: boolean): string[][] {
+  const columns = tshark(path, ['_ws.col.Info', '_ws.malformed', ...(lua ? ['weir.malformed'] : [])], '', lua)
+  return columns.filter(([info, ...marks]) => /malformed/i.test(info!) || marks.some(mark => mark !== ''))
+}
+
+/** Tests a run by that controller, whole and cut. */
+export function testWhole(cc: string): void {
+  t.test(
+    `no packet of a run by ${cc} is malformed to Wireshark, with our script and without`,
+    { skip: noTshark },
+    async t => {
+      const folder = t.testdir({})
+      const path = join(folder, 's1--s2.pcapng')
+      const scenario = twoSenders('whole', '1Gbps', '{format: wide, hops: 5}', `cc: ${cc}`)
+      new VirtualRun(scenario, { captures: { folder } }).run()
+      t.same(malformedIn(path, false), [], 'without')
+      t.same(malformedIn(path, true), [], 'with')
+      // Of what is cut, Wireshark alone says so. With the script it is what it is: captured in part.
+      for (const snapBytes of [64, 100]) {
+        new VirtualRun(scenario, { captures: { folder, snapBytes } }).run()
+        t.same(malformedIn(path, true), [], `with, cut to ${snapBytes} bytes`)
+      }
+    },
+  )
+}

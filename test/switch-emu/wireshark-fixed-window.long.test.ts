@@ -1,0 +1,3 @@
+import { testWhole } from './whole-captures.js'
+
+testWhole('{name: fixed-window, window: 50KB}')
