@@ -10,14 +10,7 @@ import { transfersText } from '../../bin/commands/transfers-display.js'
 import { connectDaemon, type StatusReply, type TransferInfo } from '../../lib/client/daemon-client.js'
 import type { CommandEnd } from '../support/command-host.js'
 import { CommandLines } from '../support/command-lines.js'
-import {
-  DaemonProcess,
-  Run,
-  scratch,
-  send,
-  untilIdle,
-  untilMoved,
-} from '../support/daemon-process.js'
+import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
 
 const COLUMNS = 80
