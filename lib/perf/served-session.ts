@@ -43,6 +43,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   #control: Connection | null = null
   #controlClosed = false
   #started = false
+  #stopped = false
   #ended = false
   #lastHeardNs: Nanos
 
@@ -165,26 +166,34 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   }
 
   #start(now: Nanos): void {
-    const settings = this.#settings
-    if (settings === null || this.#started || !settings.bidirectional) return
+    if (this.#started || !this.#settings?.bidirectional) return
     this.#started = true
     this.#tally.begin(now)
-    for (const qp of this.#qps) {
-      if (qp.connection === null || !qp.established) continue
-      const stream = new Stream({
-        ...settings,
-        iterations: undefined,
-        depth: depthWithin(settings, this.#options.limits),
-        region: this.#region!,
-        remote: this.#target!,
-        tally: this.#tally,
-      })
-      qp.sender = stream
-      stream.fill(now, qp.connection)
-    }
+    for (const qp of this.#qps) this.#startStream(now, qp)
+  }
+
+  /** The client's START may come before what establishes a connection: by another one, and what is sent by that may be lost. */
+  onQpReady(now: Nanos, qp: DataQp): void {
+    if (this.#started && !this.#stopped) this.#startStream(now, qp)
+  }
+
+  #startStream(now: Nanos, qp: DataQp): void {
+    const settings = this.#settings
+    if (settings === null || qp.connection === null || !qp.established) return
+    const stream = new Stream({
+      ...settings,
+      iterations: undefined,
+      depth: depthWithin(settings, this.#options.limits),
+      region: this.#region!,
+      remote: this.#target!,
+      tally: this.#tally,
+    })
+    qp.sender = stream
+    stream.fill(now, qp.connection)
   }
 
   #stop(): void {
+    this.#stopped = true
     for (const qp of this.#qps) if (qp.sender instanceof Stream) qp.sender.stop()
   }
 

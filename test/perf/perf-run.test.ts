@@ -1,9 +1,22 @@
 /** Runs over the virtual network: what they count, how they end, and what the other end keeps of them. */
 import t from 'tap'
 import type { WeirError } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as deth from '../../lib/wire/deth.js'
+import { parseFrame } from '../../lib/wire/parse.js'
 import { DELAY_NS, makeWorld, RATE_BPS } from './world.js'
+
+/** Of the communication manager (IBA, section 12.6.9). */
+const READY_TO_USE = 0x0014
+const MAD_ATTRIBUTE_AT = 16
+
+function isReadyToUse({ bth: at, view }: Frame): boolean {
+  if (at < 0 || bth.destQpn(view, at) !== 1) return false
+  return view.getUint16(at + bth.BYTES + deth.BYTES + MAD_ATTRIBUTE_AT) === READY_TO_USE
+}
 
 const isOver = (run: PerfRun) => run.state === 'closing' || run.state === 'closed'
 
@@ -134,6 +147,25 @@ t.test('both ways: each end counts its own', async t => {
     until(() => run.state === 'closed' && server.sessions.size === 0, run)
     t.equal(nics[0].memory.size + nics[1].memory.size, 0, op)
   }
+})
+
+t.test('both ways, though START overtakes what establishes the connections', async t => {
+  const { serve, begin, until, nics, pool } = makeWorld({ storage: false })
+  serve()
+  const [, server] = nics
+  const onFrame = server.onFrame.bind(server)
+  let lost = 0
+  server.onFrame = (now, from, frame) => {
+    parseFrame(frame)
+    if (!isReadyToUse(frame)) return onFrame(now, from, frame)
+    lost++
+    pool.give(frame)
+  }
+  const run = begin({ qps: 2, iterations: 0, durationNs: 10 * MILLISECOND, bidirectional: true })
+  t.ok(until(() => isOver(run), run))
+  t.equal(run.error, null)
+  t.ok(lost >= 3, `${lost} messages that establish a connection were lost`)
+  t.ok(run.outcome.remote.messages > 0, `${run.outcome.remote.messages} back`)
 })
 
 t.test('CPU time is that of the window, of both ends', async t => {
