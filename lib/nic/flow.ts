@@ -144,8 +144,9 @@ export class Flow implements QpObserver {
   /** What the queue pair said of the packet just handled: read and cleared by the rx pipeline. */
   ackedSeq = -1
   ackedBytes = 0
-  /** SND.UNA when the controller last heard of an acknowledgement. */
+  /** SND.UNA when the controller last heard of an acknowledgement, and the newest transmission that one has named. */
   #ackedUna = 0
+  #ackedNumber = -1
   failedStatus: WorkStatus | -1 = -1
   /** Why the flow is failing: told to the handler once the peer has been told. */
   failure: WeirError | null = null
@@ -355,6 +356,9 @@ export class Flow implements QpObserver {
     this.#ackedUna = this.qp.sndUna
     const { ackedSeq } = this
     this.fill(sample, now, false, ackedSeq)
+    // What is acknowledged once more, as in all that a peer sends that only asks, measures no round trip.
+    if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
+    else this.#ackedNumber = sample.seq
     this.ackedSeq = -1
     this.ackedBytes = 0
     this.telemetryProbe?.onProgress(now, sample.rttNs)
