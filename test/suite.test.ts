@@ -1,19 +1,27 @@
 /**
  * `npm test`: every test file, three at a time, each in a plain process. tap's own runner loads modules for TypeScript,
  * mocks and coverage into each: 1.2 s of CPU, three times what a file needs to start without them.
+ *
+ * Arguments, given to tap as `--test-arg=…`: files by their compiled path, in place of all; `--long`, those of
+ * `npm run test:long`; `--jobs=1`, one at a time.
  */
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import t from 'tap'
 import { testFiles } from './support/test-files.js'
 
-const JOBS = 3
+const FOLDER = import.meta.dirname
 const FILE_MOST_MS = 600_000
 
-t.jobs = JOBS
-for (const name of testFiles(import.meta.dirname).processes) {
-  t.spawn(process.execPath, [join(import.meta.dirname, name)], {
-    name,
-    buffered: true,
-    timeout: FILE_MOST_MS,
-  })
+const { values, positionals } = parseArgs({
+  options: { long: { type: 'boolean' }, jobs: { type: 'string', default: '3' } },
+  allowPositionals: true,
+})
+const { processes, long } = testFiles(FOLDER)
+const named = positionals.map(file => relative(FOLDER, resolve(file)))
+const files = named.length > 0 ? named : values.long ? long : processes
+
+t.jobs = Number(values.jobs)
+for (const name of files) {
+  t.spawn(process.execPath, [join(FOLDER, name)], { name, buffered: true, timeout: FILE_MOST_MS })
 }

@@ -10,14 +10,14 @@ const TESTS = join(repositoryRoot, 'dist/test')
 t.test('every test file is run once', async t => {
   const { scripts, tap } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
   t.same(tap.include, ['dist/test/suite.test.js'])
-  t.match(scripts['test:long'], '"--include=dist/test/**/*.long.test.js"')
-  const { processes, withFolder } = testFiles(TESTS)
+  t.match(scripts['test:long'], '--test-arg=--long')
+  const { processes, withFolder, long } = testFiles(TESTS)
   const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter(file =>
     file.endsWith('.test.js'),
   )
   t.ok(files.length > 200, `${files.length} files were found`)
-  const long = files.filter(file => file.endsWith('.long.test.js'))
   t.same([...processes, ...withFolder, ...long, 'suite.test.js'].sort(), files.sort())
+  t.ok(long.length > 20 && long.every(file => file.endsWith('.long.test.js')), 'those of test:long')
 })
 
 t.test('a folder with all.test.ts loads its other files', async t => {
