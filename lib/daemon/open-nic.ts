@@ -87,7 +87,7 @@ export interface NicOptions {
   queueDepth?: number
   /** Payload bytes of a packet. Default: the greatest that fits the interface. */
   pathMtu?: number
-  /** T of every path; default: measured at connect. */
+  /** T of every path. Default: the smallest round trip of the last 10 s; with start 'line-rate' measured once, at connect. */
   baseRttNs?: Nanos
   /**
    * Silence after which packets are sent again, rounded up to 4.096 us * 2^n; 8 of them end a connection.

@@ -50,7 +50,7 @@ export interface NicConfig {
    * else follows from. Default line-rate.
    */
   start?: Start
-  /** T of every connection; default: measured at connect. */
+  /** T of every connection. Default: measured, see `baseRttWindowNs`. */
   baseRttNs?: Nanos
   /**
    * Lower bound on a measured T. Two idle hosts answer sooner than busy ones, which work in batches, and the window

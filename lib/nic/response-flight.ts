@@ -2,6 +2,7 @@ import type { AckSample, CongestionControl, LossSample } from '../cc/congestion-
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { Transmissions } from './transmissions.js'
 
+const FIRST_CAPACITY = 256
 const PATIENCE_ROUND_TRIPS = 4
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
@@ -11,9 +12,9 @@ const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
  * counted by transmissions, so one that is sent again is under way again.
  */
 export class ResponseFlight {
-  readonly #mask: number
-  /** By the low bits of a transmission's number: payload bytes of all responses up to that one. */
-  readonly #sentThrough: Float64Array
+  readonly #capacityMax: number
+  /** By the low bits of a transmission's number: payload bytes of all responses up to that one. It grows with what is under way. */
+  #sentThrough: Float64Array
   /** Payload bytes sent, and those of them that are no longer under way. */
   #sentBytes = 0
   #arrivedBytes = 0
@@ -33,8 +34,8 @@ export class ResponseFlight {
 
   /** @param packets that may be under way at a time, a power of two */
   constructor(packets: number) {
-    this.#mask = packets - 1
-    this.#sentThrough = new Float64Array(packets)
+    this.#capacityMax = packets
+    this.#sentThrough = new Float64Array(Math.min(FIRST_CAPACITY, packets))
   }
 
   get inFlightBytes(): number {
@@ -76,12 +77,26 @@ export class ResponseFlight {
     const number = sent.count - 1
     const again = sent.responseSent(psn, now)
     if (again && cc !== null && now - beforeNs >= baseRttNs) this.#lose(now, cc, bytes, before, number)
-    if (this.inFlightBytes === 0) this.#newsNs = now
+    if (this.inFlightBytes === 0) {
+      this.#newsNs = now
+      this.#arrivedNumber = number - 1
+    }
     this.#sentBytes += bytes
-    this.#sentThrough[number & this.#mask] = this.#sentBytes
+    if (number - this.#arrivedNumber > this.#sentThrough.length) this.#grow()
+    this.#sentThrough[number & (this.#sentThrough.length - 1)] = this.#sentBytes
     this.#lastNumber = number
     cc?.onSent(now, number, bytes)
     return again
+  }
+
+  #grow(): void {
+    const before = this.#sentThrough
+    if (before.length === this.#capacityMax) return
+    const after = new Float64Array(Math.min(this.#capacityMax, 2 * before.length))
+    for (let number = this.#lastNumber - before.length + 1; number <= this.#lastNumber; number++) {
+      after[number & (after.length - 1)] = before[number & (before.length - 1)]!
+    }
+    this.#sentThrough = after
   }
 
   #lose(now: Nanos, cc: CongestionControl, bytes: number, before: number, sndNxt: number): void {
@@ -99,8 +114,8 @@ export class ResponseFlight {
     this.#newsNs = now
     sample.ackedBytes = 0
     sample.advanced = number > this.#arrivedNumber && number <= this.#lastNumber
-    if (sample.advanced && this.#lastNumber - number <= this.#mask) {
-      const through = this.#sentThrough[number & this.#mask]!
+    if (sample.advanced && this.#lastNumber - number < this.#sentThrough.length) {
+      const through = this.#sentThrough[number & (this.#sentThrough.length - 1)]!
       sample.ackedBytes = through - this.#arrivedBytes
       this.#arrivedBytes = through
       this.#arrivedNumber = number

@@ -13,6 +13,7 @@ export class Transmissions {
   readonly #qp: QueuePair
   /** Made when the first READ is answered. */
   #responses: SendLog | null = null
+  #firstResponsePsn = -1
   #lastResponsePsn = -1
   #lastResponseNumber = -1
   readonly #packets: number
@@ -30,10 +31,14 @@ export class Transmissions {
 
   /** A READ response has left. True if the peer has asked for it again. */
   responseSent(psn: number, now: Nanos): boolean {
-    this.#responses ??= new SendLog(this.#packets)
+    if (this.#responses === null) {
+      this.#responses = new SendLog(this.#packets)
+      this.#firstResponsePsn = psn
+    }
     const again = psn <= this.#lastResponsePsn
     // Nothing tells which of them have arrived: as many are remembered as may be under way.
-    this.#responses.record(psn, now, this.count - 1, again, psn - this.#packets + 1)
+    const oldestPsn = Math.max(this.#firstResponsePsn, psn - this.#packets + 1)
+    this.#responses.record(psn, now, this.count - 1, again, oldestPsn)
     this.lastResponseNs = now
     this.#lastResponseNumber = this.count - 1
     if (!again) this.#lastResponsePsn = psn
