@@ -110,7 +110,7 @@ export class PacketPort implements Port {
 
   /** Made when it is first asked for; a driver of several ports waits for their `fd`s together instead. */
   get waiter(): Waiter {
-    this.#waiter ??= new FdWaiter([this.fd])
+    this.#waiter ??= new FdWaiter([this.fd], () => this.onError())
     return this.#waiter
   }
 

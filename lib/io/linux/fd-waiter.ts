@@ -7,6 +7,7 @@ import { Timespec } from './timespec.js'
 /** `struct pollfd`: descriptor, events asked for, events that happened. */
 const POLLFD_BYTES = 8
 const POLLIN = 1
+const POLLERR = 8
 const PR_SET_TIMERSLACK = 29
 /**
  * An armed wait wakes this often, since a process that exits waits for its waiting threads. Idle, that is 4 system
@@ -26,13 +27,19 @@ export class FdWaiter implements Waiter {
   readonly #timeout = new Timespec(this.#libc)
   readonly #armedTimeout = new Timespec(this.#libc)
   readonly #wakeFd: number
+  readonly #onError: () => void
   #callback: (() => void) | null = null
   #isArmed = false
   #closed = false
   #onIdle = () => {}
 
-  /** Throws WEIR_UNSUPPORTED where the calls cannot be made. */
-  constructor(fds: readonly number[]) {
+  /**
+   * Throws WEIR_UNSUPPORTED where the calls cannot be made.
+   *
+   * @param onError a descriptor has an error, which goes on waking whoever waits until it is taken. Default: to receive takes it
+   */
+  constructor(fds: readonly number[], onError: () => void = () => {}) {
+    this.#onError = onError
     this.#wakeFd = this.#libc.eventfd(0, 0)
     if (this.#wakeFd < 0) {
       throw new WeirError('WEIR_FULL', `eventfd: error ${this.#libc.errno()}; raise the limit of open files`)
@@ -76,7 +83,9 @@ export class FdWaiter implements Waiter {
   #poll(ns: Nanos): boolean {
     if (this.#closed) return false
     this.#timeout.set(ns)
-    return this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) > 0
+    if (this.#libc.ppoll(this.#fds.pointer, this.#count, this.#timeout.pointer, 0) <= 0) return false
+    if (this.#fds.hasError) this.#onError()
+    return true
   }
 
   #waitElsewhere(): void {
@@ -92,6 +101,7 @@ export class FdWaiter implements Waiter {
     } else if (ready === 0) {
       if (this.#callback !== null) this.#waitElsewhere()
     } else {
+      if (this.#armedFds.hasError) this.#onError()
       const callback = this.#callback
       this.#callback = null
       callback?.()
@@ -102,15 +112,23 @@ export class FdWaiter implements Waiter {
 /** Descriptors to be waited for until they have something to read, where the kernel sees them. */
 class PollSet {
   readonly pointer: Pointer
-  readonly #bytes: Uint8Array
+  readonly #view: DataView
 
   constructor(libc: Libc, fds: readonly number[]) {
-    this.#bytes = new Uint8Array(new SharedArrayBuffer(fds.length * POLLFD_BYTES))
-    const view = new DataView(this.#bytes.buffer)
+    const bytes = new Uint8Array(new SharedArrayBuffer(fds.length * POLLFD_BYTES))
+    this.#view = new DataView(bytes.buffer)
     for (const [i, fd] of fds.entries()) {
-      view.setInt32(i * POLLFD_BYTES, fd, true)
-      view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true)
+      this.#view.setInt32(i * POLLFD_BYTES, fd, true)
+      this.#view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true)
     }
-    this.pointer = libc.address(this.#bytes)
+    this.pointer = libc.address(bytes)
+  }
+
+  /** The last wait found an error. */
+  get hasError(): boolean {
+    for (let at = 6; at < this.#view.byteLength; at += POLLFD_BYTES) {
+      if ((this.#view.getInt16(at, true) & POLLERR) !== 0) return true
+    }
+    return false
   }
 }
