@@ -25,6 +25,11 @@ const FRAMES = 4096
 /** Lateness of the event loop that pacing makes up for. */
 const SLACK_NS: Nanos = 1 * MILLISECOND
 /**
+ * Packets that leave together take up to so much time at the flow's rate, as the kernel's TCP has it: each run wakes this process, every
+ * switch and the peer once, where single packets would wake them as often as they are many.
+ */
+const PACING_RUN_NS: Nanos = 1 * MILLISECOND
+/**
  * 4.096 us * 2^16. On a busy machine a process may not run for a second, and its peers must not take it for dead:
  * with 8 attempts they wait for two. NAKs find losses in the middle of a stream long before that.
  */
@@ -260,6 +265,7 @@ function createNic(
     gathers: port.gathers,
     takesRuns: port.takesRuns,
     slackNs: SLACK_NS,
+    pacingRunNs: PACING_RUN_NS,
     cm: CM_PATIENCE,
   })
 }

@@ -127,6 +127,11 @@ export interface NicConfig {
   secret?: Uint8Array
   /** Lateness of the driving loop that pacing makes up for, ns. Default 0, as in virtual time. */
   slackNs?: Nanos
+  /**
+   * Packets of a flow that not all collect telemetry may leave in runs that take up to so much time at the flow's rate, ns,
+   * and are no longer than a turn. Default 0: each leaves at its own time, as in virtual time.
+   */
+  pacingRunNs?: Nanos
   /** Timeouts and bounds of the connection manager. Default: as Linux. */
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
@@ -184,6 +189,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     priority: 0,
     dscpOfPriority: CLASS_SELECTORS,
     slackNs: 0,
+    pacingRunNs: 0,
     cm: {},
     ...(given as unknown as NicConfig),
     telemetry: telemetrySettings(config.telemetry),
@@ -253,6 +259,7 @@ function check(settings: NicSettings): void {
   whole('queueDepth', settings.queueDepth, 1, 65_536)
   between('ackTimeoutNs', settings.ackTimeoutNs, 0, ACK_TIMEOUT_MAX_NS)
   between('slackNs', settings.slackNs, 0, SLACK_MAX_NS)
+  between('pacingRunNs', settings.pacingRunNs, 0, SLACK_MAX_NS)
   checkBaseRtt(settings.baseRttNs)
   between('baseRttWindowNs', settings.baseRttWindowNs, 1, NEVER)
   if (settings.secret !== undefined) checkSecret(settings.secret)

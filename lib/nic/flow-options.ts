@@ -33,6 +33,8 @@ export interface FlowOptions {
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */
   slackNs: Nanos
+  /** Of packets that leave together where nothing measures the queue that they make. */
+  pacingRunNs: Nanos
   lineRateBps: number
   selectiveRepeat: boolean
 }

@@ -181,7 +181,7 @@ export class Flow implements QpObserver {
     this.echo = new TelemetryEcho(options.telemetry.hops === 'busiest', options.hostHop ?? null)
     this.echoesOnAcks = options.telemetry.answer === 'ack'
     this.#packetsInFlightMax = options.packetsInFlightMax
-    this.#pacer = new Pacer(options.slackNs)
+    this.#pacer = new Pacer(options.slackNs, options.pacingRunNs)
     this.#lineRateBps = options.lineRateBps
   }
 
@@ -298,6 +298,11 @@ export class Flow implements QpObserver {
     this.sentWireBytes += wireBytes
     this.#pacer.onSent(now, this.#paceBps(), wireBytes)
     this.telemetryProbe?.onData(now, wireBytes)
+  }
+
+  /** From now on packets may leave in runs, or each at its own time. */
+  paceInRuns(allowed: boolean): void {
+    this.#pacer.inRuns = allowed
   }
 
   #paceBps(): number {

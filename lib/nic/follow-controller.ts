@@ -15,5 +15,7 @@ export function followController(flow: Flow): void {
   const packets = Math.floor(windowPackets * flow.ackShare)
   flow.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
   const share = flow.responds ? flow.ackShare : 1
-  flow.telemetry.sparse = cc.collectsAll === false ? Math.ceil(windowPackets * share) : 0
+  const isSparse = cc.collectsAll === false
+  flow.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
+  flow.paceInRuns(isSparse)
 }

@@ -56,6 +56,7 @@ export function makeFlow(
     pathSettings: { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,
+    pacingRunNs: settings.pacingRunNs,
     lineRateBps: settings.lineRateBps,
     selectiveRepeat: settings.recovery === 'selective',
   })

@@ -1,22 +1,35 @@
 import type { Nanos } from '../time/nanos.js'
+import { TURN_PACKETS } from './turn.js'
 
 /**
  * The pacing clock of a flow: the next packet may leave when the last one's bytes have taken their time at the
- * current rate.
+ * current rate. Where runs are allowed, the packets of a run leave together, and the next run when their bytes have taken
+ * their time: sender, switches and receiver wake once for several packets, and the rate is the same.
  */
 export class Pacer {
+  /** Packets may leave in runs. */
+  inRuns = false
   readonly #slackNs: Nanos
+  readonly #runNs: Nanos
   /** Not a whole number of nanoseconds. */
   #fromNs = 0
   #bytes = 0
+  /** When the first packet of the run left, and the packets that may follow it. */
+  #runFromNs = 0
+  #runLeft = 0
 
-  /** @param slackNs lateness that is made up for, ns */
-  constructor(slackNs: Nanos) {
+  /**
+   * @param slackNs lateness that is made up for, ns
+   * @param runNs time at the current rate that the packets of a run take at most, ns; a run is no longer than a turn of the scheduler
+   */
+  constructor(slackNs: Nanos, runNs: Nanos) {
     this.#slackNs = slackNs
+    this.#runNs = runNs
   }
 
   nextSendNs(rateBps: number): Nanos {
-    return Math.ceil(this.#exactNs(rateBps))
+    const due = this.#exactNs(rateBps)
+    return this.#runLeft > 0 && due - this.#runFromNs < this.#runNs ? this.#runFromNs : Math.ceil(due)
   }
 
   /** Not rounded to whole nanoseconds, so that rounding errors do not add up over packets. */
@@ -31,5 +44,11 @@ export class Pacer {
     // lateness but the rounding of nextSendNs.
     this.#fromNs = now - due < this.#slackNs + 1 ? due : now - this.#slackNs
     this.#bytes = wireBytes
+    if (due > now) {
+      this.#runLeft--
+      return
+    }
+    this.#runFromNs = now
+    this.#runLeft = this.inRuns ? TURN_PACKETS - 1 : 0
   }
 }

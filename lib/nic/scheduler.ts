@@ -3,12 +3,8 @@ import type { Nanos } from '../time/nanos.js'
 import type { Flow } from './flow.js'
 import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
+import { TURN_PACKETS } from './turn.js'
 
-/**
- * Packets that a flow may send in one turn, as far as its window and pacing allow: a port hands consecutive packets
- * of one flow to the kernel as one. Where pacing is exact it is always one packet, as the next has its own time.
- */
-export const TURN_PACKETS = 8
 const NONE = -1
 
 /**

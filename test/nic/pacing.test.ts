@@ -29,6 +29,7 @@ function flowAt(rateBps: number, slackNs: number): { flow: Flow; setRate: (rate:
     intSlots: 5,
     packetsInFlightMax: 16,
     slackNs,
+    pacingRunNs: 0,
     selectiveRepeat: false,
     lineRateBps: 100e9,
   })
