@@ -91,7 +91,8 @@ export class HostLoop implements Driven {
     this.#loop.close()
   }
 
-  round(now: Nanos): boolean {
+  round(begun: Nanos): boolean {
+    let now = begun
     this.#onRound(now)
     this.#intake?.begin(now)
     let received = 0
@@ -100,6 +101,8 @@ export class HostLoop implements Driven {
       const frame = this.#port.receive()
       if (frame === null) break
       bytes += frame.length
+      // It may have come while the frames before it were handled, or while the kernel ran others: by an older time its round trip would be too short.
+      now = this.now()
       this.#node.onFrame(now, 0, frame)
     }
     this.#intake?.took(bytes, this.#port.waitingBytes())

@@ -187,6 +187,40 @@ t.test('silence is judged when what has arrived has been taken in', async t => {
   t.same([other.frames, other.timeouts], [1000, 1], 'this one was')
 })
 
+t.test(
+  'a frame that comes while others are handled is not handed over as if it had been there before',
+  async t => {
+    const pool = new FramePool(8)
+    let now = 1000
+    const came: Nanos[] = []
+    const port = new FullPort(pool, 5)
+    const receive = port.receive.bind(port)
+    port.receive = () => {
+      // The kernel ran somebody else meanwhile, say.
+      now += 3_000_000
+      if (port.waiting > 0) came.push(now)
+      return receive()
+    }
+    const told: Nanos[] = []
+    const left: Nanos[] = []
+    const node: Node = {
+      onFrame(at, _port, frame) {
+        told.push(at)
+        pool.give(frame)
+      },
+      onTimeout() {},
+      nextTimeout: () => NEVER,
+      pollTransmit(at) {
+        left.push(at)
+        return null
+      },
+    }
+    new HostLoop({ node, port, clock: () => now }).round(1000)
+    t.same(told, came)
+    t.same(left, [came.at(-1)], 'and time does not go back for what leaves')
+  },
+)
+
 t.test('where more arrives without end, deadlines are kept all the same', async t => {
   const pool = new FramePool(8)
   const node = new Silence(pool, Number.POSITIVE_INFINITY)
