@@ -17,7 +17,7 @@ export interface RealTimeLoopOptions {
   /**
    * How long the loop goes on looking at the sockets after it was last woken, before it sleeps. While packets keep
    * coming, neither end then pays for putting this process to sleep and waking it, which costs several
-   * packets' worth. Default 0.
+   * packets' worth. It does not while another thread waits for the core. Default 0.
    */
   spinNs?: Nanos
   /** Sees what comes in, when the event loop does not. Default null. */
@@ -46,6 +46,12 @@ const SHORT_NAP_NS: Nanos = 30_000
  * turn.
  */
 const LINGER_NS: Nanos = 2_000_000
+/**
+ * To yield a core that nobody else wants takes some microseconds. If it takes this long, another thread was waiting for the core, and the loop
+ * sleeps for a while where it would spin: the other thread may be the very peer that it waits for.
+ */
+const CONTENDED_NS: Nanos = 30_000
+const CONCEDE_NS: Nanos = 20_000_000
 
 /**
  * Runs rounds in real time on Node's event loop: when woken, when I/O wakes it, and at the deadline. Idle, it
@@ -69,6 +75,8 @@ export class RealTimeLoop {
   #timerNs: Nanos = NEVER
   /** Until when the loop looks at the sockets without sleeping. */
   #spinUntil: Nanos = 0
+  /** Until when it does not spin, since others want the core. */
+  #concedeUntil: Nanos = 0
   /** Until when it sleeps in the waiter on its own thread. */
   #lingerUntil: Nanos = 0
   /** Rounds run so far. */
@@ -144,7 +152,18 @@ export class RealTimeLoop {
    * others spin.
    */
   #hasCome(waiter: Waiter): boolean {
-    return this.#pollers > 0 && this.#clock() < this.#spinUntil ? waiter.look() : waiter.wait(0)
+    const now = this.#clock()
+    if (now >= this.#spinUntil) return waiter.wait(0)
+    if (this.#pollers > 0) return waiter.look()
+    const come = waiter.wait(0)
+    const after = this.#clock()
+    if (after - now > CONTENDED_NS) this.#concede(after)
+    return come
+  }
+
+  #concede(now: Nanos): void {
+    this.#concedeUntil = now + CONCEDE_NS
+    this.#spinUntil = 0
   }
 
   #runRound(now: Nanos): void {
@@ -169,8 +188,9 @@ export class RealTimeLoop {
   }
 
   #stayAwake(now: Nanos): void {
-    this.#spinUntil = now + this.#spinNs
-    if (this.#waiter !== null) this.#lingerUntil = this.#spinUntil + LINGER_NS
+    const concedes = now < this.#concedeUntil && this.#pollers === 0
+    this.#spinUntil = concedes ? 0 : now + this.#spinNs
+    if (this.#waiter !== null) this.#lingerUntil = now + this.#spinNs + LINGER_NS
   }
 
   #spins(now: Nanos): boolean {
@@ -179,7 +199,8 @@ export class RealTimeLoop {
 
   /** Sleeps for part of the time to the deadline; the next turn of the event loop then looks at the sockets. */
   #napUntil(deadline: Nanos, now: Nanos): Nanos {
-    const ns = Math.min(deadline - now, this.#spinNs > 0 ? SHORT_NAP_NS : NAP_MOST_NS)
+    const hasCore = this.#spinNs > 0 && now >= this.#concedeUntil
+    const ns = Math.min(deadline - now, hasCore ? SHORT_NAP_NS : NAP_MOST_NS)
     // Without a waiter the thread wakes some 60 us late (Linux: its timer slack). To spin for that long would cost another nap.
     if (this.#waiter === null) Atomics.wait(this.#nap, 0, 0, ns / 1e6)
     else if (this.#waiter.wait(ns)) this.#woken = true

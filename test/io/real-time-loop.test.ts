@@ -1,0 +1,70 @@
+import t from 'tap'
+import { RealTimeLoop } from '../../lib/io/real-time-loop.js'
+import type { Waiter } from '../../lib/io/waiter.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+
+const SPIN_NS = 4_000_000
+const TURN_NS = 1_000
+
+/** A waiter that never sees anything, on a clock of its own, and counts how it is asked. */
+class QuietWaiter implements Waiter {
+  now: Nanos = 0
+  spins = 0
+  naps = 0
+  armed = 0
+  readonly #yieldNs: Nanos
+
+  /** @param yieldNs what it takes to yield the core */
+  constructor(yieldNs: Nanos) {
+    this.#yieldNs = yieldNs
+  }
+
+  look(): boolean {
+    return false
+  }
+
+  wait(ns: Nanos): boolean {
+    if (ns > 0) this.naps++
+    else this.spins++
+    this.now += Math.max(ns, this.#yieldNs)
+    return false
+  }
+
+  arm(): void {
+    this.armed++
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** What a loop does that is woken once and then has nothing to do. */
+async function afterOneWake(yieldNs: Nanos): Promise<QuietWaiter> {
+  const waiter = new QuietWaiter(yieldNs)
+  const driven = { round: () => false, nextDeadline: () => NEVER }
+  const clock = () => {
+    waiter.now += TURN_NS
+    return waiter.now
+  }
+  const loop = new RealTimeLoop(driven, {
+    clock,
+    spinNs: SPIN_NS,
+    waiter,
+    onError: error => t.fail(String(error)),
+  })
+  loop.start()
+  while (waiter.armed === 0) await new Promise(setImmediate)
+  loop.close()
+  return waiter
+}
+
+t.test('a loop that has the core for itself spins before it sleeps', async t => {
+  const { spins, naps } = await afterOneWake(2_000)
+  t.ok(spins > SPIN_NS / 20_000, `it looked ${spins} times`)
+  t.ok(naps > 10 && naps < spins, `and then lingered in short naps, ${naps} of them`)
+})
+
+t.test('a loop that finds another thread waiting for the core sleeps at once', async t => {
+  const { spins, naps } = await afterOneWake(100_000)
+  t.ok(spins <= naps + 2, `it looked ${spins} times: once to find out, and once before each of ${naps} naps`)
+  t.ok(naps < 6_000_000 / 300_000, 'which are long')
+})
