@@ -60,6 +60,7 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   }
 }
 
+/** `transport` is what daemons have when they are not in labs. */
 function scenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
   const edgeUs = 50
   const delayUs = Math.round((roundTripMs * 1000) / 2 - edgeUs)
@@ -69,7 +70,7 @@ hosts: [h1, h2, ${RECEIVER}]
 switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B } }
 links: [h1--s1, h2--s1, { ends: s1--${RECEIVER}, rate: ${rateMbps}Mbps, delay: ${delayUs}us }]
 cc: ${cc}
-transport: { pathMtu: 1024, start: careful }
+transport: { pathMtu: 1024, start: careful, ackEvery: 16 }
 traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB }]
 `
 }
