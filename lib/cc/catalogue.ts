@@ -6,7 +6,7 @@ import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc.js'
-import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
+import { checkIdleOptions, checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
 import { RX_HPCC_OPTIONS, RxHpcc, RxHpccReceiver } from './rx-hpcc.js'
 
 interface Entry {
@@ -85,7 +85,10 @@ export function ccIsReceiverBased(name: string): boolean {
   return entry(name).createReceiver !== undefined
 }
 
-/** The receiver's end of a receiver-based controller. Throws WEIR_BAD_ARGUMENT as `createCongestionControl`. */
+/**
+ * The receiver's end of a receiver-based controller. Throws WEIR_BAD_ARGUMENT as `createCongestionControl`, but not for options without
+ * effect: those of a peer are no mistake of this host's user.
+ */
 export function createReceiverControl(
   name: string,
   context: CongestionContext,
@@ -99,7 +102,10 @@ export function createReceiverControl(
   return createReceiver(context, options)
 }
 
-/** A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, or a value out of range. */
+/**
+ * A new controller. Throws WEIR_BAD_ARGUMENT for an unknown name or option, a value out of range, or an option that has no effect
+ * beside the others.
+ */
 export function createCongestionControl(
   name: string,
   context: CongestionContext,
@@ -107,6 +113,7 @@ export function createCongestionControl(
 ): CongestionControl {
   const found = entry(name)
   checkOptionNames(name, found.options, options)
+  checkIdleOptions(name, found.options, options)
   return found.create(context, options)
 }
 

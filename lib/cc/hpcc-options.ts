@@ -37,7 +37,8 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       min: 1,
       max: 65_535,
       default: 100,
-      doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N (section 4.3)',
+      doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N; not with wAi (section 4.3)',
+      idle: { name: 'wAi' },
     },
     {
       name: 'wAi',
@@ -62,6 +63,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
       max: 1,
       default: countFlows ? 1 : 0,
       doc: 'the receiver counts the flows N while the last hop is the busiest; not with wAi (section on Rx-HPCC)',
+      idle: { name: 'wAi' },
     },
   ]
 }

@@ -26,6 +26,7 @@ export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
       max: 0.95,
       default: 0.7,
       doc: 'of lossReaction: share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
+      idle: { name: 'lossReaction', is: false },
     },
   ]
 }

@@ -10,6 +10,15 @@ export interface OptionSpec {
   /** Null: worked out from the connection, as `doc` says. */
   default: number | null
   doc: string
+  /** When the option has no effect. Whoever gives it then is told so. */
+  idle?: IdleBeside
+}
+
+/** Another option that takes an option's effect away. */
+export interface IdleBeside {
+  name: string
+  /** The value with which it does, be it given or the default; absent: any value that is given. */
+  is?: boolean
 }
 
 const KINDS = {
@@ -64,6 +73,46 @@ export function optionFlag(
   if (value === true || value === 1) return true
   if (value === false || value === 0) return false
   throw new WeirError('WEIR_BAD_ARGUMENT', `${controller}: ${name} is true or false, not ${value}`)
+}
+
+/**
+ * Options that are given and have no effect beside the others, each with the reason and the way to mend it. A flag that is
+ * given as false asks for nothing, so it is none of them.
+ */
+export function idleOptions(
+  specs: readonly OptionSpec[],
+  values: OptionValues,
+): { name: string; message: string }[] {
+  return specs.flatMap(({ name, unit, idle }) => {
+    const given = values[name]
+    if (idle === undefined || given === undefined || (unit === 'boolean' && Number(given) === 0)) return []
+    const other = values[idle.name]
+    if (idle.is === undefined) {
+      const message = `${name} has no effect beside ${idle.name}: leave one of them out`
+      return other === undefined ? [] : [{ name, message }]
+    }
+    const standard = specs.find(spec => spec.name === idle.name)?.default ?? null
+    if ((other ?? standard) === null || Number(other ?? standard) !== Number(idle.is)) return []
+    const mend = `leave it out, or set ${idle.name} to ${!idle.is}`
+    return [{ name, message: `${name} has no effect while ${idle.name} is ${idle.is}: ${mend}` }]
+  })
+}
+
+/** What has to be given beside the option, since the default of another one takes its effect away; as a rule nothing. */
+export function neededBeside(specs: readonly OptionSpec[], { idle }: OptionSpec): Record<string, boolean> {
+  if (idle?.is === undefined) return {}
+  const standard = specs.find(spec => spec.name === idle.name)?.default
+  return standard === Number(idle.is) ? { [idle.name]: !idle.is } : {}
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an option that has no effect beside the others. */
+export function checkIdleOptions(
+  controller: string,
+  specs: readonly OptionSpec[],
+  values: OptionValues,
+): void {
+  const [first] = idleOptions(specs, values)
+  if (first !== undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `${controller}: ${first.message}`)
 }
 
 /** Throws WEIR_BAD_ARGUMENT for an option that the controller does not have. */

@@ -2,11 +2,11 @@
 import { WeirError } from '../errors.js'
 import { parseBytes, parseDuration, parseRate } from '../units/units.js'
 import { ccNames, ccOptions } from './catalogue.js'
-import { checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
+import { checkIdleOptions, checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
 
 /**
  * Values by name; a bare number is in the option's own unit. Throws WEIR_BAD_ARGUMENT for an unknown controller or
- * option, and for text that is no value; ranges are checked when the controller is made.
+ * option, for text that is no value, and for an option that has no effect beside the others; ranges are checked when the controller is made.
  */
 export function parseCcOptions(controller: string, texts: readonly string[]): OptionValues {
   const specs = ccOptions(controller)
@@ -19,6 +19,7 @@ export function parseCcOptions(controller: string, texts: readonly string[]): Op
     checkOptionNames(controller, specs, { [name]: value })
     values[name] = parsed(specs.find(spec => spec.name === name)!, value)
   }
+  checkIdleOptions(controller, specs, values)
   return values
 }
 

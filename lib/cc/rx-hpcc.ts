@@ -33,7 +33,8 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 0.5,
     default: 0.01,
-    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest; 0: once per T (line 31)',
+    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest; 0: once per T (line 31); not with literal',
+    idle: { name: 'literal', is: true },
   },
   {
     name: 'ackPackets',
@@ -41,7 +42,8 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 64,
     default: 8,
-    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs)',
+    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs); not with literal',
+    idle: { name: 'literal', is: true },
   },
   // Behind the others: a request names options by their places in this list.
   ...lossOptions(null),

@@ -1,5 +1,5 @@
 /** The congestion controller of a scenario file, or of one of its flows, against the catalogue of lib/cc. */
-import type { OptionSpec } from '../cc/options.js'
+import { idleOptions, type OptionSpec } from '../cc/options.js'
 import {
   formatBytes,
   formatDuration,
@@ -66,6 +66,9 @@ export function resolveCc(
     } catch (error) {
       problems.at([...path, key], `${name}: ${key}: ${(error as Error).message}`)
     }
+  }
+  for (const { name: idle, message } of idleOptions(specs, options)) {
+    problems.atKey([...path, idle], `${name}: ${message}`)
   }
   return problems.count === before ? { name, options } : null
 }

@@ -1,7 +1,8 @@
 /** The catalogue of controllers and the checks of their options: what is refused, and what the message says. */
 import t, { type Test } from 'tap'
 import { ccNames, ccOptions, ccWantsTelemetry, createCongestionControl } from '../../lib/cc/catalogue.js'
-import type { OptionValues } from '../../lib/cc/options.js'
+import { neededBeside } from '../../lib/cc/options.js'
+import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { WeirError } from '../../lib/errors.js'
 
 const CONTEXT = { lineRateBps: 10e9, baseRttNs: 20_000, mtuBytes: 1024 }
@@ -54,7 +55,7 @@ t.test('every option is held to its range, and its bounds are inside', async t =
   for (const name of ccNames()) {
     for (const spec of ccOptions(name)) {
       const make = (value: number | boolean | string) =>
-        createCongestionControl(name, CONTEXT, { [spec.name]: value } as OptionValues)
+        createCongestionControl(name, CONTEXT, { ...neededBeside(ccOptions(name), spec), [spec.name]: value })
       if (spec.unit === 'boolean') continue
       t.ok(make(spec.min), `${name}: ${spec.name} = ${spec.min}`)
       t.ok(make(spec.max), `${name}: ${spec.name} = ${spec.max}`)
@@ -74,6 +75,59 @@ t.test('every option is held to its range, and its bounds are inside', async t =
       if (spec.default !== null) t.ok(spec.default >= spec.min && spec.default <= spec.max, 'the default too')
       t.ok(spec.doc.length > 10, 'it is described')
     }
+  }
+})
+
+t.test(
+  'an option that has no effect beside the others is refused: in the library, on command lines',
+  async t => {
+    const lists: [controller: string, given: string[], ...words: RegExp[]][] = [
+      ['hpcc', ['wAi=1000', 'countFlows=true'], /^hpcc: countFlows has no effect beside wAi: leave one/],
+      ['hpcc', ['wAi=1000', 'flows=10'], /^hpcc: flows has no effect beside wAi: leave one of them out/],
+      ['rx-hpcc', ['countFlows=true', 'wAi=0'], /^rx-hpcc: countFlows .* wAi/],
+      ['auto', ['wAi=1000', 'flows=10'], /^auto: flows .* wAi/],
+      ['auto', ['wAi=1000', 'countFlows=true'], /^auto: countFlows .* wAi/],
+      [
+        'rx-hpcc',
+        ['literal=true', 'rateChange=0.1'],
+        /rateChange .* while literal is true: .* literal to false/,
+      ],
+      ['rx-hpcc', ['literal=true', 'ackPackets=4'], /ackPackets .* literal/],
+      ['cubic', ['hystart=false', 'cssRounds=3'], /cssRounds .* while hystart is false: .* hystart to true/],
+      ['auto', ['hystart=false', 'hystartSamples=3'], /hystartSamples .* hystart/],
+      ['hpcc', ['lossReaction=false', 'lossBeta=0.5'], /lossBeta .* lossReaction/],
+      ['fixed-window', ['lossBeta=0.5'], /lossBeta has no effect while lossReaction is false/],
+    ]
+    for (const [controller, given, ...words] of lists) {
+      refused(t, () => parseCcOptions(controller, given), ...words)
+      const options = Object.fromEntries(
+        given.map(text => text.split('=')).map(([name, value]) => [name, numberOf(value!)]),
+      )
+      refused(t, () => createCongestionControl(controller, CONTEXT, options), ...words)
+    }
+  },
+)
+
+/** As options travel: true and false are 1 and 0. */
+function numberOf(text: string): number {
+  return text === 'true' ? 1 : text === 'false' ? 0 : Number(text)
+}
+
+t.test('beside the same options a default is no contradiction, nor is what asks for nothing', async t => {
+  for (const [controller, given] of [
+    ['auto', ['wAi=1000']],
+    ['rx-hpcc', ['wAi=1000']],
+    ['rx-hpcc', ['wAi=1000', 'countFlows=false']],
+    ['hpcc', ['flows=10', 'countFlows=true']],
+    ['rx-hpcc', ['literal=true']],
+    ['rx-hpcc', ['literal=false', 'rateChange=0.1']],
+    ['cubic', ['hystart=false']],
+    ['cubic', ['cssRounds=3']],
+    ['hpcc', ['lossBeta=0.5']],
+    ['fixed-window', ['lossReaction=true', 'lossBeta=0.5']],
+  ] as const) {
+    const options = parseCcOptions(controller, given)
+    t.equal(createCongestionControl(controller, CONTEXT, options).name, controller, given.join(' '))
   }
 })
 

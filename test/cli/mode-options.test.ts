@@ -5,7 +5,7 @@ import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
 import { perfCommand } from '../../bin/commands/perf.js'
 import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
-import type { OptionSpec } from '../../lib/cc/options.js'
+import { neededBeside, type OptionSpec } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { PATH_OPTIONS, PATHS_SOURCE } from '../../lib/cc/path-options.js'
 import { parsePathSettings, pathSettings, pathSettingTexts } from '../../lib/cc/path-settings.js'
@@ -107,13 +107,14 @@ t.test('controllers: scenario, daemon, perf, page', async t => {
     for (const spec of ccOptions(controller)) {
       const { name } = spec
       const [inFile, typed, value] = sample(spec)
+      const needed = Object.entries(neededBeside(ccOptions(controller), spec))
       const { cc } = parseScenario(
-        `${BASE}switches: [s1]\ncc: {name: ${controller}, ${name}: ${inFile}}`,
+        `${BASE}switches: [s1]\ncc: {name: ${controller}, ${name}: ${inFile}${needed.map(([key, flag]) => `, ${key}: ${flag}`).join('')}}`,
         'x.yaml',
       )
       t.equal(cc.options[name], value, `scenario: ${controller} ${name}`)
       t.equal(
-        parseCcOptions(controller, [`${name}=${typed}`])[name],
+        parseCcOptions(controller, [`${name}=${typed}`, ...needed.map(pair => pair.join('='))])[name],
         value,
         `command line: ${controller} ${name}`,
       )

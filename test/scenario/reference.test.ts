@@ -139,6 +139,21 @@ t.test('every scenario of the bench is right by the schema, and names it for edi
   }
 })
 
+t.test('a default that a controller fills in is no contradiction to the schema either', async t => {
+  const base = 'hosts: [h1, h2]\nlinks: [h1--h2]\n'
+  for (const right of [
+    'cc: {name: auto, wAi: 1KB}',
+    'cc: {name: rx-hpcc, wAi: 1KB, countFlows: false}',
+    'cc: {name: rx-hpcc, literal: false, ackPackets: 1}',
+    'cc: {name: cubic, cssRounds: 1}',
+    'cc: {name: hpcc, lossBeta: 0.5}',
+    'cc: {name: fixed-window, lossReaction: true, lossBeta: 0.5}',
+  ]) {
+    t.ok(validate(parse(base + right)), `${right}: ${JSON.stringify(validate.errors)}`)
+    t.same(problemsOf(base + right), [], right)
+  }
+})
+
 t.test('what the schema can say is wrong, it says', async t => {
   const base = 'hosts: [h1, h2]\nswitches: {s1: {}}\nlinks: [h1--s1, h2--s1]\n'
   t.ok(validate(parse(base)))
@@ -158,6 +173,12 @@ t.test('what the schema can say is wrong, it says', async t => {
     'cc: {eta: 1}',
     'cc: {name: hpcc, eta: 1.5}',
     'cc: {name: hpcc, Eta: 1}',
+    'cc: {name: hpcc, wAi: 1KB, flows: 10}',
+    'cc: {name: auto, wAi: 1KB, countFlows: true}',
+    'cc: {name: rx-hpcc, literal: true, ackPackets: 1}',
+    'cc: {name: cubic, hystart: false, cssRounds: 1}',
+    'cc: {name: fixed-window, lossBeta: 0.5}',
+    'cc: {name: fixed-window, lossReaction: false, lossBeta: 0.5}',
     'telemetry: {collect: date}',
     'paths: {count: 17}',
     'traffic: [{from: h1, size: 1B}]',

@@ -122,6 +122,13 @@ t.test('controllers', async t => {
     ['cc: {name: hpcc, maxStage: ¦1.5}', ['a whole number']],
     ['cc: {name: hpcc, wAi: ¦1us}', ["'us' is not known"]],
     ['cc: {name: hpcc, minRate: ¦[1]}', ['a list is no quantity']],
+    ['cc: {name: hpcc, wAi: 1KB, ¦flows: 10}', ['flows has no effect beside wAi', 'leave one of them out']],
+    ['cc: {name: hpcc, ¦countFlows: true, wAi: 1KB}', ['countFlows has no effect beside wAi']],
+    ['cc: {name: fixed-window, ¦lossBeta: 0.5}', ['while lossReaction is false', 'set lossReaction to true']],
+    [
+      'traffic:\n  - {from: h1, to: h2, size: 1MB, cc: {name: auto, wAi: 1KB, ¦flows: 10}}',
+      ['auto: flows has no effect beside wAi'],
+    ],
   ])
 })
 

@@ -41,42 +41,54 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     true,
     'the first slow start ends when the round trip grows, before packets are lost (RFC 9406)',
   ),
-  ns(
-    'hystartRttLeast',
-    0,
-    1e9,
-    4 * MILLISECOND,
-    'MIN_RTT_THRESH: smallest growth of the round trip that ends it (RFC 9406, section 4.3)',
+  ofHystart(
+    ns(
+      'hystartRttLeast',
+      0,
+      1e9,
+      4 * MILLISECOND,
+      'MIN_RTT_THRESH: smallest growth of the round trip that ends it (RFC 9406, section 4.3)',
+    ),
   ),
-  ns(
-    'hystartRttMost',
-    0,
-    1e9,
-    16 * MILLISECOND,
-    'MAX_RTT_THRESH: growth that ends it in any case (RFC 9406, section 4.3)',
+  ofHystart(
+    ns(
+      'hystartRttMost',
+      0,
+      1e9,
+      16 * MILLISECOND,
+      'MAX_RTT_THRESH: growth that ends it in any case (RFC 9406, section 4.3)',
+    ),
   ),
-  count(
-    'hystartRttDivisor',
-    1,
-    1000,
-    8,
-    'MIN_RTT_DIVISOR: between these, the last round trip divided by this (RFC 9406, section 4.3)',
+  ofHystart(
+    count(
+      'hystartRttDivisor',
+      1,
+      1000,
+      8,
+      'MIN_RTT_DIVISOR: between these, the last round trip divided by this (RFC 9406, section 4.3)',
+    ),
   ),
-  count(
-    'hystartSamples',
-    1,
-    1000,
-    8,
-    'N_RTT_SAMPLE: round trips measured before a round is judged (RFC 9406, section 4.3)',
+  ofHystart(
+    count(
+      'hystartSamples',
+      1,
+      1000,
+      8,
+      'N_RTT_SAMPLE: round trips measured before a round is judged (RFC 9406, section 4.3)',
+    ),
   ),
-  count(
-    'cssGrowthDivisor',
-    2,
-    1000,
-    4,
-    'CSS_GROWTH_DIVISOR: conservative slow start grows so many times slower (RFC 9406, section 4.3)',
+  ofHystart(
+    count(
+      'cssGrowthDivisor',
+      2,
+      1000,
+      4,
+      'CSS_GROWTH_DIVISOR: conservative slow start grows so many times slower (RFC 9406, section 4.3)',
+    ),
   ),
-  count('cssRounds', 1, 1000, 5, 'CSS_ROUNDS: rounds of conservative slow start (RFC 9406, section 4.3)'),
+  ofHystart(
+    count('cssRounds', 1, 1000, 5, 'CSS_ROUNDS: rounds of conservative slow start (RFC 9406, section 4.3)'),
+  ),
   flag('prr', true, 'in recovery packets leave as others arrive, down to the new window (RFC 9937)'),
   number(
     'slowStartGain',
@@ -99,6 +111,11 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     'smallest timeout for counting pauses (as Linux; RFC 6298, section 2.4, has 1 s)',
   ),
 ]
+
+/** A constant that only HyStart++ uses. */
+function ofHystart(spec: OptionSpec): OptionSpec {
+  return { ...spec, idle: { name: 'hystart', is: false } }
+}
 
 export interface CubicConstants {
   c: number

@@ -1,7 +1,7 @@
 /** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
 import { z } from 'zod'
 import { ccNames, ccOptions } from '../../cc/catalogue.js'
-import type { OptionSpec } from '../../cc/options.js'
+import { neededBeside, type OptionSpec } from '../../cc/options.js'
 import {
   formatBytes,
   formatDuration,
@@ -26,14 +26,18 @@ const SAMPLES: Readonly<Record<OptionSpec['unit'], unknown>> = {
 /** A mapping for each controller, by name. */
 export const controllerSchemas = ccNames().map(name =>
   mapping(
-    { title: name, about: `Options of the controller \`${name}\`.`, json: { required: ['name'] } },
+    {
+      title: name,
+      about: `Options of the controller \`${name}\`.`,
+      json: { required: ['name'], ...refusals(ccOptions(name)) },
+    },
     {
       name: z.literal(name).meta({
         words: `\`${name}\``,
         description: 'Name of the controller.',
         example: name,
       }),
-      ...Object.fromEntries(ccOptions(name).map(spec => [spec.name, optionKey(spec)])),
+      ...Object.fromEntries(ccOptions(name).map((spec, _, specs) => [spec.name, optionKey(spec, specs)])),
     },
   ),
 )
@@ -42,13 +46,35 @@ export const ccSchema = z
   .union([z.enum(ccNames()), ...controllerSchemas])
   .meta({ words: `${listed(ccNames())}, or mapping of \`name\` and options` })
 
-function optionKey(spec: OptionSpec) {
+function optionKey(spec: OptionSpec, specs: readonly OptionSpec[]) {
+  const needed = neededBeside(specs, spec)
   const standard = spec.default === null ? undefined : optionText(spec, spec.default)
   return key(optionField(spec), {
     description: sentence(spec.doc),
     ...(standard === undefined ? { usual: 'worked out from the connection' } : { default: standard }),
     example: standard ?? SAMPLES[spec.unit],
+    ...(Object.keys(needed).length > 0 && { with: needed }),
   })
+}
+
+/** Options beside which others have no effect, in the words of JSON Schema. */
+function refusals(specs: readonly OptionSpec[]): Record<string, unknown> {
+  const all = specs.flatMap((spec): Record<string, unknown>[] => {
+    const { name, unit, idle } = spec
+    if (idle === undefined) return []
+    const asked = unit === 'boolean' ? { [name]: true } : { [name]: undefined }
+    const needed = neededBeside(specs, spec)
+    if (Object.keys(needed).length > 0) return [{ anyOf: [{ not: having(asked) }, having(needed)] }]
+    return [{ not: having({ ...asked, [idle.name]: idle.is }) }]
+  })
+  return all.length > 0 ? { allOf: all } : {}
+}
+
+/** Keys that are given, with this value; undefined: with any. */
+function having(values: Readonly<Record<string, boolean | undefined>>): Record<string, unknown> {
+  const bound = Object.entries(values).filter(([, value]) => value !== undefined)
+  const properties = Object.fromEntries(bound.map(([name, value]) => [name, { const: value }]))
+  return { required: Object.keys(values), ...(bound.length > 0 && { properties }) }
 }
 
 /** Whoever resolves `cc` checks the value; here is only what it looks like. */
