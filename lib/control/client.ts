@@ -11,6 +11,7 @@ import {
   requests,
   responses,
 } from './messages.js'
+import { SilenceWatch } from './silence.js'
 
 /** Options of a request. */
 export interface RequestOptions {
@@ -20,7 +21,10 @@ export interface RequestOptions {
    * so in time has lost the request.
    */
   signal?: AbortSignal
-  /** The daemon answers such a request at once: if it takes longer, it hangs. Default: a request may take any time. */
+  /**
+   * The daemon answers such a request at once: if it takes longer, it hangs. Default: a request may take any time, as long as the daemon
+   * gives signs of life (`SilenceWatch`).
+   */
   withinMs?: number
 }
 
@@ -39,6 +43,9 @@ export class ControlClient {
   readonly #path: string
   readonly #splitter = new MessageSplitter()
   readonly #pending = new Map<number, Pending>()
+  /** Looks for signs of life while there are requests that may take any time. */
+  readonly #silence: SilenceWatch
+  #patient = 0
   #lastId = 0
   #ended: WeirError | null = null
   /** Resolves when the connection has ended, whoever ended it. */
@@ -47,6 +54,10 @@ export class ControlClient {
   private constructor(socket: Socket, path: string) {
     this.#socket = socket
     this.#path = path
+    this.#silence = new SilenceWatch(
+      () => this.#write(++this.#lastId, { ping: {} }),
+      ms => this.#hangUp(ms),
+    )
     this.closed = new Promise(resolve => socket.once('close', () => resolve()))
     socket.on('data', piece => this.#onData(piece))
     socket.on('error', error => this.#end(error.message))
@@ -94,13 +105,15 @@ export class ControlClient {
     )
     this.#write(id, content)
     signal?.addEventListener('abort', onAbort, { once: true })
-    if (withinMs !== undefined) expectAnswer(withinMs)
+    if (withinMs === undefined) this.#beginPatience()
+    else expectAnswer(withinMs)
     try {
       const response = await ended
       if (response.body === answer) return response[answer] as ResponseBodies[K]
       throw new WeirError('WEIR_PROTOCOL', `the daemon answered "${response.body}" where "${answer}" was due`)
     } finally {
       clearTimeout(timer)
+      if (withinMs === undefined) this.#endPatience()
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -111,10 +124,28 @@ export class ControlClient {
     this.#end('closed')
   }
 
+  #beginPatience(): void {
+    if (this.#patient++ === 0 && this.#ended === null) this.#silence.start()
+  }
+
+  #endPatience(): void {
+    if (--this.#patient === 0) this.#silence.stop()
+  }
+
   #giveUp(id: number, ms: number): void {
-    const text = `the daemon on ${this.#path} has not answered for ${ms / 1000} s: end its process and start it again, if it is a daemon`
-    this.#pending.get(id)?.reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text))
+    this.#pending.get(id)?.reject(this.#hangs(ms))
     this.#pending.delete(id)
+  }
+
+  /** The daemon hangs: if it ever goes on, it finds the connection closed, and cancels what was asked for. */
+  #hangUp(ms: number): void {
+    this.#fail(this.#hangs(ms))
+    this.#socket.destroy()
+  }
+
+  #hangs(ms: number): WeirError {
+    const text = `the daemon on ${this.#path} has not answered for ${ms / 1000} s: end its process and start it again, if it is a daemon`
+    return new WeirError('WEIR_DAEMON_UNREACHABLE', text)
   }
 
   #write(id: number, content: RequestContent): void {
@@ -123,6 +154,7 @@ export class ControlClient {
   }
 
   #onData(piece: Buffer): void {
+    this.#silence.onHeard()
     try {
       this.#splitter.push(piece, message => this.#onResponse(responses.decode(message)))
     } catch (error) {
@@ -143,7 +175,12 @@ export class ControlClient {
   }
 
   #end(why: string): void {
-    this.#ended ??= new WeirError('WEIR_DAEMON_UNREACHABLE', `lost the daemon on ${this.#path}: ${why}`)
+    this.#fail(new WeirError('WEIR_DAEMON_UNREACHABLE', `lost the daemon on ${this.#path}: ${why}`))
+  }
+
+  #fail(error: WeirError): void {
+    this.#ended ??= error
+    this.#silence.stop()
     for (const pending of this.#pending.values()) pending.reject(this.#ended)
     this.#pending.clear()
   }

@@ -90,6 +90,7 @@ export interface RequestBodies {
   stop: object
   listTransfers: object
   perf: PerfRequest
+  ping: object
 }
 
 /** What path selection and admission did for a flow, at its sender. */
@@ -317,6 +318,7 @@ export interface ResponseBodies {
   stop: object
   listTransfers: { transfers: TransferInfo[] }
   perf: PerfReply
+  ping: object
 }
 
 export type RequestKind = keyof RequestBodies

@@ -62,6 +62,7 @@ export class ControlServer {
     this.path = path
     this.#events = events
     this.registerHandler('cancel', async () => ({ cancel: { found: false } }))
+    this.registerHandler('ping', async () => ({ ping: {} }))
   }
 
   /** Sets what answers requests of that kind, replacing any earlier handler. */

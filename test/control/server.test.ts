@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { connectDaemon } from '../../lib/client/daemon-client.js'
+import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { ControlClient } from '../../lib/control/client.js'
 import { delimit } from '../../lib/control/framing.js'
 import { type Progress, requests, responses } from '../../lib/control/messages.js'
 import { ControlServer } from '../../lib/control/server.js'
+import { SilenceWatch } from '../../lib/control/silence.js'
 import { WeirError } from '../../lib/errors.js'
 
 /** The folder of a test's sockets: short, as a socket's path has to be. */
@@ -206,15 +207,30 @@ t.test('a client that never reads is dropped, not buffered for', async t => {
   socket.destroy()
 })
 
-t.test('a daemon that hangs is given up, and a request that it does not cancel', async t => {
+/** A process that accepts and never answers, as one does that is stopped. */
+async function deaf(t: Test): Promise<string> {
   const path = join(await folder(t), 's')
-  const deaf = createServer(socket => socket.on('error', () => {}))
-  await new Promise<void>(resolve => deaf.listen(path, resolve))
-  t.teardown(() => deaf.close())
-  const daemon = await connectDaemon(path)
+  const server = createServer(socket => socket.on('error', () => {}))
+  await new Promise<void>(resolve => server.listen(path, resolve))
+  t.teardown(() => server.close())
+  return path
+}
+
+/** The request's outcome as far as it is known now. */
+function watched(request: Promise<unknown>): { error: unknown } {
+  const state = { error: null as unknown }
+  request.catch(error => {
+    state.error = error
+  })
+  return state
+}
+
+const HANGS = { code: 'WEIR_DAEMON_UNREACHABLE', message: /has not answered for 15 s: end its process/ }
+
+t.test('a daemon that hangs is given up, and a request that it does not cancel', async t => {
+  const daemon = await connectDaemon(await deaf(t))
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const given = { code: 'WEIR_DAEMON_UNREACHABLE', message: /has not answered for 15 s/ }
   const ask: Promise<unknown>[] = [
     daemon.status(),
     daemon.transfers(),
@@ -223,12 +239,107 @@ t.test('a daemon that hangs is given up, and a request that it does not cancel',
   ]
   const cancelled = new AbortController()
   const send = daemon.send('/a', 'h', { signal: cancelled.signal })
-  const refused = Promise.all(ask.map(each => t.rejects(each, given)))
+  const refused = Promise.all(ask.map(each => t.rejects(each, HANGS)))
   mock.timers.tick(15_000)
   await refused
   cancelled.abort()
-  const ended = t.rejects(send, given)
+  const ended = t.rejects(send, HANGS)
   mock.timers.tick(15_000)
   await ended
   daemon.close()
 })
+
+t.test('a daemon that never says anything is given up, whatever was asked of it', async t => {
+  const path = await deaf(t)
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  for (const ask of [
+    (daemon: DaemonClient) => daemon.send('/a', 'h'),
+    (daemon: DaemonClient) => daemon.get('h', 'a'),
+    (daemon: DaemonClient) => daemon.perf({ host: 'h' }),
+    (daemon: DaemonClient) => daemon.traffic({ host: 'h' }),
+  ]) {
+    const daemon = await connectDaemon(path)
+    const request: Promise<unknown> = ask(daemon)
+    const state = watched(request)
+    mock.timers.tick(14_999)
+    await settled()
+    t.equal(state.error, null, 'not before')
+    mock.timers.tick(1)
+    await t.rejects(request, HANGS)
+    await daemon.closed
+    await t.rejects(daemon.status(), HANGS, 'the connection is closed')
+  }
+})
+
+t.test('a daemon that is busy with a request is not given up: it answers pings', async t => {
+  const { server, path } = await serve(t)
+  let finish = () => {}
+  server.registerHandler('send', async () => {
+    await new Promise<void>(resolve => {
+      finish = resolve
+    })
+    return { transfer: { path: 'here' } }
+  })
+  const daemon = await connectDaemon(path)
+  t.teardown(() => daemon.close())
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const request = daemon.send('/a', 'h')
+  for (let seconds = 0; seconds < 600; seconds += 5) {
+    mock.timers.tick(5000)
+    await settled()
+  }
+  finish()
+  t.match(await request, { path: 'here' })
+})
+
+t.test('a daemon that falls silent amid a request is given up a minute later', async t => {
+  const path = join(await folder(t), 's')
+  const deafLater = createServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(delimit(responses.encode({ id: 1, progress: {} } as never))))
+  })
+  await new Promise<void>(resolve => deafLater.listen(path, resolve))
+  t.teardown(() => deafLater.close())
+  const daemon = await connectDaemon(path)
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let heard = () => {}
+  const progress = new Promise<void>(resolve => {
+    heard = resolve
+  })
+  const request = daemon.send('/a', 'h', { onProgress: () => heard() })
+  const state = watched(request)
+  await progress
+  mock.timers.tick(60_000)
+  await settled()
+  t.equal(state.error, null, 'the first look found something')
+  mock.timers.tick(5000)
+  await t.rejects(request, { code: 'WEIR_DAEMON_UNREACHABLE', message: /has not answered for 60 s/ })
+})
+
+t.test('signs of life are looked for only while something is waited for', async t => {
+  let pings = 0
+  const gaveUp: number[] = []
+  const watch = new SilenceWatch(
+    () => pings++,
+    ms => gaveUp.push(ms),
+  )
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  watch.start()
+  mock.timers.tick(10_000)
+  t.same([pings, gaveUp], [2, []], 'two looks in vain, of three')
+  watch.onHeard()
+  mock.timers.tick(5000)
+  t.same([pings, gaveUp], [2, []], 'heard: no ping is needed')
+  watch.stop()
+  mock.timers.tick(600_000)
+  t.same([pings, gaveUp], [2, []], 'nothing is looked for any more')
+})
+
+/** What sockets and promises hold has been handled. */
+async function settled(): Promise<void> {
+  for (let n = 0; n < 20; n++) await new Promise(resolve => setImmediate(resolve))
+}
