@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { fold } from '../../lib/scenario/fold.js'
 import { packageFile } from '../../lib/scenario/package-file.js'
 import { type Diagnosis, diagnose, type Verdict } from '../../switch-emu/lab/doctor.js'
 import { defaultInbox } from './daemon.js'
+import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
 
 /** `weir doctor` */
@@ -13,7 +15,9 @@ export function doctorCommand(): Command {
     .action(async ({ json }: { json?: boolean }) => {
       const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8'))
       const diagnosis = await diagnose({ nodeLeast: engines.node, inbox: defaultInbox() })
-      process.stdout.write(json ? `${JSON.stringify(diagnosis, null, 2)}\n` : print(diagnosis))
+      process.stdout.write(
+        json ? `${JSON.stringify(diagnosis, null, 2)}\n` : print(diagnosis, columnsMost(process.stdout)),
+      )
       if (Object.values(diagnosis.on).some(({ works }) => works)) return
       throw new WeirError('WEIR_UNSUPPORTED', 'nothing works on this machine: see the checks above')
     })
@@ -21,19 +25,24 @@ export function doctorCommand(): Command {
 
 const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const
 
-function print({ checks, on, io, auto }: Diagnosis): string {
+/** @param columns of the terminal */
+export function print({ checks, on, io, auto }: Diagnosis, columns = Number.POSITIVE_INFINITY): string {
   const width = Math.max(...checks.map(({ name }) => name.length))
   const lines = checks.flatMap(({ name, status, found, affects, fix }) => {
     const line = `${MARKS[status]}  ${name.padEnd(width)}  ${found}`
-    if (status === 'ok') return [line]
     const indent = ' '.repeat(width + 8)
-    return [line, `${indent}affects: ${affects}`, ...(fix === undefined ? [] : [`${indent}fix: ${fix}`])]
+    const said = (text: string) => fold(text, columns, indent.length)
+    if (status === 'ok') return [said(line)]
+    // A fix is a command to be copied: it stays in one line.
+    const fixes = fix === undefined ? [] : [`${indent}fix: ${fix}`]
+    return [said(line), said(`${indent}affects: ${affects}`), ...fixes]
   })
   const { packetInLabs, ...ways } = io
-  return `${lines.join('\n')}\n\n${verdicts('weir run --on', on)}\n${verdicts('weir daemon --io', {
+  const ends = `${verdicts('weir run --on', on)}\n${verdicts('weir daemon --io', {
     ...ways,
     'packet, in labs': packetInLabs,
   })}  auto: takes ${auto.takes}${auto.why === undefined ? '' : ` (${auto.why})`}\n`
+  return `${lines.join('\n')}\n\n${fold(ends, columns, 4)}`
 }
 
 function verdicts(title: string, all: Record<string, Verdict>): string {

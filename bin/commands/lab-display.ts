@@ -1,5 +1,6 @@
 /** What `weir lab` prints for people. */
 import { basename, dirname, join } from 'node:path'
+import { fold } from '../../lib/scenario/fold.js'
 import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
@@ -13,8 +14,8 @@ export function printUp(state: LabState): string {
   const [first] = hosts
   const last = hosts[hosts.length - 1]
   return (
-    `lab ${name} is up: ${list}\n` +
-    `  inboxes: ${inboxOf(state, 'HOST')}, ${stays(state.inboxFolder !== undefined)}\n` +
+    said(`lab ${name} is up: ${list}\n`) +
+    said(`  inboxes: ${inboxOf(state, 'HOST')}, ${stays(state.inboxFolder !== undefined)}\n`) +
     (captures === undefined ? '' : `  captures: ${join(captures.folder, 'SWITCH--PEER.pcapng')}\n`) +
     `  weir lab exec ${name} ${first!.name} -- ping ${last!.name}\n` +
     `  weir lab status ${name}\n` +
@@ -26,7 +27,12 @@ export function printUp(state: LabState): string {
 export function printDown({ name }: LabState, received: number): string {
   if (received === 0) return `lab ${name} is down\n`
   const files = received === 1 ? 'a received file' : `${received} received files`
-  return `lab ${name} is down; this removed ${files} ("weir lab up --inbox DIR" keeps them)\n`
+  return said(`lab ${name} is down; this removed ${files} ("weir lab up --inbox DIR" keeps them)\n`)
+}
+
+/** Sentences, for the terminal; commands to be copied are not broken. */
+function said(text: string): string {
+  return fold(text, columnsMost(process.stdout), 4)
 }
 
 function stays(inboxStays: boolean): string {
@@ -44,15 +50,14 @@ export function printLabs(labs: readonly { name: string; state: string; file: st
 export function printStatus(status: LabStatus): string {
   const head = `lab ${status.name}: ${status.state}, from ${status.file}\n`
   if (status.state === 'broken') {
-    return `${head}Some of its processes have ended. Remove the rest: weir lab down ${status.name}\n`
+    return said(`${head}Some of its processes have ended. Remove the rest: weir lab down ${status.name}\n`)
   }
-  const parts = [head, hostTable(status.hosts), placesOf(status)]
-  if (!status.switch.alive) parts.push(`The switch process has ended. ${status.switch.said}\n`)
+  const parts = [said(head), hostTable(status.hosts), placesOf(status)]
+  if (!status.switch.alive) parts.push(said(`The switch process has ended. ${status.switch.said}\n`))
   if (status.ports.length > 0) parts.push(portTable(status.ports))
   if (status.lostFrames > 0) {
-    parts.push(
-      `${status.lostFrames} frames were lost on the veth pairs: the machine is busy, or "tc" slows a port\n`,
-    )
+    const why = 'the machine is busy, or "tc" slows a port'
+    parts.push(said(`${status.lostFrames} frames were lost on the veth pairs: ${why}\n`))
   }
   if (status.captures !== undefined) parts.push(printCaptures(status.captures))
   return parts.join('\n')
@@ -62,9 +67,9 @@ export function printStatus(status: LabStatus): string {
 function placesOf({ hosts: [first] }: LabStatus): string {
   if (first === undefined) return ''
   const { name, inbox, socket, keepsInbox } = first
-  return (
+  return said(
     `inboxes: ${join(dirname(inbox), 'HOST')}, ${stays(keepsInbox)}\n` +
-    `sockets: ${join(dirname(socket), `HOST${basename(socket).slice(name.length)}`)}\n`
+      `sockets: ${join(dirname(socket), `HOST${basename(socket).slice(name.length)}`)}\n`,
   )
 }
 
@@ -79,7 +84,7 @@ function printCaptures({ folder, snapBytes, bytesMax, files }: CapturesStatus): 
       (discarded === 0 ? '' : `; ${discarded} older packets were discarded`),
     ...files.filter(({ fault }) => fault !== '').map(({ port, fault }) => `  ${port} has stopped: ${fault}`),
   ]
-  return `${lines.join('\n')}\n`
+  return said(`${lines.join('\n')}\n`)
 }
 
 function hostTable(hosts: readonly HostStatus[]): string {

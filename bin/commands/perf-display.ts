@@ -1,5 +1,6 @@
 /** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
+import { fold } from '../../lib/scenario/fold.js'
 import { bands } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
@@ -67,7 +68,7 @@ export function perfTable(test: 'bw' | 'lat', output: Output, columns = Number.P
       if (report.histogram.length > 0)
         output.write(histogramText(report, Math.min(BAR_WIDTH, columns - BAR_LEFT)))
     },
-    end: reports => output.write(remarks(reports)),
+    end: reports => output.write(fold(remarks(reports), columns, 2)),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { bundledScenarios } from '../../lib/scenario/bundled-scenarios.js'
+import { fold } from '../../lib/scenario/fold.js'
 import { columnsMost } from './fit.js'
 
 /** Gives a command that takes a scenario the option `--list`, which prints those that come with the package, like `--help`. */
@@ -18,6 +19,8 @@ export function scenarioList(columns: number): string {
   const width = Math.max(...all.map(({ name }) => name.length))
   const isBeside = all.every(({ about }) => width + 2 + about.length <= columns)
   return all
-    .map(({ name, about }) => (isBeside ? `${name.padEnd(width)}  ${about}` : `${name}\n  ${about}`))
+    .map(({ name, about }) =>
+      isBeside ? `${name.padEnd(width)}  ${about}` : `${name}\n${fold(`  ${about}`, columns, 2)}`,
+    )
     .join('\n')
 }

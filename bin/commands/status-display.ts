@@ -2,18 +2,21 @@
 import { isIPv6 } from 'node:net'
 import type { ConnectionInfo, StatusReply } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
+import { fold } from '../../lib/scenario/fold.js'
 import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { dropWords } from './drop-words.js'
 import { columnsOf, fit } from './fit.js'
 
 const GAP_COLUMNS = 2
+/** The names before the daemon's own figures. */
+const NAME_COLUMNS = 11
 
 export function statusText(status: StatusReply, columns: number = columnsOf(process.stdout)): string {
-  return [headText(status), connectionsText(status, columns), dropsText(status, columns)].join('\n')
+  return [headText(status, columns), connectionsText(status, columns), dropsText(status, columns)].join('\n')
 }
 
-function headText(status: StatusReply): string {
+function headText(status: StatusReply, columns: number): string {
   const { version, pid, uptimeSeconds, residentBytes, address, port, intPort, io, share, inbox } = status
   const { congestionControl, lineRateBps, pathMtu, transfers, sentBytes, receivedBytes } = status
   const lines: [string, string][] = [
@@ -30,7 +33,9 @@ function headText(status: StatusReply): string {
       `${transfers} under way; since the start ${formatBytes(sentBytes)} sent, ${formatBytes(receivedBytes)} received`,
     ],
   ]
-  return lines.map(([name, text]) => `${name.padEnd(11)}${text}\n`).join('')
+  return lines
+    .map(([name, text]) => `${fold(name.padEnd(NAME_COLUMNS) + text, columns, NAME_COLUMNS)}\n`)
+    .join('')
 }
 
 function connectionsText({ connections, connectionCount, port }: StatusReply, columns: number): string {

@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
+import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
 import { table } from './table.js'
@@ -17,7 +18,8 @@ const NOTHING = '-'
  * @param columns of the terminal; wider tables are folded
  */
 export function printTables(result: RunResult, columns = Number.POSITIVE_INFINITY): string {
-  const parts = [flowTable(result, columns), portTable(result, columns), printDeadlocks(result)]
+  const said = (text: string) => fold(text, columns, 2)
+  const parts = [flowTable(result, columns), portTable(result, columns), said(printDeadlocks(result))]
   const { summary } = result
   if (summary !== undefined) {
     const window = `${formatDuration(summary.fromNs)} to ${formatDuration(summary.toNs)}`
@@ -25,9 +27,9 @@ export function printTables(result: RunResult, columns = Number.POSITIVE_INFINIT
       summary.bottleneck === undefined
         ? ''
         : `, ${summary.bottleneck} busy ${formatPercent(summary.bottleneckUtilization ?? Number.NaN)}`
-    parts.push(`From ${window}: Jain index ${summary.jainIndex?.toFixed(4) ?? NOTHING}${busiest}\n`)
+    parts.push(said(`From ${window}: Jain index ${summary.jainIndex?.toFixed(4) ?? NOTHING}${busiest}\n`))
   }
-  if (result.realTime !== undefined) parts.push(realTimeLines(result.realTime))
+  if (result.realTime !== undefined) parts.push(said(realTimeLines(result.realTime)))
   return parts.filter(part => part !== '').join('\n')
 }
 
@@ -107,7 +109,7 @@ function manyFlows(totals: Totals, columns: number): string {
     `${formatBytes(totals.retransmittedBytes)} retransmitted`,
     `${totals.timeouts} timeouts`,
   ]
-  return `${counts.join(', ')}\n\n${table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1, columns)}`
+  return `${fold(counts.join(', '), columns, 2)}\n\n${table(['', 'mean', 'p50', 'p95', 'p99', 'max'], rows, 1, columns)}`
 }
 
 function portTable(result: RunResult, columns: number): string {

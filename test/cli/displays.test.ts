@@ -3,8 +3,11 @@ import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { demoDisplay } from '../../bin/commands/demo-display.js'
-import { intervalDisplay } from '../../bin/commands/perf-display.js'
+import { print as printDiagnosis } from '../../bin/commands/doctor.js'
+import { intervalDisplay, perfTable } from '../../bin/commands/perf-display.js'
+import type { PerfReport } from '../../bin/commands/perf-report.js'
 import { runProgress } from '../../bin/commands/run-progress.js'
+import { scenarioList } from '../../bin/commands/scenario-list.js'
 import { type FileReport, parseRetries, summary } from '../../bin/commands/transfer.js'
 import { howItGoes, transferDisplay } from '../../bin/commands/transfer-display.js'
 import { columnsOf, liveLines } from '../../bin/progress/live-lines.js'
@@ -13,6 +16,7 @@ import { waiting } from '../../bin/progress/waiting.js'
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
+import type { Diagnosis } from '../../switch-emu/lab/doctor.js'
 import type { RunView } from '../../switch-emu/run-view.js'
 
 /** A stream that says it is a terminal of so many columns, and what was written to it. */
@@ -248,4 +252,75 @@ t.test('a number of retries', async t => {
   t.same(['0', '3', '1000'].map(parseRetries), [0, 3, 1000])
   for (const wrong of ['-1', '1001', 'x', '1.5', '', ' 3', '1e2'])
     t.throws(() => parseRetries(wrong), { code: 'WEIR_BAD_ARGUMENT', message: /0 to 1000/ }, wrong)
+})
+
+/** The same words in the same order, in lines that are no wider than the terminal but for words that are. */
+function breaksAtSpaces(wide: string, narrow: string, columns: number): string[] {
+  const words = (text: string) => text.split(/\s+/).filter(word => word !== '')
+  const wrong = words(wide).join(' ') === words(narrow).join(' ') ? [] : ['other words']
+  const tooWide = narrow.split('\n').filter(line => line.length > columns && words(line).length > 1)
+  return [...wrong, ...tooWide]
+}
+
+t.test('the list of scenarios and the doctor break lines at spaces', async t => {
+  const list = scenarioList(Number.POSITIVE_INFINITY)
+  const verdict = { works: false, why: 'the machine forbids namespaces to this user, and has no veth' }
+  const check = { name: 'user namespaces', found: 'forbidden to this user by the kernel, as it says' }
+  const affects = 'labs of a user who is not root, and everything that runs in them'
+  const diagnosis = {
+    checks: [
+      { ...check, status: 'ok' as const, affects: '' },
+      { ...check, status: 'warn' as const, affects, fix: 'sudo sysctl kernel.unprivileged_userns_clone=1' },
+    ],
+    on: { virtual: { works: true }, overlay: verdict, veth: verdict },
+    io: { batch: verdict, dgram: verdict, raw: verdict, packet: verdict, packetInLabs: verdict },
+    auto: { takes: 'dgram', why: 'the package koffi is not installed, or cannot be loaded here' },
+  } as unknown as Diagnosis
+  const wide = printDiagnosis(diagnosis)
+  t.ok(wide.split('\n').some(line => line.length > 80))
+  for (const columns of [30, 40, 60, 80]) {
+    t.same(breaksAtSpaces(list, scenarioList(columns), columns), [], `--list at ${columns}`)
+    const wrong = breaksAtSpaces(wide, printDiagnosis(diagnosis, columns), columns)
+    const fix = /^ +fix: sudo sysctl kernel.unprivileged_userns_clone=1$/
+    t.same(
+      wrong.filter(line => !fix.test(line)),
+      [],
+      `doctor at ${columns}`,
+    )
+    t.ok(
+      printDiagnosis(diagnosis, columns)
+        .split('\n')
+        .some(line => fix.test(line)),
+      'a fix can be copied',
+    )
+  }
+})
+
+t.test('perf breaks what it says below the table at spaces', async t => {
+  const report = {
+    test: 'bw',
+    op: 'write',
+    size: 67_108_864,
+    qps: 512,
+    depth: 128,
+    messages: 0,
+    peakBps: null,
+    goodputBps: null,
+    messagesPerSecond: null,
+    io: 'batch',
+    pathMtu: 4096,
+    baseRttUs: 619.9,
+    cpuSecondsPerGB: null,
+    retransmittedBytes: 667_600,
+    controller: 'cubic',
+    controllerReason: 'no switch on the path has written telemetry',
+  } as unknown as PerfReport
+  const remarks = (columns?: number) => {
+    let text = ''
+    perfTable('bw', { write: more => (text += more) }, columns).end([report])
+    return text
+  }
+  for (const columns of [30, 40, 60, 80]) {
+    t.same(breaksAtSpaces(remarks(), remarks(columns), columns), [], `at ${columns}`)
+  }
 })

@@ -1,0 +1,33 @@
+/** Columns that a line must have beside its indent for that to be kept. */
+const LEAST_BESIDE = 16
+const LEAST_INDENT = 2
+
+/**
+ * Text whose lines are broken at spaces where they are wider than the terminal, which would break them amid words. What has no
+ * spaces, such as a path, stays whole, so that it can be copied.
+ * @param columns of the terminal
+ * @param hang indent of what follows a break
+ */
+export function fold(text: string, columns: number, hang = 0): string {
+  const indent = ' '.repeat(columns - hang >= LEAST_BESIDE ? hang : Math.min(hang, LEAST_INDENT))
+  return text
+    .split('\n')
+    .map(line => foldLine(line, columns, indent))
+    .join('\n')
+}
+
+function foldLine(line: string, columns: number, indent: string): string {
+  if (line.length <= columns) return line
+  const lines: string[] = []
+  let last = ''
+  for (const [word] of line.matchAll(/ *[^ ]+/g)) {
+    const fits = last.length + word.length <= columns
+    if (fits || last.trim() === '') {
+      last += word
+      continue
+    }
+    lines.push(last)
+    last = indent + word.trimStart()
+  }
+  return [...lines, last].join('\n')
+}
