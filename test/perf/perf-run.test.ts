@@ -1,8 +1,9 @@
 /** Runs over the virtual network: what they count, how they end, and what the other end keeps of them. */
 import t from 'tap'
-import type { WeirError } from '../../lib/errors.js'
+import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
+import { SIZE_MAX } from '../../lib/perf/settings.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as deth from '../../lib/wire/deth.js'
@@ -293,6 +294,42 @@ t.test('the other end closes, or falls silent', async t => {
     t.equal(nics[0].memory.size, 0, how)
   }
 })
+
+t.test(
+  'the greatest settings need no more memory than one message: all lie over each other, within the queues',
+  async t => {
+    const { serve, begin, until, nics } = makeWorld({ storage: false })
+    const registered = nics.map(({ memory }) => {
+      const lengths: number[] = []
+      const register = memory.register.bind(memory)
+      memory.register = (bytes, length, access) => {
+        lengths.push(length)
+        return register(bytes, length, access)
+      }
+      return lengths
+    })
+    serve()
+    const run = begin({
+      size: SIZE_MAX,
+      qps: 512,
+      depth: 65_536,
+      bidirectional: true,
+      iterations: 0,
+      durationNs: 1,
+    })
+    t.ok(until(() => run.state !== 'opening' && run.state !== 'joining', run))
+    t.equal(
+      run.outcome.depth,
+      nics[0].settings.queueDepth,
+      'a queue pair has as many in flight as its queue takes',
+    )
+    for (const lengths of registered) {
+      t.equal(lengths.filter(length => length === SIZE_MAX).length, 1)
+      t.ok(lengths.reduce((sum, length) => sum + length, 0) < 1.01 * SIZE_MAX, `${lengths.length} regions`)
+    }
+    run.cancel(0, new WeirError('WEIR_CANCELLED', 'enough'))
+  },
+)
 
 t.test('settings out of range are told before anything is sent', async t => {
   const { begin, nics } = makeWorld()
