@@ -126,7 +126,7 @@ function resolveScenario(
   const hostNames = network.hosts.map(({ name }) => name)
   const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
-  const cc = resolveCc(problems, ['cc'], given.cc ?? DEFAULT_CC, catalogue)
+  const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
   const switchNames = new Set(names)
   const traffic = resolveTraffic(
     { problems, file, hosts: network.hosts, switchNames, topology, catalogue, sizes },

@@ -19,7 +19,7 @@ export function resolveWatch(
 ): Watch {
   if (value === undefined) return { queues: [], everyNs: DEFAULT_WATCH_EVERY_NS, flows: false }
   const shape = checkShape(problems, ['watch'], watchSchema, value, 'watch')
-  const hops = resolveQueues(problems, shape?.queues ?? [], topology, switchNames)
+  const hops = resolveQueues(problems, shape?.queues === undefined ? [] : shape.queues, topology, switchNames)
   return {
     queues: [...new Set(hops)].map(hop => ({ switch: hop.node, port: hop.port })),
     everyNs: shape?.every ?? DEFAULT_WATCH_EVERY_NS,

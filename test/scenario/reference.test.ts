@@ -129,6 +129,22 @@ t.test('what the parser accepts can be built; what it refuses has a place', asyn
   t.ok(built > 100, `${built} scenarios`)
 })
 
+t.test(
+  'the parser accepts no value that the schema refuses: nothing, another kind, out of range',
+  async t => {
+    let accepted = 0
+    for (const { section, key } of keys) {
+      for (const value of [null, '', true, -1, 2, [], {}, [null]]) {
+        const text = stringify(documentWith(section, { ...key.with, [key.name]: value }))
+        if (problemsOf(text).length > 0) continue
+        accepted++
+        t.ok(validate(parse(text)), `${pathOf(section, key)}: ${JSON.stringify(value)}`)
+      }
+    }
+    t.ok(accepted > 50, `${accepted} scenarios`)
+  },
+)
+
 t.test('every scenario of the bench is right by the schema, and names it for editors', async t => {
   const folder = dirname(packageFile('bench', 'scenarios', 'dumbbell.yaml'))
   for (const file of readdirSync(folder).filter(name => name.endsWith('.yaml'))) {

@@ -115,6 +115,7 @@ t.test('controllers', async t => {
     ['cc: ¦hpc', ["'hpc'", 'hpcc, fixed-window', "did you mean 'hpcc'"]],
     ['cc: {name: ¦hpcq}', ["did you mean 'hpcc'"]],
     ['cc: ¦{eta: 1}', ['cc has no name', 'hpcc']],
+    ['cc: ¦', ['cc is a name or a mapping', 'not nothing']],
     ['cc: ¦[hpcc]', ['cc is a name or a mapping', 'not a list']],
     ['cc: {name: hpcc, ¦Eta: 1}', ["no option 'Eta'", "did you mean 'eta'"]],
     ['cc: {name: hpcc, eta: ¦1.5}', ['eta', 'from 0.1 to 1', 'not 1.5']],
