@@ -20,7 +20,7 @@ export interface BlastResult {
 
 const BATCH_FRAMES = 64
 const TTL = 64
-/** Of flows that nobody listens to. */
+/** UDP port of flows that nobody listens to. */
 const PORT = 9
 
 function frameBytes(bytes: number, from: HostAddress, to: HostAddress): Uint8Array {

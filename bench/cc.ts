@@ -11,7 +11,7 @@ const LINE_RATE_BPS = 100e9
 const BASE_RTT_NS = 20_000
 const MTU_BYTES = 4096
 const HOPS = [0, 1, 5]
-/** Of telemetry that does not wrap here. */
+/** Modulus of telemetry that does not wrap here. */
 const MODULUS = 2 ** 48
 
 export interface CcResult {

@@ -68,7 +68,7 @@ const MODES: Readonly<Record<string, Mode>> = {
 export interface ModeFigures {
   scenario: string
   mode: string
-  /** Of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
+  /** Utilization of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
   utilization: number
   peakQueueBytes: number
   meanQueueBytes: number

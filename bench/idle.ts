@@ -16,7 +16,7 @@ import { HostAddress } from '../lib/wire/address.js'
 import { WeirDaemon } from './support/weir-daemon.js'
 import { wholeNumber } from './support/whole-number.js'
 
-/** Of 127.0.0.0/8, where nothing else is likely to be; the last byte is the daemon's, or that of who connects. */
+/** Addresses in 127.0.0.0/8, where nothing else is likely to be; the last byte is the daemon's, or that of who connects. */
 const NET = '127.77.1'
 const CONNECTOR = `${NET}.250`
 const CONNECTIONS = 100
@@ -34,7 +34,7 @@ export interface IdleFigure {
   io: string
   connections: number
   cpuSeconds: number
-  /** Of one core. */
+  /** Share of one core. */
   share: number
 }
 

@@ -22,7 +22,7 @@ const LIMITS = {
   /** Goodput beside TCP CUBIC, of that flow's. */
   shareLeast: 0.33,
   shareMost: 3,
-  /** Of two Weir senders. */
+  /** Least Jain index of two Weir senders. */
   jainLeast: 0.95,
   /** Bytes retransmitted, of bytes dropped. */
   retransmittedMost: 1.2,
@@ -36,7 +36,7 @@ const DROPS_OF_NOTE = 20
 interface Alone {
   goodputBps: number
   droppedPackets: number
-  /** Of all packets that the path was given. */
+  /** Share of all packets that the path was given. */
   dropShare: number
   /** Bytes retransmitted of bytes dropped; null where hardly any were. */
   retransmittedOfDropped: number | null
@@ -55,7 +55,7 @@ export interface NetworkFigures {
   dropRatio?: number | null
   /** Weir's goodput by that of a TCP CUBIC flow beside it. */
   share?: number
-  /** Of two Weir senders. */
+  /** Jain index of two Weir senders. */
   jain?: number
   missed?: string[]
 }

@@ -23,7 +23,7 @@ interface FlowParity {
   name: string
   /** Over the rounds. */
   medianFctNs: number
-  /** Of its FCT to that in virtual time. */
+  /** Ratio of its FCT to that in virtual time. */
   ratio: { median: number; min: number; max: number }
 }
 

@@ -37,13 +37,13 @@ const MODES: Readonly<Record<string, Mode>> = {
 export interface PathFiguresOfMode {
   mode: string
   seed: number
-  /** Of all flows together, over the whole run and over its second half. */
+  /** Goodput of all flows together, over the whole run and over its second half. */
   goodputBps: number
   laterGoodputBps: number
   /** Over those without a choice. */
   ratio: number
   laterRatio: number
-  /** Of four, those that some flow takes at the end. */
+  /** Those of the four paths that some flow takes at the end. */
   pathsInUse: number
   moves: number
   probeByteShare: number

@@ -13,7 +13,7 @@ const DEFAULT_SCENARIO = 'dumbbell-100g'
 
 export interface SimSpeed {
   scenario: string
-  /** Of one run. */
+  /** Packet hops of one run. */
   packetHops: number
   events: number
   /** Per CPU-second: median, lowest and highest of the rounds after the first. */

@@ -13,7 +13,7 @@ export interface FolderWish {
   mend: string
   /** Permissions of those that are made, less the umask. Default 0o777. */
   mode?: number
-  /** Of the error. Default WEIR_NO_FILE. */
+  /** Code of the error. Default WEIR_NO_FILE. */
   code?: ErrorCode
 }
 

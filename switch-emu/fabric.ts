@@ -19,7 +19,7 @@ export interface FabricOptions {
   random: () => number
   /** Time at which the network begins. Default 0. */
   startNs?: Nanos
-  /** Of every switch port. Default: nothing is captured. */
+  /** Captures of every switch port. Default: nothing is captured. */
   captures?: PortCaptures
   /** What a switch answers by itself. Default: nothing. */
   responder?: (switchId: number) => Responder

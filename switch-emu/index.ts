@@ -29,7 +29,7 @@ export interface RunOptions {
    * namespaces of Linux.
    */
   on?: Place
-  /** Of every random choice, a whole number from 0. Default: the scenario's. */
+  /** Seed of every random choice, a whole number from 0. Default: the scenario's. */
   seed?: number
   /** Captures every switch port. */
   captures?: CapturePlace

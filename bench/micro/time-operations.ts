@@ -13,7 +13,7 @@ export interface Operation {
 
 export interface OperationTime {
   name: string
-  /** Of one operation: the median of the rounds, and the best of them. */
+  /** Time of one operation: the median of the rounds, and the best of them. */
   ns: number
   bestNs: number
 }

@@ -18,7 +18,7 @@ const HOSTS = ['a', 'b', 'c'] as const
 const ROUTER = 'r'
 const BOTTLENECK = 'to-c'
 
-/** Of tc-tbf(8). */
+/** Settings of tc-tbf(8). */
 export interface Shaping {
   rateMbps: number
   /** Bytes that may leave at once. */

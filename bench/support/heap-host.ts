@@ -29,7 +29,7 @@ export interface HeapReading {
   allocatedBytes: number
   collections: number
   collectionMs: number
-  /** Of the whole process, so far. */
+  /** CPU time of the whole process, so far. */
   cpuSeconds: number
 }
 

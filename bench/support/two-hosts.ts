@@ -12,7 +12,7 @@ const VETH_MTU = 9000
 /** Names are PREFIX, the process's id, and the host. */
 const PREFIX = 'weirbench'
 const ADDRESSES = ['10.97.0.1', '10.97.0.2'] as const
-/** Of 127.0.0.0/8, where nothing else is likely to be. */
+/** Addresses in 127.0.0.0/8, where nothing else is likely to be. */
 const LOOPBACK = ['127.77.0.1', '127.77.0.2'] as const
 
 const CARRIER_TRIES = 100

@@ -68,7 +68,7 @@ export interface IpHeader {
 export interface UdpHeader {
   sourcePort: number
   destinationPort: number
-  /** Of its payload. */
+  /** Bytes of its payload. */
   bytes: number
 }
 

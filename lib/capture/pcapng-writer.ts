@@ -46,7 +46,7 @@ export type Direction = (typeof Direction)[keyof typeof Direction]
 export interface PcapngWriterOptions {
   /** Name of the interface, as Wireshark shows it. */
   interfaceName: string
-  /** Of the interface, bit/s. */
+  /** Rate of the interface, bit/s. */
   rateBps: number
   /** Bytes kept of each frame, 64 to 65,535. Default: all. */
   snapBytes?: number

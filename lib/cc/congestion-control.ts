@@ -91,7 +91,7 @@ export interface CongestionControl {
   onPathChange?(): void
   /** Receiver-based control: the receiver has worked out the window. */
   onReceiverWindow?(now: Nanos, windowBytes: number): void
-  /** Of a controller that chooses between others: the name of the one that decides now. Default: its own. */
+  /** Name of the controller that decides now, if this one chooses between others. Default: its own. */
   readonly inForce?: string
   /** Why. Default: as configured. */
   readonly reason?: string

@@ -34,7 +34,7 @@ export class FixedWindow implements CongestionControl {
   #windowBytes: number
   readonly #rateBps: number
   readonly #cap: LossCap
-  /** Of the host's link, where the window is one bandwidth-delay product; else 0. */
+  /** Rate of the host's link, where the window is one bandwidth-delay product; else 0. */
   readonly #followedBps: number
 
   constructor(context: CongestionContext, options: OptionValues = {}) {

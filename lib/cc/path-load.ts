@@ -12,7 +12,7 @@ export class PathLoad {
   utilization = Number.NaN
   readonly #last = new HopRecords()
   #lastNs: Nanos = Number.NEGATIVE_INFINITY
-  /** Of each link: U, and the rate at which it sent, bit/s. */
+  /** U of each link, and the rate at which it sent, bit/s. */
   readonly #u = new Float64Array(MAX_HOPS)
   readonly #sentBps = new Float64Array(MAX_HOPS)
 

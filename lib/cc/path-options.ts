@@ -31,7 +31,7 @@ export type PathOption = {
   doc: string
 } & (
   | { kind: 'choice'; choices: readonly string[]; default: string }
-  /** Of `duration`: ns. */
+  /** A `duration` is in ns. */
   | { kind: 'count' | 'number' | 'duration'; min: number; max: number; default: number }
 )
 

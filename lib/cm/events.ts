@@ -89,7 +89,7 @@ export interface Disconnected {
   type: 'disconnected'
   id: number
   cause: 'local' | 'peer' | 'timeout' | 'stale' | 'rejected'
-  /** Of the peer's DREQ: 220 bytes, zero padded. Empty for any other cause. */
+  /** Private data of the peer's DREQ: 220 bytes, zero padded. Empty for any other cause. */
   privateData: Uint8Array
 }
 

@@ -19,11 +19,11 @@ export interface Input {
   rep?: rep.Rep
   rej?: rej.Rej
   request?: ConnectRequest
-  /** Of the DREQ that is answered. */
+  /** Transaction of the DREQ that is answered. */
   transactionId?: bigint
-  /** Of an MRA, sent or received. */
+  /** Service timeout of an MRA, sent or received. */
   serviceTimeout?: number
-  /** Of a REJ that the application sends. */
+  /** Reason of a REJ that the application sends. */
   reason?: number
   privateData?: Uint8Array
   /** Private data of a DREQ, sent or received. */

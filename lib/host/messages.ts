@@ -38,7 +38,7 @@ export interface VerbsCalls {
 
 /** An established connection. */
 export interface Established {
-  /** Of the host's choice if it connected: 1 and up. The thread's otherwise: -1 and down. */
+  /** The host chooses it if it connected: 1 and up. The thread chooses it otherwise: -1 and down. */
   id: number
   /** Its number at the doorbell. */
   bell: number

@@ -25,7 +25,7 @@ export interface NicConfig {
   onConnecting?: (connecting: Connecting) => void
   /** Source of 32-bit whole numbers: keys, PSNs, ports, ids. */
   random: () => number
-  /** Of the host's link, bit/s; flows start at this rate and never exceed it. */
+  /** Rate of the host's link, bit/s; flows start at this rate and never exceed it. */
   lineRateBps: number
   mac?: MacAddress
   /** Where every frame is sent: the switch at the other end of the link. */
@@ -81,15 +81,15 @@ export interface NicConfig {
    * RoCEv2. Default selective.
    */
   recovery?: Recovery
-  /** Of selective repeat: packets out of order kept at a time, 2 to 1048576; one connection keeps half of them. Default 16384. */
+  /** Packets out of order that selective repeat keeps at a time, 2 to 1048576; one connection keeps half of them. Default 16384. */
   reorderPackets?: number
   /**
-   * Of selective repeat: packets that have to arrive out of order until those before them are lost for certain, as long as none has been
+   * Packets that have to arrive out of order until selective repeat takes those before them for lost, as long as none has been
    * overtaken; with fewer, time has to pass. 1 to 65536. Default 3 (RFC 8985, DupThresh).
    */
   reorderTolerance?: number
   /**
-   * Of selective repeat: shortest silence after which the last packet sent goes again, 0 to NEVER (it does not).
+   * Shortest silence after which selective repeat sends the last packet again, 0 to NEVER (it does not).
    * Hosts that are processes answer late now and then. Default 0, as in virtual time: two round trips then.
    */
   probeTimeoutLeastNs?: Nanos

@@ -158,7 +158,7 @@ export class Connections {
 
   // ---- For the NIC
 
-  /** Of the connection manager. */
+  /** Counters of the connection manager. */
   get counters(): CmCounters {
     return this.#cm.counters
   }

@@ -33,7 +33,7 @@ export interface FlowOptions {
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */
   slackNs: Nanos
-  /** Of packets that leave together where nothing measures the queue that they make. */
+  /** Time that packets leave together for, where nothing measures the queue that they make. */
   pacingRunNs: Nanos
   lineRateBps: number
   selectiveRepeat: boolean

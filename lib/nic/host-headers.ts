@@ -47,7 +47,7 @@ export class HostHeaders {
     return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp)
   }
 
-  /** Of datagrams between the hosts' QPs 1: in the NIC's own priority. */
+  /** Headers of datagrams between the hosts' QPs 1: in the NIC's own priority. */
   forManagement(to: HostAddress): Buffer {
     const { priority, dscpOfPriority, macOfPeer } = this.#settings
     const key = to.toString()

@@ -11,7 +11,7 @@ import type { FlowTable } from './flow-table.js'
 import type { HostHop } from './host-hop.js'
 import type { ConnectionHandler, ConnectOptions } from './types.js'
 
-/** Of a NIC, what a flow is made with. */
+/** What a flow is made with, by its NIC. */
 interface Host {
   settings: NicSettings
   table: FlowTable

@@ -223,7 +223,7 @@ export class PathSelector {
     return flow.pathSettings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
   }
 
-  /** Of entropies that lead along the same links one is kept; others are tried in place of the rest. */
+  /** Keeps one of the entropies that lead along the same links; others are tried in place of the rest. */
   #redraw(flow: Flow): void {
     const { probes, current, better } = flow.paths!
     const { paths } = probes!

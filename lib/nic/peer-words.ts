@@ -46,7 +46,7 @@ export function spokenWords(privateData: Uint8Array): PeerWords | null {
   return words === 'malformed' ? null : words
 }
 
-/** Of the active end, proof for the passive one; of the passive end, which has heeded the request, its answer. */
+/** The active end proves by them that it has the key. The passive end, which has taken up the request, answers by them. */
 function ownKeyWords(settings: NicSettings, flow: Flow): Uint8Array {
   const { secret, random } = settings
   if (secret !== undefined && flow.active) {

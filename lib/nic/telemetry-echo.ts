@@ -43,7 +43,7 @@ export class TelemetryEcho {
   /** Reduces the echo to the busiest hop; null: all hops are sent back. */
   readonly #busiest: BusiestHop | null
   readonly #host: HostHop | null
-  /** Of the host's own record. */
+  /** Mean queue for the host's own record. */
   readonly hostQueue = new HostQueueMean()
   /** True if what waits has a record for every hop, and no more. */
   #complete = false

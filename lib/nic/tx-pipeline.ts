@@ -227,7 +227,7 @@ export class TxPipeline {
       flow.cc!.onSent(now, flow.transmissions - 1, bytes)
     } else {
       flow.responseSent(qp.lastTransmittedSeq, now, bytes)
-      // Of few that collect, each is to be answered at once.
+      // Where few packets collect, each is to be answered at once.
       if (source.sparse > 0 && source.collects) bth.setAckRequest(frame.view, frame.bth, true)
     }
     source.onSent(bytes)

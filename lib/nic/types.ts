@@ -132,7 +132,7 @@ export interface ConnectionStats {
   sentBytes: number
   ackedBytes: number
   retransmittedBytes: number
-  /** Of those, packets that had not been lost, and their bytes: requests as whole packets. Of READs the requesting end counts them. */
+  /** Packets among those that had not been lost, and their bytes: requests as whole packets. Of READs the requesting end counts them. */
   spuriousRetransmissions: number
   spuriousBytes: number
   timeouts: number

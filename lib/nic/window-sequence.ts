@@ -6,7 +6,7 @@ export class WindowSequence {
   #sent = 0
   #taken = -1
 
-  /** Of the next window that this end sends. */
+  /** Number of the next window that this end sends. */
   next(): number {
     this.#sent = (this.#sent + 1) & 0xffffff
     return this.#sent

@@ -51,17 +51,17 @@ export interface QpConfig {
    * is missing. Default false.
    */
   selectiveRepeat?: boolean
-  /** Of selective repeat: packets out of order that each half keeps, 1 to 65,536. Default 2048. */
+  /** Packets out of order that each half keeps for selective repeat, 1 to 65,536. Default 2048. */
   reorderPackets?: number
   /** Where it keeps them. Default: a pool of its own for both halves. */
   reorderPool?: ReorderPool
   /**
-   * Of selective repeat: packets that have to arrive out of order until those before them are lost for certain, as long as none has
+   * Packets that have to arrive out of order until selective repeat takes those before them for lost, as long as none has
    * been overtaken; with fewer, time has to pass. 1 to 65,536. Default 3 (RFC 8985, DupThresh).
    */
   reorderTolerance?: number
   /**
-   * Of selective repeat: shortest silence after which the last packet goes again; NEVER = it does not. Default 0: two
+   * Shortest silence after which selective repeat sends the last packet again; NEVER = it does not. Default 0: two
    * round trips.
    */
   probeTimeoutLeastNs?: Nanos

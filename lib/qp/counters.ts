@@ -11,11 +11,11 @@ export class QpCounters {
   spuriousPackets = 0
   spuriousBytes = 0
   timeouts = 0
-  /** Of those repeated, the probes: the last packet sent once more because nothing had been heard of it. */
+  /** Probes among those repeated: the last packet sent once more because nothing had been heard of it. */
   tailProbes = 0
   /** ACKs, NAKs and atomic responses that were in range. */
   acks = 0
-  /** Of those, ones that told nothing new. */
+  /** Those among them that told nothing new. */
   duplicateAcks = 0
   /** SACKs that were taken. */
   sacks = 0

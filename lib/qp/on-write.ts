@@ -63,7 +63,7 @@ function begin(responder: Responder, frame: Frame): number {
   responder.receivedBytes = length
   responder.writeRegion = null
   responder.writeOffset = 0
-  // Of a message without bytes neither key nor address counts (IBA 9.4.3).
+  // Neither key nor address of a message without bytes counts (IBA 9.4.3).
   if (length === 0) return 0
   const region = settings.memory.find(reth.rkey(frame.view, at))
   if (region === null || !region.allows(Access.REMOTE_WRITE)) return aeth.NAK_REMOTE_ACCESS_ERROR

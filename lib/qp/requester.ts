@@ -54,7 +54,7 @@ export class Requester {
   unaskedPackets = 0
   /** Null: go-back-N. */
   selective: SelectiveRepeat | null = null
-  /** Of selective repeat: probes for what was sent last. */
+  /** Probes of selective repeat for what was sent last. */
   tail: TailProbe | null = null
   readonly acked = new NewlyAcked()
   /** Bytes of the responses awaited that have not come: this queue pair's part of the host's ReadRoom. */

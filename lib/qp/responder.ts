@@ -33,7 +33,7 @@ export class Responder {
   /** Messages completed; READs and atomics count at their request. */
   msn = 0
   message: Message = Message.NONE
-  /** Of a SEND under way: bytes in its receive. Of a WRITE under way: bytes still to come, and where they go. */
+  /** Bytes in the receive of a SEND under way. For a WRITE under way: bytes still to come, and where they go. */
   receivedBytes = 0
   remainingBytes = 0
   writeRegion: MemoryRegion | null = null

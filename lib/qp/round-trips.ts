@@ -17,7 +17,7 @@ export class RoundTrips {
   rttvarNs: Nanos = 0
   /** The least that was measured, 0 until one is. */
   leastNs: Nanos = 0
-  /** Of the idle path, 0 = not known. */
+  /** Round trip of the idle path, 0 = not known. */
   expectedNs: Nanos = 0
   #timedAtNs: Nanos = 0
   /** True once the peer has answered anything. */

@@ -12,7 +12,7 @@ export class SendLog {
   readonly #capacityMax: number
   #mask: number
   #psn: Uint32Array
-  /** Of a packet that was sent before: -1 less the time. */
+  /** When each left; -1 less the time if it was sent before. */
   #sentNs: Float64Array
   #number: Float64Array
 

@@ -19,7 +19,7 @@ export class Spurious {
   /** Sent again, and not told to have arrived twice; forgotten once a packet is answered that left after the last of them. */
   #open = 0
   #openUntilSeq = NO_SEQ
-  /** Of a recovery that may turn out to be spurious: packets sent again that may have been lost; and the PSN that ends it. */
+  /** Packets sent again that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
   #needed = 0
   #recovering = false
   #recoverySeq = NO_SEQ

@@ -125,7 +125,7 @@ export function probeTail(requester: Requester, now: Nanos): void {
 
 /**
  * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
- * Of a READ that is being answered, the last response: it tells whether those before it are lost.
+ * If a READ is being answered, it is the last response: that tells whether those before it are lost.
  */
 function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester

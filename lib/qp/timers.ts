@@ -44,7 +44,7 @@ export class RequesterTimers {
     this.#retransmitLeastNs = retransmitLeastNs
   }
 
-  /** Of the transport timer; NEVER: it does not run out. */
+  /** Timeout of the transport timer; NEVER: it does not run out. */
   get timeoutNs(): Nanos {
     if (this.#retransmitLeastNs === NEVER || this.#timeoutNs === NEVER) return this.#timeoutNs
     const measuredNs = this.#trips.timeoutNs(0)
@@ -57,7 +57,7 @@ export class RequesterTimers {
     return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))
   }
 
-  /** Of the retransmission timer; NEVER before a round trip has been measured. */
+  /** Timeout of the retransmission timer; NEVER before a round trip has been measured. */
   get retransmitTimeoutNs(): Nanos {
     const measuredNs = this.#trips.timeoutNs(this.#retransmitLeastNs)
     if (measuredNs === 0 || this.#retransmitLeastNs === NEVER) return NEVER

@@ -6,7 +6,7 @@ const CAUSES_MAX = 8
 
 /** An error as plain data. */
 export interface ErrorRecord {
-  /** Of a WeirError; null of any other. */
+  /** Code of a WeirError; null of any other. */
   code: ErrorCode | null
   name: string
   message: string

@@ -73,7 +73,7 @@ export function psn(view: DataView, at: number): number {
 }
 
 /**
- * Of an ACK or SACK between two weirs: how many packets have arrived that had arrived before, modulo 2^7. It stands in seven
+ * How many packets have arrived that had arrived before, modulo 2^7, in an ACK or SACK between two Weir hosts. It stands in seven
  * bits that the standard reserves, which others send as 0 and do not read (IBA 9.2.7).
  */
 export function duplicates(view: DataView, at: number): number {

@@ -16,7 +16,7 @@ import * as telemetry from './telemetry.js'
 import { readU48of64, writeU64 } from './u64.js'
 
 export const BYTES = 16
-/** Of the sequence number, which is covered. */
+/** Bytes of the sequence number, which is covered. */
 const SEQUENCE_BYTES = 8
 
 const hash = new Uint32Array(2)

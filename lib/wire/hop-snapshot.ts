@@ -9,7 +9,7 @@ export class HopSnapshot {
   ingressPort = 0
   /** Port that it leaves by, u16. */
   egressPort = 0
-  /** Of the egress link, bit/s. */
+  /** Rate of the egress link, bit/s. */
   rateBps = 0
   /** When the packet had arrived, ns. */
   arrivalNs = 0

@@ -29,9 +29,9 @@ import { WireError } from './wire-error.js'
 
 /** IP protocol: for experimentation and testing (RFC 3692), as the draft's implementations use it. */
 export const IP_PROTOCOL = 253
-/** Of the header before UDP. */
+/** Bytes of the header before UDP. */
 export const BYTES = 4
-/** Of the metadata header behind UDP. */
+/** Bytes of the metadata header behind UDP. */
 export const METADATA_BYTES = 4
 /** What a hop inserts. */
 export const HOP_BYTES = 36

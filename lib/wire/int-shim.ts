@@ -48,13 +48,13 @@ export const FLAG_OVERFLOW = 0x10
 /** Anonymised: only ratios mean something. */
 export const FLAG_RATIO_ONLY = 0x08
 /**
- * Of an echo: it stands for several packets, and each queue is the mean over the time of all of them, of the minimum of
+ * The echo stands for several packets, and each queue is the mean over the time of all of them, of the minimum of
  * each two in a row.
  */
 export const FLAG_ACCUMULATED = 0x04
-/** Of an echo: only the hop with the highest inflight bytes is left. */
+/** The echo has only the hop with the highest inflight bytes. */
 export const FLAG_BUSIEST_ONLY = 0x02
-/** Of an echo: the last record is the receiving host's own. */
+/** The echo's last record is the receiving host's own. */
 export const FLAG_HOST = 0x01
 
 const VERSION_FORMAT = 0

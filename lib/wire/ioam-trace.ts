@@ -22,7 +22,7 @@ import type { HopSnapshot } from './hop-snapshot.js'
 import { readU48of64, secondsToU48, writeU64 } from './u64.js'
 import { WireError } from './wire-error.js'
 
-/** Of the option without its nodes. */
+/** Bytes of the option without its nodes. */
 export const BYTES = 8
 export const NODE_BYTES = 32
 

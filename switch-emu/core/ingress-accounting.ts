@@ -180,7 +180,7 @@ export class IngressAccounting {
     return true
   }
 
-  /** Of what a group holds outside its headroom, that which is not covered by its reserved bytes. */
+  /** The part of what a group holds outside its headroom that is not covered by its reserved bytes. */
   #sharedPart(bytes: number): number {
     return bytes > this.#reservedBytes ? bytes - this.#reservedBytes : 0
   }

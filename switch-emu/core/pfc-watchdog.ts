@@ -107,7 +107,7 @@ export class PfcWatchdog {
   readonly #deadlines = new DeadlineHeap()
   /** Pauses of before this time have been dealt with. */
   readonly #restoredNs: Float64Array
-  /** Of each queue the times of its last deadlocks, in a ring; made when the first one comes. */
+  /** Times of each queue's last deadlocks, in a ring; made when the first one comes. */
   readonly #deadlocks: (Float64Array | null)[]
   readonly #deadlockCounts: Uint32Array
   /** By port. */

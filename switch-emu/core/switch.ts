@@ -47,7 +47,7 @@ export interface SwitchOptions {
   responder?: Responder
   /** Priority flow control; without it every priority is lossy and pauses are not obeyed. */
   pfc?: PfcOptions
-  /** Of the lossless queues; without it deadlocks are not noticed. */
+  /** Watchdog of the lossless queues; without it deadlocks are not noticed. */
   watchdog?: WatchdogOptions
   /** Without it every packet keeps its priority. */
   deadlockPrevention?: DeadlockPreventionOptions

@@ -9,7 +9,7 @@ import type { LinkState } from './link-states.js'
  */
 export interface KeeperStart {
   type: 'start'
-  /** Of the lab; its state is on disk already. */
+  /** Name of the lab; its state is on disk already. */
   lab: string
   scenario: Scenario
 }
@@ -21,7 +21,7 @@ export const RELEASE = 'release'
 export interface KeeperStatus {
   unixMs: number
   processes: { name: string; pid: number; alive: boolean; said: string }[]
-  /** Of the hosts' links, in the order of the hosts. */
+  /** States of the hosts' links, in the order of the hosts. */
   links: LinkState[]
   /** Null when the switch process does not answer any more. */
   switch: Ports | null

@@ -59,7 +59,7 @@ export class KeptLab {
     }))
   }
 
-  /** Of the hosts' links, in the order of the hosts. */
+  /** States of the hosts' links, in the order of the hosts. */
   get links(): LinkState[] {
     return linkStates(this.#state.hosts.map(host => host.interface))
   }

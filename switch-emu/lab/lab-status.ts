@@ -41,12 +41,12 @@ export interface HostStatus {
   name: string
   address: string
   mac: string
-  /** Of the daemon: the control socket, and the folder that receives files. */
+  /** The daemon's control socket, and the folder that receives files. */
   socket: string
   inbox: string
   /** Whether the inbox stays when the lab goes. */
   keepsInbox: boolean
-  /** Of its link; null when the keeper does not answer. */
+  /** State of its link; null when the keeper does not answer. */
   link: LinkState | null
   /** Its daemon. */
   pid: number

@@ -15,7 +15,7 @@ const IFF_RUNNING = 0x40
 /** `no-carrier`: the other end of the pair is down. `gone`: there is no such interface any more. */
 export type LinkState = 'up' | 'no-carrier' | 'down' | 'gone'
 
-/** Of interfaces in this process's network namespace. Throws WEIR_UNSUPPORTED without koffi. */
+/** States of interfaces in this process's network namespace. Throws WEIR_UNSUPPORTED without koffi. */
 export function linkStates(interfaces: readonly string[]): LinkState[] {
   const libc = loadLibc()
   const socket = libc.socket(AF_INET, SOCK_DGRAM, 0)

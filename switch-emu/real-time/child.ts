@@ -4,7 +4,7 @@ import { WeirError } from '../../lib/errors.js'
 
 /** The command line program, compiled beside this file. */
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
-/** Of what a child says on standard error, the end is kept for messages. */
+/** The end of what a child says on standard error is kept for messages. */
 const TAIL_CHARS = 2000
 /** How long a child may take to end when asked, before it is killed. */
 const GRACE_MS = 4000

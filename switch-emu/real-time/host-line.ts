@@ -21,7 +21,7 @@ const EQUAL_WEIGHTS = new Array<number>(PRIORITIES).fill(1)
 
 export interface HostLineOptions {
   pool: FramePool
-  /** Of the host's link, bit/s. */
+  /** Rate of the host's link, bit/s. */
   rateBps: number
   /** Bytes that may wait for it. */
   backlogBytesMax: number

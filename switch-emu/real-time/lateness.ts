@@ -4,7 +4,7 @@ import type { Nanos } from '../../lib/time/nanos.js'
 export interface Lateness {
   /** Frames handed over to hosts. */
   frames: number
-  /** Of these, later than `limitNs`. */
+  /** Frames among these that were later than `limitNs`. */
   lateFrames: number
   limitNs: Nanos
   meanNs: Nanos

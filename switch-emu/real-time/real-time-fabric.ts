@@ -16,7 +16,7 @@ import { classifierOptions } from '../switch-options.js'
 import { Attachment } from './attachment.js'
 import { type Lateness, LatenessGauge } from './lateness.js'
 
-/** Of a network with more hosts, the round trips between so many are looked at. */
+/** Hosts whose round trips are looked at, where a network has more. */
 const HOSTS_LOOKED_AT = 32
 
 export interface RealTimeFabricOptions {
@@ -25,7 +25,7 @@ export interface RealTimeFabricOptions {
   /** The host that each link leads to; every host of the scenario has one. */
   hosts: readonly string[]
   startNs: Nanos
-  /** Of every switch port; the caller closes them, the fabric flushes them. Default: nothing is captured. */
+  /** Captures of every switch port; the caller closes them, the fabric flushes them. Default: nothing is captured. */
   captures?: PortCaptures
   /**
    * What the switches answer by themselves, by the number of the switch, for hosts with ordinary IP stacks. Default:

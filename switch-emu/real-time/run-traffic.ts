@@ -19,7 +19,7 @@ import { realTimeResult } from './real-time-result.js'
 
 /** Options of a run in real time. */
 export interface RealTimeOptions {
-  /** Of the workloads and of marking; default: the scenario's. */
+  /** Seed of the workloads and of marking; default: the scenario's. */
   seed?: number
   /** Captures every switch port, with the time of day. */
   captures?: CapturePlace
@@ -36,7 +36,7 @@ const SETUP_MS = 1000
 const SETUP_MS_A_FLOW = 50
 /** A sample of every flow's series at this interval. */
 const PROGRESS_EVERY_MS = 500
-/** Of one flow; others go on. Whatever else happens ends the run. */
+/** Errors that end one flow; others go on. Whatever else happens ends the run. */
 const FAILURES_OF_A_FLOW: readonly ErrorCode[] = ['WEIR_NOT_ADMITTED', 'WEIR_CONNECTION_LOST']
 
 /**

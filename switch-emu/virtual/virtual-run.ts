@@ -43,7 +43,7 @@ const REPORT_EVERY_MS = 50
 
 /** Options of a run in virtual time. */
 export interface VirtualRunOptions {
-  /** Of every random choice; default: the scenario's. */
+  /** Seed of every random choice; default: the scenario's. */
   seed?: number
   /** Captures every switch port; their time 0 is that of the network, before the connections are made. */
   captures?: CapturePlace
@@ -74,7 +74,7 @@ export class VirtualRun {
   readonly #agenda = new Agenda()
   readonly #agendaId: number
   readonly #plan: readonly Flow[]
-  /** Of all flows. */
+  /** Bytes of all flows. */
   readonly #bytes: number
   readonly #flows: TrafficFlow[] = []
   #ended = 0

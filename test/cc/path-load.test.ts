@@ -83,7 +83,7 @@ t.test('how others use a path: links that the flow is on count without its share
   const other = measured(2)
   // The first link sends 40 Gbit/s, the second 24; the flow 12. Of the second link's 0.61 half is its own.
   near(t, own.usedByOthers(own, 12e9), Math.max(0.472 * (1 - 12 / 40), 0.61 * (1 - 12 / 24)))
-  // Of the other path it is on the last link alone.
+  // The flow has a part in the other path on the last link alone.
   near(t, other.usedByOthers(own, 12e9), Math.max(0.472, 0.61 / 2))
   near(t, own.usedByOthers(own, 50e9), 0)
   near(t, other.usedByOthers(own, 0), 0.61)

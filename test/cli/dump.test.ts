@@ -89,7 +89,7 @@ t.test('packets of which a capture has kept too little are not malformed', async
 t.test('a datagram without a byte, which asks whether anything listens, is not malformed', async t => {
   const file = Buffer.from(readFileSync(rping))
   const first = 24 + 2 * 58
-  // Of the first CM packet, Ethernet, IP and UDP.
+  // Ethernet, IP and UDP of the first CM packet.
   const ip = first + 16 + 14
   file.writeUInt32LE(42, first + 8)
   file.writeUInt32LE(42, first + 12)

@@ -6,7 +6,7 @@ import type { Run } from '../support/daemon-process.js'
 export const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
 export const SIZE = 3_000_000
 
-/** Of a transfer that must arrive. */
+/** The report of a transfer that must arrive. */
 export async function reportOf(run: Run): Promise<TransferReport> {
   const { code, stdout, stderr } = await run.ended
   if (code !== 0) throw new Error(stderr)

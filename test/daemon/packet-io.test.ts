@@ -173,7 +173,7 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
   let changed = 0
   made.wire.onFrame = (from, frame) => {
     if (from !== 0 || !isData(frame)) return true
-    // Of every packet: if that were damage, nothing would arrive.
+    // Every packet is changed: if that were damage, nothing would arrive.
     ipv4.setIdentification(frame.view, frame.l3, 0x1234)
     ipv4.updateChecksum(frame.view, frame.l3)
     if (random.next() < 1 / 15) {

@@ -35,7 +35,7 @@ function everyPort(what: string, run: (t: Test, open: Open) => Promise<void>): v
   }
 }
 
-/** Of frames that say 4791 themselves. */
+/** The source port of frames that say 4791 themselves. */
 function sourcePortOf(port: Port): number {
   return port.sourcePorts?.[0] ?? 4791
 }

@@ -21,7 +21,7 @@ export interface Mode {
 const W_INIT = (10e6 * 0.14) / 8
 /** A run whose flows last longer than in virtual time by more than this was held up by the machine. */
 const IN_TIME = 1.03
-/** Of windows of such a run to those of virtual time. */
+/** Greatest deviation of the windows of such a run from those in virtual time. */
 const DEVIATION_MAX = 0.5
 
 const FLOWS = { a: 1_500_000, b: 500_000 }

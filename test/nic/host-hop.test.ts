@@ -18,7 +18,7 @@ const FLOWS = 8
 
 interface Outcome {
   drops: number
-  /** Of the second half of the run, when all send. */
+  /** Longest queue in the second half of the run, when all send. */
   queueBytesMost: number
   rateBps: number
   retransmittedBytes: number

@@ -60,9 +60,9 @@ class Tap implements Node {
 export interface PairOptions {
   v6?: boolean
   poolSize?: number
-  /** Of the pool: 512 for regions without storage, whose payloads are not materialised. */
+  /** Bytes of a slot of the pool: 512 for regions without storage, whose payloads are not materialised. */
   slotBytes?: number
-  /** Of each link. Default DELAY_NS. */
+  /** Delay of each link. Default DELAY_NS. */
   delayNs?: number
   /** What happens on the link of `a`: to what it sends, and to what it is sent. */
   faults?: { ab?: LinkFaults; ba?: LinkFaults }

@@ -15,9 +15,9 @@ const READS = 20
 
 /** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
 interface Links {
-  /** Of each link, ns. */
+  /** Delay of each link, ns. */
   delayNs: number
-  /** Of the queue towards the reader; what does not fit is dropped. */
+  /** Room of the queue towards the reader; what does not fit is dropped. */
   queueBytes: number
   silent: boolean
 }

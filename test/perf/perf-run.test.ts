@@ -10,7 +10,7 @@ import * as deth from '../../lib/wire/deth.js'
 import { parseFrame } from '../../lib/wire/parse.js'
 import { DELAY_NS, makeWorld, RATE_BPS } from './world.js'
 
-/** Of the communication manager (IBA, section 12.6.9). */
+/** An attribute of the communication manager (IBA, section 12.6.9). */
 const READY_TO_USE = 0x0014
 const MAD_ATTRIBUTE_AT = 16
 

@@ -12,7 +12,7 @@ import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 
 export const RATE_BPS = 10e9
-/** Of the link, one way. */
+/** Delay of the link, one way. */
 export const DELAY_NS = 2000
 
 export interface WorldOptions {

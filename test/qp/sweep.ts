@@ -46,7 +46,7 @@ function drawConfig(random: () => number): Partial<QpConfig> {
   }
 }
 
-/** Of selective repeat: tight bounds as well, so that they are met. */
+/** Draws settings of selective repeat: tight bounds as well, so that they are met. */
 function drawSelective(random: () => number): Partial<QpConfig> {
   return {
     selectiveRepeat: true,

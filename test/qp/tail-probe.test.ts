@@ -27,7 +27,7 @@ interface World {
   a: Host
   b: Host
   pipe: Pipe
-  /** Of the pipe: may be changed. */
+  /** Faults of the pipe: may be changed. */
   faults: { delayNs: number }
   source: MemoryRegion
   target: MemoryRegion

@@ -16,11 +16,11 @@ import * as bth from '../../lib/wire/bth.js'
 import * as deth from '../../lib/wire/deth.js'
 
 export interface PathOptions {
-  /** Of the bottleneck, which data goes through. */
+  /** Rate of the bottleneck, which data goes through. */
   rateBps: number
-  /** Of the idle path. */
+  /** Round trip of the idle path. */
   rttNs: Nanos
-  /** Of the bottleneck's queue: what does not fit is dropped. */
+  /** Room of the bottleneck's queue: what does not fit is dropped. */
   bufferBytes: number
   /** Chance that a packet is lost, on the way of the data and on the way back. */
   loss?: number

@@ -24,7 +24,7 @@ export const CHUNK = 4096
 export const SLOTS = 4
 
 export interface BenchOptions {
-  /** Of the end that decides: it receives, or gets. */
+  /** Chunks of the end that decides: it receives, or gets. */
   chunkBytes?: number
   /** Wraps where files go. */
   store?: (store: FileStore) => FileStore
@@ -43,7 +43,7 @@ export class TransferBench {
   readonly sink: FakeVerbs
   readonly sourceRings = new RingPool(CHUNK * SLOTS, 2)
   readonly sinkRings: RingPool
-  /** Of the ends that did not begin, oldest first. */
+  /** Sessions of the ends that did not begin, oldest first. */
   readonly passive: PassiveSession[] = []
   readonly options: BenchOptions
   readonly test: Test

@@ -74,7 +74,7 @@ function ourFields(frame: Frame): string[] {
   const { view, shim } = frame
   const opcode = bth.opcode(view, frame.bth)
   const hex = (value: number, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`
-  // Of opcodes that it does not know, Wireshark's dissector shows the BTH alone.
+  // Wireshark's dissector shows the BTH alone of opcodes that it does not know.
   const crc = icrc.isPresent(frame) && opcode < 0xc0 ? hex(view.getUint32(frame.length - icrc.BYTES), 8) : ''
   const fields = [
     opcode.toString(),

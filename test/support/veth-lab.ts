@@ -103,7 +103,7 @@ export class VethLab {
     return reply as Extract<SwitchReply, { type: K }>
   }
 
-  /** Of the switch process. */
+  /** Id of the switch process. */
   get pid(): number {
     return this.#process.pid!
   }

@@ -19,7 +19,7 @@ traffic: [{ name: f, from: h0, to: h2, size: 1MB }]
 watch: { queues: [s1:h2], every: 5ms }
 `
 const BYTES = 1000
-/** Of one frame at 40 Mbit/s. */
+/** Time of one frame at 40 Mbit/s. */
 const FRAME_NS = 200 * MICROSECOND
 
 /** A star of three hosts; what arrives at them is `${host} ${time it was delivered}`. */

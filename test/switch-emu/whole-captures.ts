@@ -22,7 +22,7 @@ export function testWhole(cc: string): void {
       new VirtualRun(scenario, { captures: { folder } }).run()
       t.same(malformedIn(path, false), [], 'without')
       t.same(malformedIn(path, true), [], 'with')
-      // Of what is cut, Wireshark alone says so. With the script it is what it is: captured in part.
+      // Wireshark alone says so of what is cut. With the script it is what it is: captured in part.
       for (const snapBytes of [64, 100]) {
         new VirtualRun(scenario, { captures: { folder, snapBytes } }).run()
         t.same(malformedIn(path, true), [], `with, cut to ${snapBytes} bytes`)

@@ -177,7 +177,7 @@ duration: 1ms
 }
 
 t.test('deficit round robin: with its guaranteed share as rate each priority gets eta of it', async t => {
-  // Of 1,114 bytes on the wire (54 of headers, 4 of ICRC, 32 of telemetry) 1,024 are payload.
+  // A packet of 1,114 bytes on the wire (54 of headers, 4 of ICRC, 32 of telemetry) carries 1,024 of payload.
   const payload = 1024 / 1114
   for (const queue of ['port', 'own', 'sojourn']) {
     for (const alone of [false, true]) {

@@ -7,12 +7,12 @@ import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 export const RATE_MBPS = 20
 export const RTT_MS = 20
 export const MTU = 1024
-/** Of the bottleneck and the round trip: 50,000 bytes. */
+/** Product of the bottleneck's rate and the round trip: 50,000 bytes. */
 export const BDP_BYTES = (RATE_MBPS * 1e6 * RTT_MS) / 8e3
 
 interface Bottleneck {
   flows: number
-  /** Of the queue, as a share of the bandwidth-delay product. */
+  /** Size of the queue, as a share of the bandwidth-delay product. */
   buffer: number
   seconds: number
   /** When flow i begins, ms. Default: one after the other. */

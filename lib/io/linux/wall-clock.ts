@@ -5,7 +5,7 @@ const CLOCK_REALTIME = 0
 
 /** The time of day as the kernel stamps packets with it. A reading costs some 0.2 us and makes no object. */
 export class WallClock {
-  /** Of the last reading: seconds since 1970… */
+  /** Time of the last reading: seconds since 1970… */
   seconds = 0
   /** …and what is beyond them, 0 to 999,999,999. */
   nanoseconds = 0

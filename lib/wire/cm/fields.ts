@@ -18,9 +18,9 @@ export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind]
 
 /** The two communication ids that all messages but the REQ begin with. */
 export interface CommIds {
-  /** Of the message's sender. */
+  /** Id that the message's sender gave. */
   localCommId: number
-  /** Of its receiver. */
+  /** Id that its receiver gave. */
   remoteCommId: number
 }
 

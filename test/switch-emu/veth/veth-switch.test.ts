@@ -31,7 +31,7 @@ t.test('echoes cross two switches: ARP finds hosts, and the delays of links add 
   t.match(lab.exec('h1', 'ip', 'neigh', 'show', lab.address('h3')), mac)
   const report = await reportOf(lab)
   t.equal(report.lostFrames, 0)
-  // Of s2 towards h3: requests of 98 bytes, and the answer to h3's own question for h1, 42 bytes; a slow h3 asks again.
+  // What s2 sends towards h3: requests of 98 bytes, and the answer to h3's own question for h1, 42 bytes; a slow h3 asks again.
   const port = report.ports.find(({ name }) => name === 's2:h3')!
   const answers = (port.txBytes - sent * 98) / 42
   t.ok(Number.isInteger(answers) && answers >= 1, `${port.txBytes} bytes for ${sent} requests`)
@@ -63,7 +63,7 @@ t.test('frames that nobody can forward are counted, and the switch goes on', { s
   t.teardown(() => port.close())
   const ipv4 = '4500001c00000000401100000a0000010a000003'
   const frames = [
-    // Of no protocol; IPv4 that ends in its header, has a bad checksum, has no route; ARP that is cut off; a bare header.
+    // One of no protocol; IPv4 that ends in its header, has a bad checksum, has no route; ARP that is cut off; a bare header.
     `020000000099020000000001${'88b5'}${'00'.repeat(46)}`,
     `020000000099020000000001${'0800'}450000`,
     `020000000099020000000001${'0800'}${ipv4}${'00'.repeat(8)}`,
