@@ -68,7 +68,7 @@ export class Flow implements QpObserver {
   sourcePort = 0
   /** UDP port of RoCEv2 at the peer; 0 = the same as this host's. */
   udpPort = 0
-  /** Of the flow's packets. */
+  /** What the flow's packets carry. */
   dscp = 0
   /** UDP source port of the peer's last data packet, 0 = none has come. */
   peerSourcePort = 0
@@ -157,7 +157,7 @@ export class Flow implements QpObserver {
   /** READ responses under way; made when the first one leaves. */
   responses: ResponseFlight | null = null
   readonly #packetsInFlightMax: number
-  /** Of the windows that go to the peer and come from it. */
+  /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
   readonly #lineRateBps: number
   #losses!: Losses

@@ -35,7 +35,7 @@ export class Cubic implements CongestionControl {
   readonly #prr: Prr
   readonly #rtt: RoundTrips
   readonly #use = new WindowUse()
-  /** Of the first slow start: while there is no threshold (RFC 9406, section 4.3). */
+  /** Judges the first slow start: while there is no threshold (RFC 9406, section 4.3). */
   #hystart: HyStart
   /** The round trip by which the flow is paced until one has been measured. */
   #expectedRttNs: Nanos
@@ -184,7 +184,7 @@ export class Cubic implements CongestionControl {
     const { minPackets, prr } = this.#constants
     this.#remember()
     this.#growth.reduce(this.#cwnd)
-    // Of a window that was not used, only the part that was counts.
+    // Only the part of a window counts that was used.
     const used = Math.min(this.#cwnd, Math.max(this.#use.peakBytes, recoverFs))
     this.#ssthresh = Math.max(used * beta, minPackets * this.#mtu)
     this.#recovering = true
