@@ -8,10 +8,10 @@ import { dropWords } from '../../bin/commands/drop-words.js'
 import { statusText, uptime } from '../../bin/commands/status-display.js'
 import { transfersText } from '../../bin/commands/transfers-display.js'
 import { connectDaemon, type StatusReply, type TransferInfo } from '../../lib/client/daemon-client.js'
-import type { CommandEnd } from '../support/command-host.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
+import type { CommandEnd } from '../support/end-mark.js'
 
 const COLUMNS = 80
 /** Too many for the test to see their end, at a rate that leaves the machine to other tests. */

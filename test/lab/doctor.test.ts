@@ -72,14 +72,14 @@ t.test('without iproute2: said, with the package, and the overlay as the way out
     const found = ['/usr/bin', '/bin', '/usr/sbin'].map(folder => join(folder, name)).find(existsSync)
     symlinkSync(found!, join(path, name))
   }
-  const diagnosis = JSON.parse((await place.weir(['doctor', '--json'], [], path)).stdout)
+  const diagnosis = JSON.parse((await place.process(['doctor', '--json'], [], path)).stdout)
   t.match(checkOf(diagnosis, 'iproute2'), { status: 'fail', fix: /apt-get install iproute2/ })
   t.match(diagnosis.on, {
     virtual: { works: true },
     overlay: { works: true },
     veth: { works: false, why: /iproute2/ },
   })
-  const up = await place.weir(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
+  const up = await place.process(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
   t.equal(up.code, 1)
   t.match(up.stderr, /apt-get install iproute2.*weir doctor.*--on overlay.*WEIR_UNSUPPORTED/)
   t.same(place.leftFiles(), [])
@@ -92,9 +92,9 @@ t.test(
     const place = new Place(t)
     const path = join(place.folder, 'bin')
     mkdirSync(path)
-    const diagnosis = JSON.parse((await place.weir(['doctor', '--json'], [], path)).stdout)
+    const diagnosis = JSON.parse((await place.process(['doctor', '--json'], [], path)).stdout)
     t.match(checkOf(diagnosis, 'namespaces'), { status: 'fail', fix: 'sudo apt-get install util-linux' })
-    const up = await place.weir(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
+    const up = await place.process(['lab', 'up', place.file('small.yaml', SMALL)], [], path)
     t.equal(up.code, 1)
     t.match(up.stderr, /\(there is no command unshare\)\. Fix: sudo apt-get install util-linux\./)
   },
@@ -127,7 +127,7 @@ t.test(
   },
   async t => {
     const place = new Place(t)
-    const ended = await place.weir(['doctor', '--json'], FORBIDDEN)
+    const ended = await place.process(['doctor', '--json'], FORBIDDEN)
     t.equal(ended.code, 0, ended.stderr)
     const diagnosis = JSON.parse(ended.stdout)
     t.match(checkOf(diagnosis, 'namespaces'), { status: 'fail', fix: /sysctl user\.max_user_namespaces/ })
@@ -136,14 +136,14 @@ t.test(
       ['lab', 'up', place.file('small.yaml', SMALL)],
       ['run', place.file('run.yaml', SMALL), '--on', 'veth'],
     ]) {
-      const refused = await place.weir(args, FORBIDDEN)
+      const refused = await place.process(args, FORBIDDEN)
       t.equal(refused.code, 1)
       t.match(
         refused.stderr,
         /no network namespaces.*turned off.*max_user_namespaces=15000.*--on overlay.*WEIR_UNSUPPORTED/,
       )
     }
-    const demo = await place.weir(
+    const demo = await place.process(
       ['demo', place.file('data', 'x'), '--json', join(place.folder, 'demo.json')],
       FORBIDDEN,
     )

@@ -10,7 +10,7 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
   const place = new Place(t)
   const file = place.file('small.yaml', SMALL)
   const before = networkOfMachine()
-  const up = await place.weir(['lab', 'up', file])
+  const up = await place.process(['lab', 'up', file])
   t.equal(up.code, 0, up.stderr)
   t.match(up.stdout, /lab small is up: h1 10\.0\.0\.1, h2 10\.0\.0\.2/)
 
@@ -41,7 +41,7 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
   const bare = join(place.folder, 'bare')
   mkdirSync(bare)
   for (const name of ['sh', 'nsenter', 'unshare', 'mount']) symlinkSync(pathOf(name), join(bare, name))
-  const node = await place.weir(['lab', 'exec', 'small', 'h1', '--', 'node', '--version'], [], bare)
+  const node = await place.process(['lab', 'exec', 'small', 'h1', '--', 'node', '--version'], [], bare)
   t.equal(node.stdout.trim(), process.version, 'and so is Node.js, also where it was not')
   t.same(interfaces.sort(), ['eth0', 'lo'])
   const sees = await place.exec('small', 's1', ['ls', '/sys/class/net'])
@@ -70,7 +70,7 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
   t.match((await place.weir(['lab', 'status'])).stdout, /s1:h2 +200Mbps/)
   t.match((await place.weir(['lab', 'list'])).stdout, /small +up/)
 
-  const down = await place.weir(['lab', 'down', file])
+  const down = await place.process(['lab', 'down', file])
   t.equal(down.code, 0, down.stderr)
   t.same(place.processes(), [])
   t.same(place.leftFiles(), [])

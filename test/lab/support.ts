@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { checkVeth } from '../../switch-emu/lab/veth-support.js'
+import { CommandLines } from '../support/command-lines.js'
 import type { EchoResult } from '../support/echo.js'
+import type { CommandEnd } from '../support/end-mark.js'
 import { readOrEmpty } from '../support/processes.js'
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
@@ -65,6 +67,7 @@ export interface Output {
 export class Place {
   readonly folder: string
   readonly #as: readonly string[]
+  readonly #lines: CommandLines
 
   /** @param asNobody commands run as an ordinary user when the test itself is root */
   constructor(t: Test, asNobody = false) {
@@ -76,8 +79,13 @@ export class Place {
       for (const one of [this.folder, join(this.folder, 'run'), join(this.folder, 'tmp')])
         chownSync(one, NOBODY, NOBODY)
     }
+    this.#lines = new CommandLines(
+      t,
+      this.environment(),
+      this.#as.length > 0 ? { uid: NOBODY, gid: NOBODY } : {},
+    )
     t.teardown(async () => {
-      if (this.leftFiles().length > 0) await this.weir(['lab', 'down', '--all'])
+      if (this.leftFiles().length > 0) await this.process(['lab', 'down', '--all'])
       for (const pid of this.processes()) process.kill(pid, 'SIGKILL')
       rmSync(this.folder, { recursive: true, force: true })
     })
@@ -100,7 +108,13 @@ export class Place {
     })
   }
 
-  async weir(args: readonly string[], within?: readonly string[], path?: string): Promise<Output> {
+  /** Runs `weir` to its end, one command after the other in one process: as long as a lab lives, each would cost as much as its start. */
+  async weir(args: readonly string[]): Promise<CommandEnd> {
+    return await this.#lines.run(args, this.folder)
+  }
+
+  /** Runs `weir` to its end, in a process of its own. */
+  async process(args: readonly string[], within?: readonly string[], path?: string): Promise<Output> {
     const child = this.start(args, within, path)
     const [stdout, stderr, [code, signal]] = await Promise.all([
       child.stdout.setEncoding('utf8').toArray(),
@@ -111,7 +125,7 @@ export class Place {
   }
 
   /** Runs a command on a host of a lab. */
-  async exec(lab: string, node: string, command: readonly string[]): Promise<Output> {
+  async exec(lab: string, node: string, command: readonly string[]): Promise<CommandEnd> {
     return await this.weir(['lab', 'exec', lab, node, '--', ...command])
   }
 
@@ -126,7 +140,7 @@ export class Place {
   processes(): number[] {
     return readdirSync('/proc')
       .map(Number)
-      .filter(pid => Number.isInteger(pid) && pid !== process.pid)
+      .filter(pid => Number.isInteger(pid) && pid !== process.pid && pid !== this.#lines.pid)
       .filter(pid =>
         ['environ', 'cmdline'].some(file => readOrEmpty(`/proc/${pid}/${file}`).includes(this.folder)),
       )

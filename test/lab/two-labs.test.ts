@@ -10,7 +10,7 @@ const skip = noLabs()
 t.test('two labs with the same addresses stand side by side', { skip }, async t => {
   const place = new Place(t)
   const file = place.file('small.yaml', SMALL)
-  const ups = await Promise.all(['a', 'b'].map(name => place.weir(['lab', 'up', file, '--name', name])))
+  const ups = await Promise.all(['a', 'b'].map(name => place.process(['lab', 'up', file, '--name', name])))
   for (const up of ups) t.equal(up.code, 0, up.stderr)
   const both = await place.exec(file, 'h1', ['true'])
   t.equal(both.code, 1)

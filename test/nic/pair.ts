@@ -92,7 +92,7 @@ export const RATE_BPS = 10e9
 
 /** Each link has DELAY_NS; the tap takes no time. */
 export function makePair(options: PairOptions = {}): Pair {
-  const pool = new FramePool(options.poolSize ?? 4000, options.slotBytes)
+  const pool = new FramePool(options.poolSize ?? 1500, options.slotBytes)
   const network = new Network({ pool, startNs: 1000 })
   const random = new Random(options.seed ?? 1)
   const addresses = options.v6 ? ['fd00::1', 'fd00::2'] : ['10.0.0.1', '10.0.0.2']
@@ -103,6 +103,8 @@ export function makePair(options: PairOptions = {}): Pair {
       pool,
       random: () => source.u32(),
       lineRateBps: RATE_BPS,
+      // Tables of the default's size cost more than most of these tests.
+      connectionsMax: 128,
       ...more,
     })
   }) as [Nic, Nic]

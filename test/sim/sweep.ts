@@ -178,7 +178,7 @@ interface World {
 /** Two hosts and a switch; the first host's link damages frames in both directions. */
 function build(seed: number, rates: FaultRates, recovery: Recovery): World {
   const random = new Random(seed)
-  const pool = new FramePool(20_000)
+  const pool = new FramePool(2_000)
   const network = new Network({ pool })
   const addresses = [HostAddress.parse('10.0.0.1'), HostAddress.parse('10.0.0.2')] as const
   const pathMtu = MTUS[random.below(MTUS.length)]!

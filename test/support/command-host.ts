@@ -2,21 +2,10 @@
  * A process that runs one command line after the other (`CommandLines`): what a command prints, says and ends with is as in a process
  * of its own, without the half second of CPU that loading it costs each time.
  */
+import { writeSync } from 'node:fs'
 import { report } from '../../bin/failure.js'
 import { makeProgram } from '../../bin/program.js'
-
-/** A command line to run. */
-export interface CommandLine {
-  words: readonly string[]
-  cwd: string
-}
-
-/** What became of it. */
-export interface CommandEnd {
-  code: number
-  stdout: string
-  stderr: string
-}
+import { type CommandEnd, type CommandLine, END } from './end-mark.js'
 
 /** What `process.exit` throws here: the process has further command lines to run. */
 class Exit extends Error {}
@@ -56,5 +45,8 @@ async function run({ words, cwd }: CommandLine): Promise<CommandEnd> {
 }
 
 process.on('message', async (line: CommandLine) => {
-  process.send!(await run(line))
+  const end = await run(line)
+  // Programs that the command ran write there themselves.
+  for (const descriptor of [1, 2]) writeSync(descriptor, END)
+  process.send!(end)
 })

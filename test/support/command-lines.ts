@@ -1,8 +1,9 @@
 /** Command lines that need no process of their own: those that no signal reaches, and whose standard input nobody reads. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { CommandEnd, CommandLine } from './command-host.js'
+import { type CommandEnd, type CommandLine, END } from './end-mark.js'
 
 const HOST = fileURLToPath(new URL('./command-host.js', import.meta.url))
 
@@ -10,13 +11,23 @@ const HOST = fileURLToPath(new URL('./command-host.js', import.meta.url))
 export class CommandLines {
   readonly #t: Test
   readonly #env: NodeJS.ProcessEnv
+  readonly #user: { uid?: number; gid?: number }
   #child: ChildProcess | null = null
   #last: Promise<unknown> = Promise.resolve()
 
+  /** What programs that a command runs have written to the process's own output. */
+  readonly #written = { stdout: '', stderr: '' }
+
   /** The process ends with `t`. */
-  constructor(t: Test, env: NodeJS.ProcessEnv = process.env) {
+  constructor(t: Test, env: NodeJS.ProcessEnv = process.env, user: { uid?: number; gid?: number } = {}) {
     this.#t = t
     this.#env = env
+    this.#user = user
+  }
+
+  /** Of the process, or undefined if there is none yet. */
+  get pid(): number | undefined {
+    return this.#child?.pid
   }
 
   /** Runs `weir` with these words. */
@@ -32,16 +43,30 @@ export class CommandLines {
     return new Promise((resolve, reject) => {
       const onExit = () => reject(new Error(`the process ended at ${line.words.join(' ')}`))
       child.once('exit', onExit)
-      child.once('message', (end: CommandEnd) => {
+      child.once('message', async (end: CommandEnd) => {
         child.off('exit', onExit)
-        resolve(end)
+        const [stdout, stderr] = await Promise.all([this.#take(child, 'stdout'), this.#take(child, 'stderr')])
+        resolve({ code: end.code, stdout: stdout + end.stdout, stderr: stderr + end.stderr })
       })
       child.send(line)
     })
   }
 
+  /** What came before the mark that stands where a command has ended. */
+  async #take(child: ChildProcess, name: 'stdout' | 'stderr'): Promise<string> {
+    while (!this.#written[name].includes(END)) await once(child[name]!, 'data')
+    const [written, rest] = this.#written[name].split(END) as [string, string]
+    this.#written[name] = rest
+    return written
+  }
+
   #start(): ChildProcess {
-    const child = fork(HOST, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    const child = fork(HOST, { ...this.#user, env: this.#env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name]!.setEncoding('utf8').on('data', text => {
+        this.#written[name] += text
+      })
+    }
     this.#t.teardown(() => child.kill('SIGKILL'))
     return child
   }

@@ -10,10 +10,10 @@ switches: [s1, s2]
 link: { rate: 40Gbps, delay: 2us }
 links: [a--s1, b--s1, c--s1, s1--s2, s2--d]
 traffic:
-  - { name: f1, from: a, to: d, size: 2MB }
-  - { name: f2, from: b, to: d, size: 2MB, start: 100us }
-  - { name: f3, from: c, to: d, size: 1MB, start: 150us }
-  - { name: f4, from: a, to: d, size: 500KB, start: 40ms }
+  - { name: f1, from: a, to: d, size: 1MB }
+  - { name: f2, from: b, to: d, size: 1MB, start: 100us }
+  - { name: f3, from: c, to: d, size: 500KB, start: 150us }
+  - { name: f4, from: a, to: d, size: 250KB, start: 40ms }
 ${more}`
 
 function run(more: string) {
@@ -50,7 +50,7 @@ for (const [name, more] of MODES) {
     const keyed = run(`${more}\ntransport: { key: correct horse battery staple }`)
     for (const { implausible, refused, frames, fcts } of [plain, keyed]) {
       t.same([implausible, refused], [0, 0])
-      t.ok(frames > 5000, `${frames} frames`)
+      t.ok(frames > 2500, `${frames} frames`)
       t.notOk(fcts.includes(null), 'all flows end')
     }
     // How the three share the link is chance, when they have sent all is not; the fourth has it for itself.
@@ -72,7 +72,7 @@ hosts: [a, b]
 switches: { s: { scheduler: { 3: 20, 5: 80 }, telemetry: { rate: share } } }
 link: { rate: 10Gbps, delay: 2us }
 links: [a--s, b--s]
-traffic: [{ name: f, from: a, to: b, size: 2MB, priority: 3 }]`
+traffic: [{ name: f, from: a, to: b, size: 1MB, priority: 3 }]`
     const strict = parseScenario(`${text}\ntelemetry: { loadMax: 1 }`, 'test.yaml')
     const scenario = parseScenario(text, 'test.yaml')
     t.same([strict.telemetry.loadMax, scenario.telemetry.loadMax], [1, 1000])
