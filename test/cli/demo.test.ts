@@ -4,13 +4,20 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CommandLines } from '../support/command-lines.js'
+import { cannotForbid, FORBIDDEN } from '../support/no-namespaces.js'
 import { shortFolder, startDemo, testStopped } from './demos.js'
+
+/** Where veth cannot be had the demonstration goes on without, and says so. */
+const withoutVeth = cannotForbid() === false
 
 t.test('both files arrive, the tables say so, the JSON is where it says, nothing is left', async t => {
   const folder = shortFolder(t)
-  const { child, left, output } = startDemo(folder, 400_000)
+  const { child, left, output } = startDemo(folder, 400_000, withoutVeth ? FORBIDDEN : [])
   const [code] = await once(child, 'close')
   t.equal(code, 0, output())
+  if (withoutVeth) {
+    t.match(output(), /VXLAN over UDP on loopback\.\nveth does not work here: .*max_user_namespaces/)
+  }
   t.match(output(), /h1-h3 .*equal\n/)
   t.match(output(), /h2-h3 .*equal\n/)
   t.match(output(), /s1:s2 +100Mbps/)

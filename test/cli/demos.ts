@@ -18,19 +18,20 @@ export function shortFolder(t: Test): string {
   return folder
 }
 
-/** Starts `weir demo` with a temporary folder of its own. */
-export function startDemo(folder: string, bytes: number) {
+/**
+ * Starts `weir demo` with a temporary folder of its own, on the overlay.
+ * @param within a command line that runs another one, where the demonstration finds nothing but the overlay
+ */
+export function startDemo(folder: string, bytes: number, within: readonly string[] = []) {
   const temporary = join(folder, 't')
   mkdirSync(temporary)
   writeFileSync(join(folder, 'file'), randomBytes(bytes))
-  const child = spawn(
-    process.execPath,
-    [WEIR, 'demo', join(folder, 'file'), '--json', join(folder, 'json'), '--on', 'overlay'],
-    {
-      env: { ...process.env, TMPDIR: temporary },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const demo = [process.execPath, WEIR, 'demo', join(folder, 'file'), '--json', join(folder, 'json')]
+  const [program, ...words] = [...within, ...demo, ...(within.length > 0 ? [] : ['--on', 'overlay'])]
+  const child = spawn(program!, words, {
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', text => {
     output += text

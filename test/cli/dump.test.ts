@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { CommandLines } from '../support/command-lines.js'
 import { undocumented } from '../support/documented.js'
 import { fixturePath } from '../support/fixtures.js'
 
@@ -13,8 +14,11 @@ t.teardown(() => rmSync(folder, { recursive: true }))
 
 const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 
-function dump(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [WEIR, 'dump', ...args], { encoding: 'utf8' })
+const lines = new CommandLines(t)
+
+async function dump(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
+  const { code, stdout, stderr } = await lines.run(['dump', ...args])
+  return { status: code, stdout, stderr }
 }
 
 function dumpOf(input: Buffer, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
@@ -24,7 +28,7 @@ function dumpOf(input: Buffer, ...args: string[]): { status: number | null; stdo
 const rping = fixturePath('roce-pcaps', 'cm_rping.pcap')
 
 t.test('a line per packet', async t => {
-  const { status, stdout, stderr } = dump(rping)
+  const { status, stdout, stderr } = await dump(rping)
   t.equal(status, 0)
   t.equal(stderr, '')
   const lines = stdout.trimEnd().split('\n')
@@ -35,7 +39,7 @@ t.test('a line per packet', async t => {
 })
 
 t.test('--json', async t => {
-  const { status, stdout } = dump('--json', rping)
+  const { status, stdout } = await dump('--json', rping)
   t.equal(status, 0)
   t.same(JSON.parse(stdout), {
     packets: 43,
@@ -64,10 +68,10 @@ t.test('a wrong ICRC, a malformed packet and a cut one are counted apart', async
   const cut = Buffer.concat([file.subarray(0, first + 2 * 338 + 116), file.subarray(first + 3 * 338)])
   const path = join(folder, 'spoilt.pcap')
   writeFileSync(path, cut)
-  const summary = JSON.parse(dump('--json', path).stdout)
+  const summary = JSON.parse((await dump('--json', path)).stdout)
   t.match(summary, { packets: 43, roce: 40, icrcOk: 38, icrcBad: 1, malformed: 1 })
   t.same(undocumented('captures.md', summary), [])
-  const { stdout } = dump(path)
+  const { stdout } = await dump(path)
   t.match(stdout, /icrc BAD\n/)
   t.match(stdout, /\[malformed: bad-ipv4-header\]\n/)
   t.match(stdout, /icrc not captured\n/)
@@ -80,8 +84,13 @@ t.test('packets of which a capture has kept too little are not malformed', async
   file.writeUInt32LE(46, first + 8) // of the first CM packet, Ethernet, IP, UDP and 4 bytes of the BTH
   const path = join(folder, 'snapped.pcap')
   writeFileSync(path, Buffer.concat([file.subarray(0, first + 16 + 46), file.subarray(first + 338)]))
-  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 40, malformed: 0, cutShort: 1 })
-  const { stdout } = dump(path)
+  t.match(JSON.parse((await dump('--json', path)).stdout), {
+    packets: 43,
+    roce: 40,
+    malformed: 0,
+    cutShort: 1,
+  })
+  const { stdout } = await dump(path)
   t.match(stdout, / > 10\.99\.0\.1\.4791: UDP.* \[captured too short: short-bth\]\n/)
   t.match(stdout, /, 0 malformed, 1 captured too short to tell\n$/)
 })
@@ -97,12 +106,17 @@ t.test('a datagram without a byte, which asks whether anything listens, is not m
   file.writeUInt16BE(8, ip + 20 + 4)
   const path = join(folder, 'empty.pcap')
   writeFileSync(path, Buffer.concat([file.subarray(0, first + 16 + 42), file.subarray(first + 338)]))
-  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 40, icrcOk: 40, malformed: 0 })
-  t.match(dump(path).stdout, / > 10\.99\.0\.1\.4791: UDP, length 0\n/)
+  t.match(JSON.parse((await dump('--json', path)).stdout), {
+    packets: 43,
+    roce: 40,
+    icrcOk: 40,
+    malformed: 0,
+  })
+  t.match((await dump(path)).stdout, / > 10\.99\.0\.1\.4791: UDP, length 0\n/)
 })
 
 t.test('errors: a clear word, a failing exit code', async t => {
-  const missing = dump(join(folder, 'none.pcap'))
+  const missing = await dump(join(folder, 'none.pcap'))
   t.equal(missing.status, 1)
   t.match(missing.stderr, /^weir: cannot read .*none\.pcap: there is no such file \(WEIR_NO_FILE\)\n$/)
   t.equal(missing.stdout, '')
@@ -110,20 +124,20 @@ t.test('errors: a clear word, a failing exit code', async t => {
   const text = join(folder, 'text.pcap')
   writeFileSync(text, 'no capture at all')
   for (const args of [[text], ['--json', text]]) {
-    const { status, stderr } = dump(...args)
+    const { status, stderr } = await dump(...args)
     t.equal(status, 1)
     t.match(stderr, /^weir: .*text\.pcap: at byte 0: this is neither pcap nor pcapng/)
   }
 
   const short = join(folder, 'short.pcap')
   writeFileSync(short, readFileSync(rping).subarray(0, 24 + 2 * 58 + 20))
-  const partly = dump(short)
+  const partly = await dump(short)
   t.equal(partly.status, 1)
   const printed = partly.stdout.trimEnd().split('\n')
   t.equal(printed.length, 3, 'what came before the fault is printed and counted')
   t.equal(printed[2], '2 packets, 0 RoCEv2, 0 ICRCs right, 0 wrong, 0 malformed, the rest could not be read')
   t.match(partly.stderr, /short\.pcap: at byte 140: the file ends within a packet of 322 bytes/)
-  const counts = dump('--json', short)
+  const counts = await dump('--json', short)
   t.equal(counts.status, 1)
   t.match(JSON.parse(counts.stdout), { packets: 2, fault: /at byte 140: the file ends within a packet/ })
 
@@ -131,14 +145,14 @@ t.test('errors: a clear word, a failing exit code', async t => {
   const file = Buffer.from(readFileSync(rping))
   file.writeUInt32LE(105, 20)
   writeFileSync(wifi, file)
-  t.match(dump(wifi).stderr, /link type 105/)
+  t.match((await dump(wifi)).stderr, /link type 105/)
 })
 
 t.test('- is standard input: a file, a pipe that stays open, a text', async t => {
   const input = readFileSync(rping)
   const whole = dumpOf(input, '-')
   t.equal(whole.status, 0, whole.stderr)
-  t.equal(whole.stdout, dump(rping).stdout)
+  t.equal(whole.stdout, (await dump(rping)).stdout)
   const text = dumpOf(Buffer.from('no capture'), '-')
   t.equal(text.status, 1)
   t.match(text.stderr, /^weir: standard input: at byte 0: this is neither pcap nor pcapng/)
@@ -169,15 +183,23 @@ t.test('--port: RoCEv2 to other ports', async t => {
   }
   const path = join(folder, 'port.pcap')
   writeFileSync(path, file)
-  t.match(JSON.parse(dump('--json', path).stdout), { packets: 43, roce: 0 })
+  t.match(JSON.parse((await dump('--json', path)).stdout), { packets: 43, roce: 0 })
   for (const ports of [
     ['--port', '5791'],
     ['--port', '6000', '--port', '5791'],
   ]) {
-    t.match(JSON.parse(dump('--json', ...ports, path).stdout), { packets: 43, roce: moved, icrcOk: moved })
+    t.match(JSON.parse((await dump('--json', ...ports, path)).stdout), {
+      packets: 43,
+      roce: moved,
+      icrcOk: moved,
+    })
   }
-  t.match(dump('--port', '5791', path).stdout, / > 10\.99\.0\.1\.5791: UD_SEND_ONLY /, 'as it is on the wire')
-  const wrong = dump('--port', 'x', path)
+  t.match(
+    (await dump('--port', '5791', path)).stdout,
+    / > 10\.99\.0\.1\.5791: UD_SEND_ONLY /,
+    'as it is on the wire',
+  )
+  const wrong = await dump('--port', 'x', path)
   t.equal(wrong.status, 1)
   t.match(wrong.stderr, /--port is a whole number from 1 to 65534, not "x"/)
 })

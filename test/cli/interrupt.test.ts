@@ -1,9 +1,10 @@
 /** A run in virtual time that is stopped: at once, with nothing left on the terminal, and nothing half written. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { CommandLines } from '../support/command-lines.js'
 import { Run, scratch } from '../support/daemon-process.js'
 import { without } from '../support/tools.js'
 
@@ -19,15 +20,15 @@ links: [h1..h4--s1]
 traffic: [{ incast: [h1..h3], to: h4, size: 2GB, repeat: 50, every: 1ms }]
 watch: { queues: [s1:h4], every: 10us }
 `
+const lines = new CommandLines(t)
+
 const FLAGS = ['--json', 'out.json', '--pcap', 'captures', '--snaplen', '64']
 
-function checkFolder(t: Test, folder: string): void {
+async function checkFolder(t: Test, folder: string): Promise<void> {
   t.same(readdirSync(folder).sort(), ['captures', 'long.yaml'], 'no result, and no half of one')
   const file = join(folder, 'captures', 's1--h4.pcapng')
-  const { status, stdout, stderr } = spawnSync(process.execPath, [WEIR, 'dump', file, '--json'], {
-    encoding: 'utf8',
-  })
-  t.equal(status, 0, stderr)
+  const { code, stdout, stderr } = await lines.run(['dump', file, '--json'])
+  t.equal(code, 0, stderr)
   t.match(JSON.parse(stdout), { malformed: 0 })
   t.ok(JSON.parse(stdout).packets > 100)
 }
@@ -60,7 +61,7 @@ t.test('Ctrl-C on a terminal', { skip: without('script', 'stty') }, async t => {
   )
   t.ok(shown.slice(0, at).endsWith('\r\x1b[J'), 'behind it the status line is gone')
   t.notMatch(shown, '\x1b[?', 'no mode of the terminal was changed: the cursor is there')
-  checkFolder(t, folder)
+  await checkFolder(t, folder)
 })
 
 for (const [signal, code] of [
@@ -79,6 +80,6 @@ for (const [signal, code] of [
     t.equal(ended.code, code, ended.stderr)
     t.equal(ended.stdout, '')
     t.match(ended.stderr, new RegExp(`^weir: the run was stopped by ${signal} .*\\(WEIR_CANCELLED\\)\\n$`))
-    checkFolder(t, folder)
+    await checkFolder(t, folder)
   })
 }

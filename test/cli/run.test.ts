@@ -145,7 +145,7 @@ t.test('captures go where they are asked for', async t => {
   }
 })
 
-t.test('a flow whose connection is lost: said in the report, while others go on', async t => {
+t.test('a flow whose connection is lost: said in the report, while many others go on', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'narrow.yaml')
   writeFileSync(
@@ -159,15 +159,17 @@ transport: { ackTimeout: 134ms, retryCount: 5 }
 traffic:
   - { name: lost, from: h1, to: h3, size: 20480B }
   - { name: well, from: h1, to: h2, size: 20480B }
+  - { name: more, from: h1, to: h2, size: 2KB, count: 12 }
 `,
   )
   for (const on of ['virtual', 'overlay']) {
     const json = join(folder, `${on}.json`)
     const { code, stdout, stderr } = await lines.run(['run', file, '--on', on, '--json', json])
     t.equal(code, 1, `${on}: ${stderr}`)
+    // And no word of Node.js about many listeners.
     t.match(
       stderr,
-      /^(?:weir: warning: .*\n)?weir: 1 of 2 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,
+      /^(?:weir: warning: .*\n)?weir: 1 of 14 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,
     )
     t.match(stdout, /^lost +h1 > h3 +0B of 20.48KB +failed /m, on)
     t.match(stdout, /^well +h1 > h2 +20.48KB +\S+/m, on)
@@ -246,23 +248,14 @@ t.test('a result is repeated from itself', async t => {
   )
 })
 
-t.test('many flows in real time, and no word of Node.js about them', async t => {
-  const folder = await scratch(t)
-  const flows = SCENARIO.replace(/traffic:.*/s, 'traffic: [{ from: h1, to: h2, size: 2KB, count: 12 }]\n')
-  writeFileSync(join(folder, 'many.yaml'), flows)
-  const { code, stderr } = await new Run(t, ['run', 'many.yaml', '--on', 'overlay'], folder).ended
-  t.equal(code, 0, stderr)
-  t.notMatch(stderr, /MaxListeners/)
-})
-
 const BEYOND = `
 link: { rate: 1Tbps, delay: 50ms }
-hosts: [h1..h3]
+hosts: [h1, h2]
 switches: [s1]
-links: [h1..h3--s1]
+links: [h1..h2--s1]
 transport: { pathMtu: 256 }
-traffic: [{ from: h1, to: h3, size: 2GB }, { from: h2, to: h3, size: 2GB }]
-watch: { queues: [s1:h3], every: 100us }
+traffic: [{ from: h1, to: h2, size: 2GB }, { from: h1, to: h2, size: 2GB }]
+watch: { queues: [s1:h2], every: 100us }
 duration: 1ms # nothing can be acknowledged before 200 ms
 `
 
@@ -276,7 +269,7 @@ t.test('a run in which nothing was carried: said before and after, and no index 
     )
     t.equal(code, 1, stderr)
     t.match(stderr, /^weir: no byte of any flow .* its duration \(1ms\); .*\(WEIR_NOTHING_CARRIED\)\n$/m)
-    t.match(stdout, /^flow0 +h1 > h3 +0B of 2GB +cut off /m)
+    t.match(stdout, /^flow0 +h1 > h2 +0B of 2GB +cut off /m)
     t.notMatch(stdout, /Jain index [0-9]/)
     const { summary, realTime, totals } = JSON.parse(readFileSync(join(folder, 'a.json'), 'utf8'))
     t.equal(summary?.jainIndex ?? null, null)

@@ -89,7 +89,8 @@ for (const worker of [false, true]) {
       [{ chunkBytes: 1 }, 'WEIR_BAD_ARGUMENT'],
       [{ socketPath: options.socketPath }, 'WEIR_BAD_STATE'],
     ]
-    for (const [change, code] of wrong) {
+    // A thread costs half a second: what its own side refuses, and what this side does, is enough there.
+    for (const [change, code] of worker ? [wrong[3]!, wrong[6]!] : wrong) {
       await t.rejects(Daemon.start({ ...own, ...change }), { code }, JSON.stringify(change))
     }
     const daemon = await Daemon.start(own)
@@ -104,6 +105,8 @@ t.test('the NIC of another thread is out of reach', { skip: noThread && 'raw soc
 })
 
 t.test('one that polls without end answers as any other', async t => {
-  const [from, to] = await Promise.all([start(t, true, { busyPoll: true }), start(t, true)])
+  // While it polls, nothing else starts as fast.
+  const to = await start(t, true)
+  const from = await start(t, true, { busyPoll: true })
   t.match(await from.client.traffic({ name: 'f', host: to.options.address, bytes: MB }), { bytes: MB })
 })

@@ -32,9 +32,14 @@ export interface Pair {
 }
 
 export async function connected(t: Test, more: Partial<HostOptions> = {}): Promise<Pair> {
-  const [a, b] = await Promise.all([open(t, more), open(t, more)])
+  return await connectedBetween(await Promise.all([open(t, more), open(t, more)]))
+}
+
+/** Another connection from the one to the other. */
+export async function connectedBetween([a, b]: readonly [Host, Host]): Promise<Pair> {
   const listener = await b.listen(PORT)
   const [ab, ba] = await Promise.all([a.connect(b.about.address, PORT), listener.accept()])
+  await listener.close()
   return { a, b, ab, ba }
 }
 

@@ -11,7 +11,7 @@ import { Access, Completion, Host, type SendWork, WorkOpcode } from '../../lib/i
 import type { Connection } from '../../lib/nic/types.js'
 import { MemoryRegion } from '../../lib/qp/memory.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
-import { brief, connected, memory, next, noThreads, open, PORT } from './hosts.js'
+import { brief, connected, connectedBetween, memory, next, noThreads, open, PORT } from './hosts.js'
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
 
@@ -24,8 +24,15 @@ async function fill(post: () => boolean, count: number): Promise<void> {
   }
 }
 
+/** What needs no host for itself has these: to start one costs more than most of these tests. */
+const usual = noThreads ? null : Promise.all([open(t), open(t)])
+const DEPTH = 4
+const narrow = noThreads
+  ? null
+  : Promise.all([open(t, { queueDepth: DEPTH }), open(t, { queueDepth: DEPTH })])
+
 t.test('memory that cannot be registered', { skip: noThreads }, async t => {
-  const host = await open(t)
+  const [host] = await usual!
   const wrong: [unknown, number, RegExp][] = [
     [new Uint8Array(10), 1, /must be a SharedArrayBuffer/],
     [Buffer.alloc(10), 1, /must be a SharedArrayBuffer/],
@@ -46,7 +53,7 @@ t.test('memory that cannot be registered', { skip: noThreads }, async t => {
 })
 
 t.test('work that makes no sense is refused before it is posted', { skip: noThreads }, async t => {
-  const { a, b, ab } = await connected(t)
+  const { a, b, ab } = await connectedBetween(await usual!)
   const { region } = await memory(a, 100)
   const foreign = (await memory(b, 100)).region
   const gone = (await memory(a, 100)).region
@@ -78,7 +85,7 @@ t.test(
   'what a peer does not allow fails the connection, and the rest is flushed',
   { skip: noThreads },
   async t => {
-    const { a, b, ab, ba } = await connected(t)
+    const { a, b, ab, ba } = await connectedBetween(await usual!)
     const { region } = await memory(a, 100)
     const readOnly = (await memory(b, 100, Access.REMOTE_READ)).region
     const remote = { remoteAddress: readOnly.address, rkey: readOnly.key }
@@ -105,7 +112,7 @@ t.test(
 )
 
 t.test('memory that is taken away while work is posted', { skip: noThreads }, async t => {
-  const { a, ab } = await connected(t)
+  const { a, ab } = await connectedBetween(await usual!)
   const { region } = await memory(a, 100)
   // The loop takes both in one turn: the region goes first.
   const deregistered = a.deregister(region)
@@ -121,8 +128,8 @@ t.test('memory that is taken away while work is posted', { skip: noThreads }, as
 })
 
 t.test('full queues push back, and lose nothing', { skip: noThreads }, async t => {
-  const depth = 4
-  const { a, b, ab, ba } = await connected(t, { queueDepth: depth })
+  const depth = DEPTH
+  const { a, b, ab, ba } = await connectedBetween(await narrow!)
   const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
   // The peer has posted no receive: nothing completes. 4 in the queue pair, 4 in the shared queue.
   let posted = 0
@@ -165,8 +172,8 @@ t.test('full queues push back, and lose nothing', { skip: noThreads }, async t =
 })
 
 t.test('completions that nobody takes stop the sender, for as long as that', { skip: noThreads }, async t => {
-  const depth = 4
-  const { a, b, ab } = await connected(t, { queueDepth: depth })
+  const depth = DEPTH
+  const { a, b, ab } = await connectedBetween(await narrow!)
   const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
   const remote = { remoteAddress: mb.region.address, rkey: mb.region.key }
   const post = (id: number) =>
@@ -214,7 +221,7 @@ t.test('closed with work outstanding: all of it comes back', { skip: noThreads }
 })
 
 t.test('connecting and listening that cannot be', { skip: noThreads }, async t => {
-  const [a, b] = await Promise.all([open(t), open(t)])
+  const [a, b] = await usual!
   await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED' }, 'nobody listens')
   await t.rejects(a.connect('nonsense', PORT), { code: 'WEIR_BAD_ARGUMENT' })
   await t.rejects(a.connect(b.about.address, PORT, { pathMtu: 1500 }), { code: 'WEIR_BAD_ARGUMENT' })

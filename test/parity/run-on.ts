@@ -12,11 +12,14 @@ export const REAL_TIME: readonly { on: Where; skip: string | false }[] = [
   { on: 'veth', skip: noLabs() },
 ]
 
+export const SEED = 5
+
 /** What `weir run --on … --json` writes; the run leaves nothing behind. */
 export async function runOn(t: Test, yaml: string, on: Where): Promise<RunResult> {
   const place = new Place(t)
   const json = join(place.folder, 'result.json')
-  const ended = await place.weir(['run', place.file('scenario.yaml', yaml), '--on', on, '--json', json])
+  const words = ['run', place.file('scenario.yaml', yaml), '--on', on, '--seed', `${SEED}`, '--json', json]
+  const ended = await place.weir(words)
   t.equal(ended.code, 0, ended.stderr)
   t.same([place.processes(), place.leftFiles()], [[], []], 'nothing is left')
   return JSON.parse(readFileSync(json, 'utf8')) as RunResult

@@ -1,0 +1,23 @@
+/** A machine whose kernel forbids namespaces. */
+import { spawnSync } from 'node:child_process'
+
+/** Runs what follows as a root that the kernel lets make no namespaces at all. */
+export const FORBIDDEN = [
+  'unshare',
+  '--user',
+  '--map-root-user',
+  '--',
+  'sh',
+  '-c',
+  'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin "$@"',
+  'sh',
+]
+
+/** Why that cannot be had, or false. */
+export function cannotForbid(): string | false {
+  const [program, ...args] = [...FORBIDDEN, 'true']
+  const tried = spawnSync(program!, args, { encoding: 'utf8' })
+  return tried.status === 0
+    ? false
+    : `namespaces cannot be forbidden: ${tried.stderr || tried.error?.message}`
+}
