@@ -24,68 +24,63 @@ async function fill(post: () => boolean, count: number): Promise<void> {
   }
 }
 
-/** What needs no host for itself has these: to start one costs more than most of these tests. */
-const usual = noThreads ? null : Promise.all([open(t), open(t)])
-const DEPTH = 4
-const narrow = noThreads
-  ? null
-  : Promise.all([open(t, { queueDepth: DEPTH }), open(t, { queueDepth: DEPTH })])
+// Tests share hosts, as to start one costs more than most of them. No more than these two live at a time: each waits on a thread of
+// Node's pool, which has four and loads modules too.
+t.test('on two hosts', { skip: noThreads }, async t => {
+  const usual = await Promise.all([open(t), open(t)])
 
-t.test('memory that cannot be registered', { skip: noThreads }, async t => {
-  const [host] = await usual!
-  const wrong: [unknown, number, RegExp][] = [
-    [new Uint8Array(10), 1, /must be a SharedArrayBuffer/],
-    [Buffer.alloc(10), 1, /must be a SharedArrayBuffer/],
-    [new ArrayBuffer(10), 1, /must be a SharedArrayBuffer/],
-    [new Float64Array(new SharedArrayBuffer(80)), 1, /must be a SharedArrayBuffer or a Uint8Array/],
-    [new SharedArrayBuffer(10), 16, /access is a sum of Access/],
-    [new SharedArrayBuffer(10), -1, /access is a sum of Access/],
-  ]
-  for (const [bytes, access, message] of wrong) {
-    await t.rejects(host.register(bytes as Uint8Array, access), { code: 'WEIR_BAD_ARGUMENT', message })
-  }
-  const shared = new SharedArrayBuffer(100)
-  const part = await host.register(new Uint8Array(shared, 10, 20), Access.LOCAL_WRITE)
-  t.equal(part.length, 20)
-  await host.deregister(part)
-  await host.deregister(part)
-  t.notOk(part.valid)
-})
-
-t.test('work that makes no sense is refused before it is posted', { skip: noThreads }, async t => {
-  const { a, b, ab } = await connectedBetween(await usual!)
-  const { region } = await memory(a, 100)
-  const foreign = (await memory(b, 100)).region
-  const gone = (await memory(a, 100)).region
-  await a.deregister(gone)
-  const good: SendWork = { id: 1, opcode: SEND, region, offset: 0, length: 100 }
-  const wrong: [Partial<SendWork>, RegExp][] = [
-    [{ offset: 1 }, /outside its region of 100 bytes/],
-    [{ offset: -1, length: 5 }, /outside its region/],
-    [{ offset: 0.5, length: 5 }, /outside its region/],
-    [{ length: 2 ** 40 }, /length is 0 to/],
-    [{ opcode: 77 as never }, /opcode is one of WorkOpcode/],
-    [{ opcode: RDMA_WRITE }, /remoteAddress/],
-    [{ opcode: FETCH_AND_ADD, remoteAddress: 0, rkey: 1 }, /length of an atomic/],
-    [{ region: foreign }, /the region is none of this host/],
-    [{ region: gone }, /the region is none of this host/],
-    [{ region: undefined as unknown as MemoryRegion }, /the region is none of this host/],
-  ]
-  for (const [change, message] of wrong) {
-    t.throws(() => ab.postSend({ ...good, ...change }), { code: 'WEIR_BAD_ARGUMENT', message })
-  }
-  t.throws(() => ab.postReceive({ id: 1, region, offset: 90, length: 11 }), { code: 'WEIR_BAD_ARGUMENT' })
-  t.throws(() => ab.postReceive({ id: 1, region: foreign, offset: 0, length: 1 }), {
-    code: 'WEIR_BAD_ARGUMENT',
+  t.test('memory that cannot be registered', async t => {
+    const [host] = usual
+    const wrong: [unknown, number, RegExp][] = [
+      [new Uint8Array(10), 1, /must be a SharedArrayBuffer/],
+      [Buffer.alloc(10), 1, /must be a SharedArrayBuffer/],
+      [new ArrayBuffer(10), 1, /must be a SharedArrayBuffer/],
+      [new Float64Array(new SharedArrayBuffer(80)), 1, /must be a SharedArrayBuffer or a Uint8Array/],
+      [new SharedArrayBuffer(10), 16, /access is a sum of Access/],
+      [new SharedArrayBuffer(10), -1, /access is a sum of Access/],
+    ]
+    for (const [bytes, access, message] of wrong) {
+      await t.rejects(host.register(bytes as Uint8Array, access), { code: 'WEIR_BAD_ARGUMENT', message })
+    }
+    const shared = new SharedArrayBuffer(100)
+    const part = await host.register(new Uint8Array(shared, 10, 20), Access.LOCAL_WRITE)
+    t.equal(part.length, 20)
+    await host.deregister(part)
+    await host.deregister(part)
+    t.notOk(part.valid)
   })
-  t.notOk(ab.poll(new Completion()), 'nothing of it was posted')
-})
 
-t.test(
-  'what a peer does not allow fails the connection, and the rest is flushed',
-  { skip: noThreads },
-  async t => {
-    const { a, b, ab, ba } = await connectedBetween(await usual!)
+  t.test('work that makes no sense is refused before it is posted', async t => {
+    const { a, b, ab } = await connectedBetween(usual)
+    const { region } = await memory(a, 100)
+    const foreign = (await memory(b, 100)).region
+    const gone = (await memory(a, 100)).region
+    await a.deregister(gone)
+    const good: SendWork = { id: 1, opcode: SEND, region, offset: 0, length: 100 }
+    const wrong: [Partial<SendWork>, RegExp][] = [
+      [{ offset: 1 }, /outside its region of 100 bytes/],
+      [{ offset: -1, length: 5 }, /outside its region/],
+      [{ offset: 0.5, length: 5 }, /outside its region/],
+      [{ length: 2 ** 40 }, /length is 0 to/],
+      [{ opcode: 77 as never }, /opcode is one of WorkOpcode/],
+      [{ opcode: RDMA_WRITE }, /remoteAddress/],
+      [{ opcode: FETCH_AND_ADD, remoteAddress: 0, rkey: 1 }, /length of an atomic/],
+      [{ region: foreign }, /the region is none of this host/],
+      [{ region: gone }, /the region is none of this host/],
+      [{ region: undefined as unknown as MemoryRegion }, /the region is none of this host/],
+    ]
+    for (const [change, message] of wrong) {
+      t.throws(() => ab.postSend({ ...good, ...change }), { code: 'WEIR_BAD_ARGUMENT', message })
+    }
+    t.throws(() => ab.postReceive({ id: 1, region, offset: 90, length: 11 }), { code: 'WEIR_BAD_ARGUMENT' })
+    t.throws(() => ab.postReceive({ id: 1, region: foreign, offset: 0, length: 1 }), {
+      code: 'WEIR_BAD_ARGUMENT',
+    })
+    t.notOk(ab.poll(new Completion()), 'nothing of it was posted')
+  })
+
+  t.test('what a peer does not allow fails the connection, and the rest is flushed', async t => {
+    const { a, b, ab, ba } = await connectedBetween(usual)
     const { region } = await memory(a, 100)
     const readOnly = (await memory(b, 100, Access.REMOTE_READ)).region
     const remote = { remoteAddress: readOnly.address, rkey: readOnly.key }
@@ -108,83 +103,118 @@ t.test(
     await ba.closed
     await ab.disconnect()
     await t.rejects(ab.stats(), { code: 'WEIR_BAD_STATE' })
-  },
-)
-
-t.test('memory that is taken away while work is posted', { skip: noThreads }, async t => {
-  const { a, ab } = await connectedBetween(await usual!)
-  const { region } = await memory(a, 100)
-  // The loop takes both in one turn: the region goes first.
-  const deregistered = a.deregister(region)
-  t.throws(() => ab.postSend({ id: 1, opcode: SEND, region, offset: 0, length: 10 }), {
-    code: 'WEIR_BAD_ARGUMENT',
   })
-  await deregistered
-  const other = (await memory(a, 100)).region
-  t.ok(ab.postReceive({ id: 2, region: other, offset: 0, length: 10 }))
-  await a.deregister(other)
-  await ab.disconnect()
-  t.equal(await next(ab), '2 WR_FLUSH_ERR 0')
+
+  t.test('memory that is taken away while work is posted', async t => {
+    const { a, ab } = await connectedBetween(usual)
+    const { region } = await memory(a, 100)
+    // The loop takes both in one turn: the region goes first.
+    const deregistered = a.deregister(region)
+    t.throws(() => ab.postSend({ id: 1, opcode: SEND, region, offset: 0, length: 10 }), {
+      code: 'WEIR_BAD_ARGUMENT',
+    })
+    await deregistered
+    const other = (await memory(a, 100)).region
+    t.ok(ab.postReceive({ id: 2, region: other, offset: 0, length: 10 }))
+    await a.deregister(other)
+    await ab.disconnect()
+    t.equal(await next(ab), '2 WR_FLUSH_ERR 0')
+  })
+
+  t.test('connecting and listening that cannot be', async t => {
+    const [a, b] = usual
+    await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED' }, 'nobody listens')
+    await t.rejects(a.connect('nonsense', PORT), { code: 'WEIR_BAD_ARGUMENT' })
+    await t.rejects(a.connect(b.about.address, PORT, { pathMtu: 1500 }), { code: 'WEIR_BAD_ARGUMENT' })
+    await t.rejects(a.connect(b.about.address, PORT, { cc: { name: 'none', options: {} } }), {
+      code: 'WEIR_BAD_ARGUMENT',
+    })
+    const aborted = AbortSignal.timeout(100)
+    await t.rejects(a.connect(loopbackAddress(), PORT, { signal: aborted }), { code: 'WEIR_CANCELLED' })
+    const listener = await b.listen(PORT, { backlog: 2 })
+    await t.rejects(b.listen(PORT), { code: 'WEIR_BAD_STATE' })
+    await t.rejects(b.listen(0), { code: 'WEIR_BAD_ARGUMENT' })
+    await t.rejects(b.listen(PORT + 1, { backlog: 0 }), { code: 'WEIR_BAD_ARGUMENT' })
+    await t.rejects(b.listen(PORT + 1, { privateData: new Uint8Array(21) }), { code: 'WEIR_BAD_ARGUMENT' })
+    const waiting = [await a.connect(b.about.address, PORT), await a.connect(b.about.address, PORT)]
+    await t.rejects(a.connect(b.about.address, PORT), {
+      code: 'WEIR_REJECTED',
+      message: /2 connections wait/,
+    })
+    const taken = await listener.accept()
+    const third = await a.connect(b.about.address, PORT)
+    await Promise.all([listener.accept(), listener.accept()])
+    const refused = t.rejects(listener.accept(), { code: 'WEIR_BAD_STATE', message: /port 7471 is closed/ })
+    await listener.close()
+    await refused
+    await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED' })
+    t.ok([...waiting, third].every(({ remote }) => remote === b.about.address))
+    await taken.disconnect()
+    await b.listen(PORT)
+  })
 })
 
-t.test('full queues push back, and lose nothing', { skip: noThreads }, async t => {
-  const depth = DEPTH
-  const { a, b, ab, ba } = await connectedBetween(await narrow!)
-  const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
-  // The peer has posted no receive: nothing completes. 4 in the queue pair, 4 in the shared queue.
-  let posted = 0
-  const send16 = () =>
-    ab.postSend({ id: posted, opcode: SEND, region: ma.region, offset: 0, length: 16 }) && posted++ >= 0
-  await fill(send16, 2 * depth)
-  t.equal(posted, 2 * depth)
-  // The same of receives: an application that takes no completions stops the NIC from taking work, not from living.
-  let received = 0
-  const total = 100
-  const seen: string[] = []
-  const completion = new Completion()
-  const receive = async () => {
-    for (let next = 0; received < total; ) {
-      while (next < total && ba.postReceive({ id: next, region: mb.region, offset: 0, length: 16 })) next++
-      t.ok(await ba.next(completion))
-      t.equal(brief(completion), `${received} SUCCESS 16`)
-      received++
-    }
-  }
-  const send = async () => {
-    for (let completed = 0; completed < total; completed++) {
-      const isThere = await ab.next(completion2)
-      t.ok(isThere)
-      seen.push(brief(completion2))
-      while (
-        posted < total &&
-        ab.postSend({ id: posted, opcode: SEND, region: ma.region, offset: 0, length: 16 })
-      )
-        posted++
-    }
-  }
-  const completion2 = new Completion()
-  await Promise.all([receive(), send()])
-  t.same(
-    seen,
-    Array.from({ length: total }, (_, i) => `${i} SUCCESS 16`),
-    'in order, each once',
-  )
-})
+t.test('on two hosts with short queues', { skip: noThreads }, async t => {
+  const depth = 4
+  const narrow = await Promise.all([open(t, { queueDepth: depth }), open(t, { queueDepth: depth })])
 
-t.test('completions that nobody takes stop the sender, for as long as that', { skip: noThreads }, async t => {
-  const depth = DEPTH
-  const { a, b, ab } = await connectedBetween(await narrow!)
-  const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
-  const remote = { remoteAddress: mb.region.address, rkey: mb.region.key }
-  const post = (id: number) =>
-    ab.postSend({ id, opcode: RDMA_WRITE, region: ma.region, offset: 0, length: 8, ...remote })
-  let posted = 0
-  // All places for completions, and the queue itself.
-  await fill(() => post(posted) && posted++ >= 0, 2 * depth + depth)
-  t.equal(posted, 2 * depth + depth)
-  for (let i = 0; i < posted; i++) t.equal(await next(ab), `${i} SUCCESS 8`)
-  t.ok(post(99))
-  t.equal(await next(ab), '99 SUCCESS 8')
+  t.test('full queues push back, and lose nothing', async t => {
+    const { a, b, ab, ba } = await connectedBetween(narrow)
+    const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
+    // The peer has posted no receive: nothing completes. 4 in the queue pair, 4 in the shared queue.
+    let posted = 0
+    const send16 = () =>
+      ab.postSend({ id: posted, opcode: SEND, region: ma.region, offset: 0, length: 16 }) && posted++ >= 0
+    await fill(send16, 2 * depth)
+    t.equal(posted, 2 * depth)
+    // The same of receives: an application that takes no completions stops the NIC from taking work, not from living.
+    let received = 0
+    const total = 100
+    const seen: string[] = []
+    const completion = new Completion()
+    const receive = async () => {
+      for (let next = 0; received < total; ) {
+        while (next < total && ba.postReceive({ id: next, region: mb.region, offset: 0, length: 16 })) next++
+        t.ok(await ba.next(completion))
+        t.equal(brief(completion), `${received} SUCCESS 16`)
+        received++
+      }
+    }
+    const send = async () => {
+      for (let completed = 0; completed < total; completed++) {
+        const isThere = await ab.next(completion2)
+        t.ok(isThere)
+        seen.push(brief(completion2))
+        while (
+          posted < total &&
+          ab.postSend({ id: posted, opcode: SEND, region: ma.region, offset: 0, length: 16 })
+        )
+          posted++
+      }
+    }
+    const completion2 = new Completion()
+    await Promise.all([receive(), send()])
+    t.same(
+      seen,
+      Array.from({ length: total }, (_, i) => `${i} SUCCESS 16`),
+      'in order, each once',
+    )
+  })
+
+  t.test('completions that nobody takes stop the sender, for as long as that', async t => {
+    const { a, b, ab } = await connectedBetween(narrow)
+    const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
+    const remote = { remoteAddress: mb.region.address, rkey: mb.region.key }
+    const post = (id: number) =>
+      ab.postSend({ id, opcode: RDMA_WRITE, region: ma.region, offset: 0, length: 8, ...remote })
+    let posted = 0
+    // All places for completions, and the queue itself.
+    await fill(() => post(posted) && posted++ >= 0, 2 * depth + depth)
+    t.equal(posted, 2 * depth + depth)
+    for (let i = 0; i < posted; i++) t.equal(await next(ab), `${i} SUCCESS 8`)
+    t.ok(post(99))
+    t.equal(await next(ab), '99 SUCCESS 8')
+  })
 })
 
 t.test('closed with work outstanding: all of it comes back', { skip: noThreads }, async t => {
@@ -218,35 +248,6 @@ t.test('closed with work outstanding: all of it comes back', { skip: noThreads }
   // The address is free again.
   const again = await open(t, { address: a.about.address })
   t.equal(again.about.address, a.about.address)
-})
-
-t.test('connecting and listening that cannot be', { skip: noThreads }, async t => {
-  const [a, b] = await usual!
-  await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED' }, 'nobody listens')
-  await t.rejects(a.connect('nonsense', PORT), { code: 'WEIR_BAD_ARGUMENT' })
-  await t.rejects(a.connect(b.about.address, PORT, { pathMtu: 1500 }), { code: 'WEIR_BAD_ARGUMENT' })
-  await t.rejects(a.connect(b.about.address, PORT, { cc: { name: 'none', options: {} } }), {
-    code: 'WEIR_BAD_ARGUMENT',
-  })
-  const aborted = AbortSignal.timeout(100)
-  await t.rejects(a.connect(loopbackAddress(), PORT, { signal: aborted }), { code: 'WEIR_CANCELLED' })
-  const listener = await b.listen(PORT, { backlog: 2 })
-  await t.rejects(b.listen(PORT), { code: 'WEIR_BAD_STATE' })
-  await t.rejects(b.listen(0), { code: 'WEIR_BAD_ARGUMENT' })
-  await t.rejects(b.listen(PORT + 1, { backlog: 0 }), { code: 'WEIR_BAD_ARGUMENT' })
-  await t.rejects(b.listen(PORT + 1, { privateData: new Uint8Array(21) }), { code: 'WEIR_BAD_ARGUMENT' })
-  const waiting = [await a.connect(b.about.address, PORT), await a.connect(b.about.address, PORT)]
-  await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED', message: /2 connections wait/ })
-  const taken = await listener.accept()
-  const third = await a.connect(b.about.address, PORT)
-  await Promise.all([listener.accept(), listener.accept()])
-  const refused = t.rejects(listener.accept(), { code: 'WEIR_BAD_STATE', message: /port 7471 is closed/ })
-  await listener.close()
-  await refused
-  await t.rejects(a.connect(b.about.address, PORT), { code: 'WEIR_REJECTED' })
-  t.ok([...waiting, third].every(({ remote }) => remote === b.about.address))
-  await taken.disconnect()
-  await b.listen(PORT)
 })
 
 t.test('options that cannot be leave no thread behind', { skip: noThreads }, async t => {
