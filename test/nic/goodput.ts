@@ -39,7 +39,7 @@ function goodputBps(opcode: WorkOpcode, recovery: Recovery, loss: number, seed: 
   const startNs = pair.network.now
   post(startNs)
   pair.kick()
-  pair.network.runUntil(startNs + SECOND / 8)
+  pair.network.runUntil(startNs + SECOND / 16)
   if (left.error !== null) throw left.error
   return (done * bytes * 8e9) / (pair.network.now - startNs)
 }

@@ -396,7 +396,11 @@ t.test("the host's link: frames leave back to back, on its exact timeline", asyn
 t.test('many connections at once: each gets its bytes, and none more than its share', async t => {
   const count = 200
   const size = 20_000
-  const pair = makePair({ a: { baseRttNs: 10_000 }, poolSize: 20_000 })
+  const pair = makePair({
+    a: { baseRttNs: 10_000, connectionsMax: count },
+    b: { connectionsMax: count },
+    poolSize: 20_000,
+  })
   const apps: App[] = []
   for (let n = 0; n < count; n++) {
     pair.b.unlisten(PORT)

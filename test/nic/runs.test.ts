@@ -82,10 +82,14 @@ const CASES: [string, Partial<NicConfig>, readonly string[]][] = [
 
 for (const [name, config, kinds] of CASES) {
   for (const [aTakes, bTakes] of [
-    [true, true],
     [true, false],
     [false, true],
-    [false, false],
+    ...(name === 'as usual'
+      ? ([
+          [true, true],
+          [false, false],
+        ] as const)
+      : []),
   ] as const) {
     t.test(`${name}; the active end takes runs: ${aTakes}, the passive one: ${bTakes}`, async t => {
       const pair = makePair({ a: { ...config, takesRuns: aTakes }, b: { ...config, takesRuns: bTakes } })

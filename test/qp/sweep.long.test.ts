@@ -1,3 +1,3 @@
 import { sweep } from './sweep.js'
 
-sweep(Array.from({ length: 60 }, (_, i) => 13 + i))
+sweep(Array.from({ length: 68 }, (_, i) => 5 + i))

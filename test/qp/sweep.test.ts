@@ -1,4 +1,4 @@
 import { sweep } from './sweep.js'
 
 /** The last six are seeds with which a defect once failed. */
-sweep([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 102, 109, 116, 143, 332, 378])
+sweep([1, 2, 3, 4, 102, 109, 116, 143, 332, 378])

@@ -1,3 +1,3 @@
 import { fuzzScenarios } from './scenario-fuzz.js'
 
-fuzzScenarios(7, 200)
+fuzzScenarios(7, 100)

@@ -8,7 +8,7 @@ import { MILLISECOND } from '../../lib/time/nanos.js'
 import { MTU, type Outcome, type PathOptions, write } from './bottleneck.js'
 
 const BYTES = 3e6
-const SEEDS = process.env.SEED === undefined ? [1, 2, 3] : [Number(process.env.SEED)]
+const SEEDS = process.env.SEED === undefined ? [1, 2] : [Number(process.env.SEED)]
 
 /** 100 Mbit/s, 20 ms, a queue that holds four bandwidth-delay products. */
 const LONG: PathOptions = { rateBps: 100e6, rttNs: 20 * MILLISECOND, bufferBytes: 1e6 }

@@ -1,3 +1,3 @@
 import { sweep } from './sweep.js'
 
-sweep([3, 4, 5, 6])
+sweep([2, 3, 4, 5, 6])

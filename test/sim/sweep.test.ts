@@ -1,3 +1,3 @@
 import { sweep } from './sweep.js'
 
-sweep([1, 2])
+sweep([1])

@@ -6,6 +6,15 @@ import { packageFile } from '../../lib/scenario/package-file.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
+const runs = new Map<string, RunResult>()
+
+/** A run with seed 1, made once for all tests that look at it. */
+export function runOf(name: string): RunResult {
+  const result = runs.get(name) ?? run(name)
+  runs.set(name, result)
+  return result
+}
+
 export function run(name: string, seed = 1): RunResult {
   return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`)), { seed }).run()
 }
@@ -13,7 +22,7 @@ export function run(name: string, seed = 1): RunResult {
 /** Tests a scenario's figures by the rules that bench/compare-ns3.ts states. */
 export function testAgainstReference(name: string): void {
   t.test(name, async t => {
-    const rows = compare(run(name), referenceOf(name))
+    const rows = compare(runOf(name), referenceOf(name))
     t.ok(
       rows.some(row => row.measure === 'peakQueue' && row.reference !== undefined),
       'the peak queue has a reference',
