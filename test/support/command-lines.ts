@@ -25,7 +25,7 @@ export class CommandLines {
     this.#user = user
   }
 
-  /** Of the process, or undefined if there is none yet. */
+  /** Number of the process, or undefined if there is none yet. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
