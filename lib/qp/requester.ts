@@ -8,7 +8,7 @@ import { RoundTrips } from './round-trips.js'
 import { SelectiveRepeat } from './selective-repeat.js'
 import { SendLog } from './send-log.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
-import { goForward, isEarly, wasOnItsWay } from './silence.js'
+import { goForward, isEarly, namesUnrepeated } from './silence.js'
 import { Spurious } from './spurious.js'
 import { TailProbe } from './tail-probe.js'
 import { RequesterTimers } from './timers.js'
@@ -64,6 +64,10 @@ export class Requester {
   /** It has gone back by silence, and nothing has been heard since. */
   #silent = false
   #silenceRefuted = false
+  /** It went back last by silence: a NAK would say that the peer has dropped what follows, if it is one that goes back N. */
+  #wentBackBySilence = false
+  /** How soon after its repeat a packet was answered that was therefore taken to have been on its way; 0 = none was. */
+  #earlyNs: Nanos = 0
   readonly #retries: Retries
   /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
@@ -222,7 +226,7 @@ export class Requester {
 
   #pass(now: Nanos, slot: SendSlot, until: number): void {
     const { pathMtu: mtu, readRoom } = this.context.settings
-    if (this.#silent && wasOnItsWay(this, now, until)) this.#silenceRefuted = true
+    if (this.#silent) this.#judgeSilence(now, until)
     if (slot.awaitsResponse) {
       if (this.sendSeq > this.sndUna) {
         const bytes = bytesBetween(slot, this.sndUna, until, mtu)
@@ -236,7 +240,8 @@ export class Requester {
       }
     }
     const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
-    if (this.selective === null && this.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
+    const judges = this.selective === null && this.#wentBackBySilence
+    if (judges && this.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
     this.acked.addPacket(newestSeq)
     this.sndUna = until
     if (this.sendSeq < until) this.sendSeq = until
@@ -250,6 +255,15 @@ export class Requester {
     for (let seq = this.sndUna; seq < until; seq++) if (isEarly(this, now, seq)) this.spurious.onEarly()
   }
 
+  /** The packets before `until` are acknowledged after silence: had they been on their way? */
+  #judgeSilence(now: Nanos, until: number): void {
+    if (namesUnrepeated(this, until)) this.#silenceRefuted = true
+    else if (this.sendSeq > this.sndUna && isEarly(this, now, this.sndUna)) {
+      this.#silenceRefuted = true
+      this.#earlyNs = now - this.log.sentNs(this.sndUna)
+    }
+  }
+
   #refuteSilence(now: Nanos): void {
     this.#silenceRefuted = false
     goForward(this)
@@ -258,6 +272,7 @@ export class Requester {
 
   #progress(now: Nanos): void {
     this.#silent = false
+    if (this.sndUna >= this.#wentBackSeq) this.#earlyNs = 0
     if (this.#silenceRefuted) this.#refuteSilence(now)
     this.#retries.restore()
     this.#onNews(now, this.sndUna > this.trips.timedSeq)
@@ -346,9 +361,13 @@ export class Requester {
   /** Everything in flight is taken for lost. */
   #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
     const lostBytes = this.inFlightBytes
+    // Silence once more: what was taken to be on its way was lost, and the early answer was one to the repeat.
+    if (bySilence && this.#earlyNs > 0) this.trips.atMost(this.#earlyNs)
+    this.#earlyNs = 0
     this.spurious.begin(this.sndUna, this.sndNxt)
     this.#rewind(forget)
     this.#silent = bySilence
+    this.#wentBackBySilence = bySilence
     this.context.observer.onRetransmit(now, lostBytes, bySilence, this.sndUna)
   }
 

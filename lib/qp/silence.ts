@@ -4,16 +4,15 @@ import type { Requester } from './requester.js'
 import { bytesBetween } from './send-queue.js'
 
 /**
- * The packets before `until` are acknowledged after silence. True if they had not been lost: one has not been sent again and was not
- * known to have arrived (RFC 5682), or the answer comes sooner after the repeat than any round trip takes (RFC 3522).
+ * The packets before `until` are acknowledged after silence. True if one has not been sent again and was not known to have
+ * arrived: they had not been lost (RFC 5682).
  */
-export function wasOnItsWay(requester: Requester, now: Nanos, until: number): boolean {
-  const { sendSeq, sndUna, selective } = requester
+export function namesUnrepeated({ sendSeq, selective }: Requester, until: number): boolean {
   for (let seq = sendSeq; seq < until; seq++) if (!selective?.isTold(seq)) return true
-  return sendSeq > sndUna && isEarly(requester, now, sndUna)
+  return false
 }
 
-/** True if the packet was sent again, and its answer comes sooner after that than any round trip takes. */
+/** True if the packet was sent again, and its answer comes sooner after that than any round trip takes (RFC 3522). */
 export function isEarly({ log, trips }: Requester, now: Nanos, seq: number): boolean {
   return log.has(seq) && log.wasRepeated(seq) && now - log.sentNs(seq) < trips.floorNs
 }

@@ -7,7 +7,8 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 /**
  * Which packets were sent again although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
  * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were sent again since. With
- * other peers an answer tells that came sooner after the repeat than any round trip takes (RFC 3522).
+ * other peers an answer tells that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
+ * in a NAK, and all behind it, they have dropped.
  *
  * A recovery was spurious when everything that it sent again had arrived (as in RFC 3708, section 3), or when after a timeout
  * packets are acknowledged that have not been sent again (RFC 5682). Then the controller takes its reduction back.

@@ -313,6 +313,50 @@ t.test('silence that was none: what was sent before it is on its way, and is not
   }
 })
 
+/** Lets the timers of the host run until one has run out; what leaves then reaches nobody. Returns when that was. */
+function untilTimeout(pair: Two): { now: number; alone: { frame: Frame }[] } {
+  const { qp } = pair.a
+  const before = qp.counters.timeouts
+  for (;;) {
+    const now = qp.nextTimeout()
+    qp.onTimeout(now)
+    const alone = requests(pair, now)
+    if (qp.counters.timeouts > before) return { now, alone }
+  }
+}
+
+t.test('an answer that came early is not believed once silence has followed it', async t => {
+  const pair = timed({ selectiveRepeat: false })
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+  // All are lost. The path had a queue when it was measured, and now a round trip takes 10 ns.
+  requests(pair, 2000)
+  const first = untilTimeout(pair)
+  deliver(pair, first.alone, first.now + 10)
+  t.same(numbers(requests(pair, first.now + 10)), [], 'the seven others are taken to be on their way')
+  const second = untilTimeout(pair)
+  t.equal(second.alone.length, 1)
+  deliver(pair, second.alone, second.now + 10)
+  const rest = requests(pair, second.now + 10)
+  t.same(numbers(rest), [4, 5, 6, 7, 8, 9], 'they are sent again')
+  deliver(pair, rest, second.now + 20)
+  t.equal(qp.sendPending, 0)
+  t.equal(qp.counters.timeouts, 2)
+})
+
+t.test('what a NAK asks for had been dropped, however early the answer', async t => {
+  const pair = timed({ selectiveRepeat: false })
+  const { qp } = pair.a
+  qp.postSend(2000, work(pair, WorkOpcode.RDMA_WRITE, 8, 2))
+  deliver(pair, requests(pair, 2000).slice(1), 3000)
+  const again = requests(pair, 3000)
+  t.same(numbers(again), [2, 3, 4, 5, 6, 7, 8, 9])
+  deliver(pair, again, 3010)
+  t.equal(qp.sendPending, 0)
+  t.equal(qp.counters.retransmittedPackets, 8)
+  t.equal(qp.counters.spuriousPackets, 0)
+})
+
 t.test('responses of a READ: those that came are kept, the others are asked for by run', async t => {
   const pair = two()
   const expected = Buffer.from(Array.from({ length: 20 * MTU }, (_, i) => (i * 31) & 0xff))
