@@ -110,7 +110,7 @@ function optionsOfDaemon(): Command {
     )
     .option(
       '--base-rtt <time>',
-      'round-trip time of the idle path, as in 50us (default: the smallest of the last 10 s; measured once, at connect, with --start line-rate)',
+      'round-trip time of the idle path, as in 50us (default: the smallest of the last 10 s)',
     )
     .option('--ack-timeout <time>', 'silence after which packets are retransmitted', '268ms')
     .option(

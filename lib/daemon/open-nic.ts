@@ -12,7 +12,7 @@ import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
 import type { Connecting } from '../nic/types.js'
-import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import type { IntFormat } from '../wire/telemetry.js'
 import { checkController } from './check-controller.js'
@@ -58,11 +58,7 @@ const BASE_RTT_LEAST_NS: Nanos = 100_000
 const PACKETS_IN_FLIGHT_MAX = 32_768
 /** Packets out of order that are kept, of all connections; one keeps half. */
 const REORDER_PACKETS = 65_536
-/**
- * T is the smallest round trip of the last so many: as long as BBR's. Flows that begin at line rate measure it once, before
- * that, as in the papers: their window is line rate x T, and the smallest of many round trips is shorter than what two
- * processes usually take.
- */
+/** T is the smallest round trip of the last so many: as long as BBR's. */
 const BASE_RTT_WINDOW_NS: Nanos = 10_000_000_000
 /** Shortest silence that counts: a process is put to sleep for a millisecond now and then. */
 const PROBE_TIMEOUT_LEAST_NS: Nanos = 2_000_000
@@ -92,7 +88,7 @@ export interface NicOptions {
   queueDepth?: number
   /** Payload bytes of a packet. Default: the greatest that fits the interface. */
   pathMtu?: number
-  /** T of every path. Default: the smallest round trip of the last 10 s; with start 'line-rate' measured once, at connect. */
+  /** T of every path. Default: the smallest round trip of the last 10 s. */
   baseRttNs?: Nanos
   /**
    * Silence after which packets are sent again, rounded up to 4.096 us * 2^n; 8 of them end a connection.
@@ -242,7 +238,7 @@ function createNic(
     start,
     baseRttNs: options.baseRttNs,
     baseRttLeastNs: options.overlay || link ? 0 : BASE_RTT_LEAST_NS,
-    baseRttWindowNs: start === 'line-rate' ? NEVER : BASE_RTT_WINDOW_NS,
+    baseRttWindowNs: BASE_RTT_WINDOW_NS,
     packetsInFlightMax: PACKETS_IN_FLIGHT_MAX,
     reorderPackets: REORDER_PACKETS,
     ackTimeoutNs: options.ackTimeoutNs ?? ACK_TIMEOUT_NS,
