@@ -29,7 +29,9 @@ export class Pacer {
 
   nextSendNs(rateBps: number): Nanos {
     const due = this.#exactNs(rateBps)
-    return this.#runLeft > 0 && due - this.#runFromNs < this.#runNs ? this.#runFromNs : Math.ceil(due)
+    return this.inRuns && this.#runLeft > 0 && due - this.#runFromNs < this.#runNs
+      ? this.#runFromNs
+      : Math.ceil(due)
   }
 
   /** Not rounded to whole nanoseconds, so that rounding errors do not add up over packets. */

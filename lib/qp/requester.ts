@@ -66,8 +66,9 @@ export class Requester {
   #silenceRefuted = false
   /** It went back last by silence: a NAK would say that the peer has dropped what follows, if it is one that goes back N. */
   #wentBackBySilence = false
-  /** How soon after its repeat a packet was answered that was therefore taken to have been on its way; 0 = none was. */
-  #earlyNs: Nanos = 0
+  /** An early answer was believed; and silence has followed one, so that none is until all that was sent before is acknowledged. */
+  #believedEarly = false
+  #doubtsEarly = false
   readonly #retries: Retries
   /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
@@ -258,9 +259,9 @@ export class Requester {
   /** The packets before `until` are acknowledged after silence: had they been on their way? */
   #judgeSilence(now: Nanos, until: number): void {
     if (namesUnrepeated(this, until)) this.#silenceRefuted = true
-    else if (this.sendSeq > this.sndUna && isEarly(this, now, this.sndUna)) {
+    else if (!this.#doubtsEarly && this.sendSeq > this.sndUna && isEarly(this, now, this.sndUna)) {
       this.#silenceRefuted = true
-      this.#earlyNs = now - this.log.sentNs(this.sndUna)
+      this.#believedEarly = true
     }
   }
 
@@ -272,7 +273,10 @@ export class Requester {
 
   #progress(now: Nanos): void {
     this.#silent = false
-    if (this.sndUna >= this.#wentBackSeq) this.#earlyNs = 0
+    if (this.sndUna >= this.#wentBackSeq) {
+      this.#believedEarly = false
+      this.#doubtsEarly = false
+    }
     if (this.#silenceRefuted) this.#refuteSilence(now)
     this.#retries.restore()
     this.#onNews(now, this.sndUna > this.trips.timedSeq)
@@ -340,6 +344,7 @@ export class Requester {
       return
     }
     this.context.counters.rnrNaks++
+    this.#wentBackBySilence = false
     if (!this.#retries.takeRnr()) {
       this.failAt(now, this.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
       return
@@ -362,8 +367,8 @@ export class Requester {
   #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
     const lostBytes = this.inFlightBytes
     // Silence once more: what was taken to be on its way was lost, and the early answer was one to the repeat.
-    if (bySilence && this.#earlyNs > 0) this.trips.atMost(this.#earlyNs)
-    this.#earlyNs = 0
+    if (bySilence && this.#believedEarly) this.#doubtsEarly = true
+    this.#believedEarly = false
     this.spurious.begin(this.sndUna, this.sndNxt)
     this.#rewind(forget)
     this.#silent = bySilence

@@ -50,11 +50,6 @@ export class RoundTrips {
     this.timedSeq = NONE
   }
 
-  /** A round trip took no longer than that: what was measured before had met a queue, or a peer that was busy. */
-  atMost(ns: Nanos): void {
-    if (ns < this.leastNs) this.leastNs = ns
-  }
-
   /** How long the timed packet has waited for its answer. */
   waitedNs(now: Nanos): Nanos {
     return this.timedSeq === NONE ? 0 : now - this.#timedAtNs
