@@ -17,7 +17,7 @@ export interface RealTimeLoopOptions {
   /**
    * How long the loop goes on looking at the sockets after it was last woken, before it sleeps. While packets keep
    * coming, neither end then pays for putting this process to sleep and waking it, which costs several
-   * packets' worth. It does not while another thread waits for the core. Default 0.
+   * packets' worth. With a waiter it does not while another thread waits for the core. Default 0.
    */
   spinNs?: Nanos
   /** Sees what comes in, when the event loop does not. Default null. */

@@ -29,9 +29,10 @@ export class Pacer {
 
   nextSendNs(rateBps: number): Nanos {
     const due = this.#exactNs(rateBps)
-    return this.inRuns && this.#runLeft > 0 && due - this.#runFromNs < this.#runNs
-      ? this.#runFromNs
-      : Math.ceil(due)
+    // The next packet is taken to be as long as the last one.
+    const runEnds = due + (this.#bytes * 8e9) / rateBps
+    const goesOn = this.inRuns && this.#runLeft > 0 && runEnds <= this.#runFromNs + this.#runNs
+    return goesOn ? this.#runFromNs : Math.ceil(due)
   }
 
   /** Not rounded to whole nanoseconds, so that rounding errors do not add up over packets. */

@@ -49,6 +49,10 @@ t.test('packets that take as long as a run leave one by one', async t => {
   const pacer = new Pacer(0, MS)
   pacer.inRuns = true
   t.same(departures(pacer, rateOf(2 * MS), 3), [5 * MS, 7 * MS, 9 * MS])
+  const other = new Pacer(0, MS)
+  other.inRuns = true
+  const due = [0, 0.9, 1.8].map(ms => 5 * MS + ms * MS)
+  t.same(departures(other, rateOf(0.9 * MS), 3), due, 'two would take longer than a run')
 })
 
 t.test('a rate that falls in the middle of a run ends it', async t => {
