@@ -9,6 +9,7 @@ import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { FeedbackResult, RunResult } from '../../lib/scenario/result.js'
 import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
+import { baseRttNs, Topology } from '../../lib/scenario/topology.js'
 import { headerSlotBytes } from '../../lib/scenario/wire-sizes.js'
 import { Agenda } from '../../lib/sim/agenda.js'
 import { Random } from '../../lib/sim/random.js'
@@ -32,6 +33,9 @@ const FRAMES_MAX = 1 << 20
 const SINK_BYTES = 2 ** 31
 /** Series of single flows are kept for so many flows at most. */
 const FLOW_SERIES_MAX = 64
+/** Silence that the standard's exponent 14 means, which the NIC has as its default, and the round trips that it has to hold. */
+const ACK_TIMEOUT_NS = 67_108_864
+const ACK_TIMEOUT_ROUND_TRIPS = 4
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND
 /** Events between two looks at the clock. */
@@ -74,6 +78,7 @@ export class VirtualRun {
   readonly #agenda = new Agenda()
   readonly #agendaId: number
   readonly #plan: readonly Flow[]
+  readonly #topology: Topology
   /** Bytes of all flows. */
   readonly #bytes: number
   readonly #flows: TrafficFlow[] = []
@@ -93,6 +98,7 @@ export class VirtualRun {
       captures: this.#captures,
     })
     this.#plan = expandTraffic(this.#scenario)
+    this.#topology = new Topology(this.#scenario)
     this.#bytes = this.#plan.reduce((sum, flow) => sum + flow.bytes, 0)
     for (const host of scenario.hosts) this.#addHost(host.name, host.address, random.fork(host.name))
     this.#agendaId = this.#fabric.network.addNode(this.#agenda)
@@ -218,7 +224,7 @@ export class VirtualRun {
       ackEveryPackets: transport.ackEvery,
       retryCount: transport.retryCount,
       rnrRetry: transport.rnrRetryCount,
-      ackTimeoutNs: transport.ackTimeoutNs || undefined,
+      ackTimeoutNs: transport.ackTimeoutNs || this.#ackTimeoutNs(name),
       recovery: transport.recovery,
       start: transport.start,
       secret: transport.key === undefined ? undefined : Buffer.from(transport.key),
@@ -229,6 +235,18 @@ export class VirtualRun {
     })
     new TrafficSink(nic, SINK_BYTES, false)
     this.#hosts.set(name, { nic, id: this.#fabric.attach(name, nic) })
+  }
+
+  /** What the longest path of the host's flows needs; undefined: the NIC's default is long enough. */
+  #ackTimeoutNs(name: string): Nanos | undefined {
+    const flows = this.#plan.filter(({ from, to }) => from === name || to === name)
+    const paths = flows.flatMap(({ from, to }) => this.#topology.pathKinds(from, to))
+    const longest = paths.reduce(
+      (most, path) => Math.max(most, baseRttNs(path, this.#scenario.transport.pathMtu)),
+      0,
+    )
+    const needed = ACK_TIMEOUT_ROUND_TRIPS * longest
+    return needed > ACK_TIMEOUT_NS ? needed : undefined
   }
 
   /** One after the other, so that each measures its base RTT on an idle network. */

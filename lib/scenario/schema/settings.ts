@@ -38,7 +38,7 @@ export const transportSchema = mapping(
     }),
     ackTimeout: key(f.duration, {
       description:
-        'Without an acknowledgement for this long the sender retransmits; 0: the transport chooses by the round-trip time.',
+        'Without an acknowledgement for this long the sender retransmits; 0: 67 ms, or four round trips of the longest path where that is more. Labs retransmit by RFC 6298 as well.',
       default: 0,
       example: '10ms',
     }),
