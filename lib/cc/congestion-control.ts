@@ -97,6 +97,8 @@ export interface CongestionControl {
   readonly reason?: string
   /** False: one packet a window that collects telemetry is enough for now. Default: all do, as the settings say. */
   readonly collectsAll?: boolean
+  /** The share of a window after which it needs an acknowledgement now. Default: that of its entry in the catalogue. */
+  readonly ackShare?: number | undefined
   windowBytes(): number
   rateBps(): number
   nextTimeout(): Nanos

@@ -12,7 +12,7 @@ export function followController(flow: Flow): void {
   stats.windowBytes = flow.windowBytes()
   const windowPackets = stats.windowBytes / flow.pathMtu
   // A window that has become small must not run out while it waits for an acknowledgement.
-  const packets = Math.floor(windowPackets * flow.ackShare)
+  const packets = Math.floor(windowPackets * (cc.ackShare ?? flow.ackShare))
   flow.qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
   const share = flow.responds ? flow.ackShare : 1
   const isSparse = cc.collectsAll === false

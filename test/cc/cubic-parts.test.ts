@@ -17,7 +17,7 @@ const CONTEXT = { lineRateBps: 100e9, baseRttNs: 10 * MS, mtuBytes: MTU }
 /** Rounds of eight acknowledgements whose round trips are all the same; says after each what slow start is then. */
 function rounds(hystart: HyStart, roundTripsMs: readonly number[]): string[] {
   return roundTripsMs.map(rtt => {
-    for (let i = 0; i < 8; i++) if (hystart.onAck(rtt * MS, i === 0, 1)) return 'over'
+    for (let i = 0; i < 8; i++) if (hystart.onAck(0, rtt * MS, i === 0, 1)) return 'over'
     return hystart.divisor === 1 ? 'slow start' : `1/${hystart.divisor}`
   })
 }
@@ -60,20 +60,20 @@ t.test(
 
 t.test('HyStart++: seven round trips are too few to judge by, and one that is not known is none', async t => {
   const hystart = new HyStart(cubicConstants({}))
-  for (let i = 0; i < 8; i++) hystart.onAck(50 * MS, i === 0, 1)
-  for (let i = 0; i < 7; i++) hystart.onAck(90 * MS, i === 0, 1)
-  hystart.onAck(0, false, 1)
+  for (let i = 0; i < 8; i++) hystart.onAck(0, 50 * MS, i === 0, 1)
+  for (let i = 0; i < 7; i++) hystart.onAck(0, 90 * MS, i === 0, 1)
+  hystart.onAck(0, 0, false, 1)
   t.equal(hystart.divisor, 1)
-  hystart.onAck(90 * MS, false, 1)
+  hystart.onAck(0, 90 * MS, false, 1)
   t.equal(hystart.divisor, 4)
 })
 
 t.test('HyStart++: an acknowledgement of many packets is two samples', async t => {
   const hystart = new HyStart(cubicConstants({}))
-  hystart.onAck(50 * MS, true, 10)
-  for (let i = 0; i < 3; i++) hystart.onAck(70 * MS, i === 0, 16)
+  hystart.onAck(0, 50 * MS, true, 10)
+  for (let i = 0; i < 3; i++) hystart.onAck(0, 70 * MS, i === 0, 16)
   t.equal(hystart.divisor, 1)
-  hystart.onAck(70 * MS, false, 16)
+  hystart.onAck(0, 70 * MS, false, 16)
   t.equal(hystart.divisor, 4)
 })
 
@@ -83,14 +83,62 @@ t.test(
     const hystart = new HyStart(cubicConstants({}))
     const acks = (...roundTripsMs: number[]) =>
       roundTripsMs.map(rtt => {
-        for (let i = 0; i < 8; i++) if (hystart.onAck(rtt * MS, false, 1)) return 'over'
+        for (let i = 0; i < 8; i++) if (hystart.onAck(0, rtt * MS, false, 1)) return 'over'
         return hystart.divisor
       })
-    hystart.onAck(50 * MS, true, 1)
+    hystart.onAck(0, 50 * MS, true, 1)
     t.same(acks(50), [1])
-    hystart.onAck(50 * MS, true, 1)
+    hystart.onAck(0, 50 * MS, true, 1)
     // A block of samples is judged with the one before it: both must be above 56.25 ms, and then above 64.1 ms.
     t.same(acks(50, 57, 57, 65, 65, 65), [1, 1, 1, 4, 4, 'over'])
+  },
+)
+
+t.test(
+  'HyStart++: acknowledgements of one round that come for a whole round trip slow it down, but not on short paths',
+  async t => {
+    /** What slow start is after a round of sixteen acknowledgements that take so much of a round trip. */
+    const after = (rttMs: number, roundTrips: number) => {
+      const hystart = new HyStart(cubicConstants({}))
+      for (let i = 0; i < 8; i++) hystart.onAck(0, rttMs * MS, i === 0, 1)
+      for (let i = 0; i < 16; i++)
+        hystart.onAck(1000 * MS + (i * roundTrips * rttMs * MS) / 15, rttMs * MS, i === 0, 1)
+      return hystart.divisor
+    }
+    t.equal(after(10, 0.69), 1, 'what a path that is not full makes of twice the pace: ln 2 of a round trip')
+    t.equal(after(10, 0.99), 1)
+    t.equal(after(10, 1), 4)
+    t.equal(after(3.9, 3), 1)
+  },
+)
+
+t.test(
+  'slow start slows down with the window of the beginning of the round; what left before is judged by its own',
+  async t => {
+    const cc = new Cubic(CONTEXT, { prr: false })
+    let [sndNxt, acked] = [0, 0]
+    const fill = () => {
+      while ((sndNxt - acked + 1) * MTU <= cc.windowBytes()) cc.onSent(0, sndNxt++, MTU)
+    }
+    const acks = (count: number, rttNs: number) => {
+      for (let i = 0; i < count; i++) {
+        const seq = acked++
+        const inFlightBytes = (sndNxt - acked) * MTU
+        cc.onAck(0, sampleOf([], { seq, sndNxt, ackedBytes: MTU, inFlightBytes, rttNs }))
+        fill()
+      }
+    }
+    fill()
+    acks(9, 10 * MS)
+    acks(1, 20 * MS)
+    t.equal(cc.windowBytes(), 20 * MTU)
+    acks(6, 20 * MS)
+    t.equal(cc.windowBytes(), 26 * MTU)
+    acks(1, 20 * MS)
+    t.equal(cc.windowBytes(), 20.25 * MTU, 'the round began with 20')
+    const left = { sndNxt, inFlightBytes: (sndNxt - acked - 1) * MTU, lostBytes: MTU, ackedBytes: 0 }
+    cc.onLoss(0, lossOf({ ...left, newestSeq: sndNxt - 1 }))
+    t.equal(cc.windowBytes(), 0.7 * 26 * MTU, 'as many were in flight when it was lost')
   },
 )
 

@@ -13,7 +13,7 @@ const MTU = 1000
 const MS = 1e6
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 10 * MS, mtuBytes: MTU }
 /** Without what has tests of its own: windows change at once and by the curve alone. */
-const PLAIN = { hystart: false, prr: false, idleRestart: false }
+const PLAIN = { hystart: false, prr: false, idleRestart: false, segment: MTU }
 
 interface Variables {
   cwnd: number
@@ -146,6 +146,21 @@ t.test('the window follows W_cubic(t) = C (t - K)^3 + W_max (figures 1 and 2)', 
   near(t, at(k), 1000, 'the last maximum is reached after K', 0.005)
   t.ok(at(5) - at(4) > at(9) - at(8), 'concave before K')
   t.ok(at(15) - at(14) > at(11) - at(10), 'convex after it')
+})
+
+t.test('a window of small packets grows by the byte as one of 1448-byte segments (RFC 4828)', async t => {
+  const grown = (mtuBytes: number, options: OptionValues = {}) => {
+    const cc = new Cubic({ ...CONTEXT, mtuBytes }, { ...PLAIN, initialWindow: 1, ...options })
+    cc.takeOver(0, 100_000, 0)
+    cc.onSent(0, 0, 100_000)
+    cc.onAck(MS, sampleOf([], { seq: 0, sndNxt: 1, ackedBytes: 100_000, inFlightBytes: 0, rttNs: MS }))
+    return cc.windowBytes() - 100_000
+  }
+  // What Reno adds in a round trip before the window was ever reduced is a segment.
+  t.equal(grown(1024, { segment: 1448 }), 1448)
+  t.equal(grown(256, { segment: 1448 }), 1448)
+  t.equal(grown(1024, { segment: 1 }), 1024)
+  t.equal(grown(4096, { segment: 1448 }), 4096)
 })
 
 t.test('the target is at most half a window ahead (section 4.2)', async t => {

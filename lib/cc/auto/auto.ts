@@ -91,6 +91,10 @@ export class Auto implements CongestionControl {
     return this.#hpcc !== null || this.#telling > 0 || !this.#silent
   }
 
+  get ackShare(): number | undefined {
+    return this.#hpcc === null ? this.#cubic.ackShare : undefined
+  }
+
   windowBytes(): number {
     return (this.#hpcc ?? this.#cubic).windowBytes()
   }

@@ -10,7 +10,7 @@ const SECOND = 1e9
 const TARGET_MOST = 1.5
 
 export class CubicGrowth {
-  readonly #mtu: number
+  readonly #segment: number
   readonly #c: number
   readonly #beta: number
   readonly #alpha: number
@@ -33,8 +33,9 @@ export class CubicGrowth {
   #undoK = 0
   #undoEpochNs: Nanos = 0
 
-  constructor(mtuBytes: number, constants: CubicConstants) {
-    this.#mtu = mtuBytes
+  /** @param segmentBytes size of the segments that the growth counts in */
+  constructor(segmentBytes: number, constants: CubicConstants) {
+    this.#segment = segmentBytes
     this.#c = constants.c
     this.#beta = constants.beta
     this.#alpha = constants.alpha
@@ -72,7 +73,7 @@ export class CubicGrowth {
 
   /** Congestion avoidance begins after a reduction: the curve leads back to W_max (section 4.2). */
   begin(now: Nanos, cwnd: number): void {
-    this.#k = Math.cbrt(Math.max(0, this.#wMax - cwnd) / this.#mtu / this.#c)
+    this.#k = Math.cbrt(Math.max(0, this.#wMax - cwnd) / this.#segment / this.#c)
     // Below W_max only if the reduction was: the curve of a window that has grown past W_max begins at the window.
     if (this.#wMax < cwnd) this.#wMax = cwnd
     this.#start(now, cwnd)
@@ -99,7 +100,7 @@ export class CubicGrowth {
 
   /** W_cubic at a time after the epoch's beginning (figure 1). */
   #cubicAt(seconds: number): number {
-    return this.#c * (seconds - this.#k) ** 3 * this.#mtu + this.#wMax
+    return this.#c * (seconds - this.#k) ** 3 * this.#segment + this.#wMax
   }
 
   /** The window after an acknowledgement of so many bytes. */
@@ -108,7 +109,7 @@ export class CubicGrowth {
     // A part of each segment acknowledged, and at most a whole window at a time.
     const share = Math.min(1, ackedBytes / cwnd)
     const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
-    this.#wEst += alpha * this.#mtu * share
+    this.#wEst += alpha * this.#segment * share
     const t = (now - this.#epochNs) / SECOND
     if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd, this.#wEst)
     const target = Math.max(cwnd, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))

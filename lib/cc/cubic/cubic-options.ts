@@ -33,6 +33,13 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     true,
     'a flow whose window no longer reaches its last maximum releases more of it, for new flows (RFC 9438, section 4.7)',
   ),
+  bytes(
+    'segment',
+    1,
+    65535,
+    1448,
+    'segment in which the growth of the window counts where packets are smaller: that of TCP on Ethernet, so that flows share by the byte (RFC 4828, section 4)',
+  ),
   count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
   count('minWindow', 1, 1000, 2, 'smallest window after a loss, in packets (RFC 9438, section 4.6)'),
   bytes('maxWindow', 1, 2 ** 40, 2 ** 30, 'the window grows no further (a bound of Weir)'),
@@ -123,6 +130,7 @@ export interface CubicConstants {
   betaEcn: number
   alpha: number
   fastConvergence: boolean
+  segmentBytes: number
   initialPackets: number
   minPackets: number
   maxWindowBytes: number
@@ -152,6 +160,7 @@ export function cubicConstants(options: OptionValues): CubicConstants {
     betaEcn: value('betaEcn'),
     alpha: Number.isNaN(alpha) ? (3 * (1 - beta)) / (1 + beta) : alpha,
     fastConvergence: isOn('fastConvergence'),
+    segmentBytes: value('segment'),
     initialPackets: value('initialWindow'),
     minPackets: value('minWindow'),
     maxWindowBytes: value('maxWindow'),

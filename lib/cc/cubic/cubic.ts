@@ -17,6 +17,8 @@ import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
 const LOSS_WINDOW_PACKETS = 1
+/** While round trips are judged, TCP's two packets an acknowledgement would be as many of a window of 64. */
+const SLOW_START_ACK_SHARE = 1 / 32
 /** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
 const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND
 /** What a pause leaves of the memory of a window that was good before it (RFC 2861, section 3.1). */
@@ -40,6 +42,11 @@ export class Cubic implements CongestionControl {
   /** The round trip by which the flow is paced until one has been measured. */
   #expectedRttNs: Nanos
   #cwnd: number
+  /** The window when this round trip began. */
+  #roundCwnd: number
+  /** The first transmission after slow start slowed down, and the window that those before it were sent with. */
+  #cutSeq = 0
+  #uncutCwnd = 0
   #ssthresh = Number.POSITIVE_INFINITY
   #rateBps = 0
   /** Recovery, after a reduction, until a packet sent since is acknowledged. */
@@ -63,7 +70,7 @@ export class Cubic implements CongestionControl {
     this.#constants = constants
     this.#lineRateBps = context.lineRateBps
     this.#mtu = context.mtuBytes
-    this.#growth = new CubicGrowth(context.mtuBytes, constants)
+    this.#growth = new CubicGrowth(Math.max(context.mtuBytes, constants.segmentBytes), constants)
     this.#prr = new Prr(context.mtuBytes)
     this.#rtt = new RoundTrips(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
@@ -71,6 +78,7 @@ export class Cubic implements CongestionControl {
       ? Math.min(context.baseRttNs, FIRST_WINDOW_MOST_NS)
       : context.baseRttNs
     this.#cwnd = this.#initialBytes
+    this.#roundCwnd = this.#cwnd
     this.#pace()
   }
 
@@ -80,6 +88,15 @@ export class Cubic implements CongestionControl {
 
   windowBytes(): number {
     return this.#cwnd
+  }
+
+  /** HyStart++ sees a queue as late as acknowledgements tell of it. */
+  get ackShare(): number | undefined {
+    return this.#isFirstSlowStart ? SLOW_START_ACK_SHARE : undefined
+  }
+
+  get #isFirstSlowStart(): boolean {
+    return this.#constants.hystart && this.#ssthresh === Number.POSITIVE_INFINITY
   }
 
   rateBps(): number {
@@ -128,17 +145,21 @@ export class Cubic implements CongestionControl {
     const newRound = this.#use.onAck(seq, sndNxt, inFlightBytes)
     if (ackedBytes > 0) this.#timedOut = false
     if (this.#recovering && cameSince) this.#leaveRecovery(now)
-    if (sample.ecnEcho && cameSince) this.#reduce(this.#constants.betaEcn, sndNxt, inFlightBytes + ackedBytes)
+    if (sample.ecnEcho && cameSince)
+      this.#reduce(this.#constants.betaEcn, seq, sndNxt, inFlightBytes + ackedBytes)
     if (this.#recovering) this.#recover(sample)
-    else this.#grow(now, ackedBytes, rttNs, newRound)
+    else this.#grow(now, sample, newRound)
+    if (newRound) this.#roundCwnd = this.#cwnd
     this.#lossTold = false
     this.#pace()
   }
 
-  #grow(now: Nanos, ackedBytes: number, rttNs: Nanos, newRound: boolean): void {
+  #grow(now: Nanos, { ackedBytes, rttNs, sndNxt }: AckSample, newRound: boolean): void {
     const inSlowStart = this.#cwnd < this.#ssthresh
-    const isFirst = this.#constants.hystart && this.#ssthresh === Number.POSITIVE_INFINITY
-    if (isFirst && this.#hystart.onAck(rttNs, newRound, ackedBytes / this.#mtu)) {
+    const isFirst = this.#isFirstSlowStart
+    const isOver = isFirst && this.#hystart.onAck(now, rttNs, newRound, ackedBytes / this.#mtu)
+    if (isFirst && this.#hystart.slowedDown) this.#cut(sndNxt)
+    if (isOver) {
       this.#ssthresh = this.#cwnd
       this.#growth.beginFresh(now, this.#cwnd)
     } else if (!this.#use.isUsed(this.#cwnd)) {
@@ -153,6 +174,13 @@ export class Cubic implements CongestionControl {
     }
   }
 
+  /** Back to what the packets were sent with by which the path was judged. */
+  #cut(sndNxt: number): void {
+    this.#cutSeq = sndNxt
+    this.#uncutCwnd = this.#cwnd
+    this.#cwnd = Math.min(this.#cwnd, this.#roundCwnd)
+  }
+
   #bounded(windowBytes: number): number {
     return Math.max(this.#mtu, Math.min(windowBytes, this.#constants.maxWindowBytes))
   }
@@ -162,7 +190,12 @@ export class Cubic implements CongestionControl {
     this.#lossTold = true
     if (loss.byTimeout) this.#timeOut(loss)
     else if (loss.newestSeq >= this.#recoverySeq)
-      this.#reduce(this.#constants.beta, loss.sndNxt, loss.inFlightBytes + loss.lostBytes + loss.ackedBytes)
+      this.#reduce(
+        this.#constants.beta,
+        loss.newestSeq,
+        loss.sndNxt,
+        loss.inFlightBytes + loss.lostBytes + loss.ackedBytes,
+      )
     // What is lost makes no room by itself: acknowledgements do.
     else if (this.#recovering && this.#constants.prr)
       this.#cwnd = this.#bounded(Math.max(this.#cwnd - loss.lostBytes, loss.inFlightBytes + this.#mtu))
@@ -172,20 +205,21 @@ export class Cubic implements CongestionControl {
   onCnp(_now: Nanos): void {
     if (this.#ackedSeq < this.#recoverySeq) return
     // It names no packet. What has been acknowledged since the last reduction tells that a round trip has passed.
-    this.#reduce(this.#constants.betaEcn, this.#sndNxt, this.#use.inFlightBytes)
+    this.#reduce(this.#constants.betaEcn, this.#ackedSeq, this.#sndNxt, this.#use.inFlightBytes)
     this.#pace()
   }
 
   /**
    * A congestion event (section 4.6).
-   * @param recoverFs bytes that were in flight before it
+   * @param seq the packet that tells of it; @param recoverFs bytes that were in flight before it
    */
-  #reduce(beta: number, sndNxt: number, recoverFs: number): void {
+  #reduce(beta: number, seq: number, sndNxt: number, recoverFs: number): void {
     const { minPackets, prr } = this.#constants
+    const cwnd = seq < this.#cutSeq ? Math.max(this.#cwnd, this.#uncutCwnd) : this.#cwnd
     this.#remember()
-    this.#growth.reduce(this.#cwnd)
+    this.#growth.reduce(cwnd)
     // Only the part of a window counts that was used.
-    const used = Math.min(this.#cwnd, Math.max(this.#use.peakBytes, recoverFs))
+    const used = Math.min(cwnd, Math.max(this.#use.peakBytes, recoverFs))
     this.#ssthresh = Math.max(used * beta, minPackets * this.#mtu)
     this.#recovering = true
     this.#recoverySeq = sndNxt
@@ -248,6 +282,8 @@ export class Cubic implements CongestionControl {
     this.#rtt.forget()
     this.#hystart = new HyStart(this.#constants)
     this.#cwnd = this.#initialBytes
+    this.#roundCwnd = this.#cwnd
+    this.#cutSeq = 0
     this.#ssthresh = Number.POSITIVE_INFINITY
     this.#recovering = false
     this.#undoCwnd = 0
