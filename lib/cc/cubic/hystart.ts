@@ -72,10 +72,10 @@ export class HyStart {
 
   /**
    * The acknowledgements of this round have come for a round trip: a window of a path that is not full leaves in less, at
-   * twice its pace. On paths shorter than the least growth that counts, that tells of the hosts and not of the path.
+   * twice its pace. What takes less than the least growth that counts may be the hosts' doing.
    */
   #isSpread(now: Nanos): boolean {
-    return this.#leastNs >= this.#constants.hystartRttLeastNs && now - this.#roundBeganNs >= this.#leastNs
+    return now - this.#roundBeganNs >= Math.max(this.#leastNs, this.#constants.hystartRttLeastNs)
   }
 
   #judge(recentNs: Nanos, isSpread: boolean): boolean {
