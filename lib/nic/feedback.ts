@@ -60,16 +60,20 @@ export class Feedback {
 
   // ---- As receiver
 
-  /** A data packet with telemetry has arrived; the queue pair has seen it. Without a receiver's controller it waits in `flow.echo`. */
+  /**
+   * A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has seen it. Without a
+   * receiver's controller the telemetry waits in `flow.echo`.
+   */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void {
     if (flow.receiver !== null) {
-      this.#newInt(now, flow, frame)
+      if (frame.shim >= 0) this.#newInt(now, flow, frame)
       return
     }
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
     if (!isResponse && flow.echoesOnAcks) return
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
-    const isAsked = bth.ackRequest(frame.view, frame.bth)
+    const isAsked = isResponse && bth.ackRequest(frame.view, frame.bth)
+    if (isAsked) flow.answerAsked = true
     if (isResponse && !isAsked && flow.unechoedResponses < this.#readAnswersEvery) return
     flow.unechoedResponses = 0
     flow.notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST

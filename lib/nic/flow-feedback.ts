@@ -25,9 +25,26 @@ export function onTelemetry(
   flow.record(sample)
 }
 
+/**
+ * A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer tells of them.
+ * @param psn of the last one; @param bytes of those that are news, at most
+ */
+export function onAnswersTaken(flow: Flow, now: Nanos, psn: number, bytes: number, sample: AckSample): void {
+  if (flow.responses === null || flow.cc === null || !flow.fill(sample, now, true, psn) || sample.seq < 0)
+    return
+  // The peer's program may have asked late, so this measures no round trip.
+  sample.rttNs = 0
+  sample.hops.count = 0
+  sample.ecnEcho = false
+  flow.responses.onTaken(sample, bytes, flow.cc.windowBytes())
+  flow.cc.onAck(now, sample)
+  // The flow's own count is of requests.
+  sample.ackedBytes = 0
+  flow.record(sample)
+}
+
 /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
 export function onProbed(flow: Flow, now: Nanos, sndNxt: number, sample: AckSample): void {
-  if (sample.hops.count === 0) return
   sample.ackedBytes = 0
   sample.seq = sndNxt
   sample.sndNxt = flow.transmissions

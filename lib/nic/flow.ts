@@ -12,6 +12,7 @@ import { newConnectionStats, recordSample } from './connection-stats.js'
 import { Control } from './control-packets.js'
 import type { FeedbackGuard } from './feedback-guard.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
+import { onAnswersTaken } from './flow-feedback.js'
 import type { FlowOptions, FlowPhase } from './flow-options.js'
 import type { FlowPaths } from './flow-paths.js'
 import { FlowPlausibility } from './flow-plausibility.js'
@@ -136,6 +137,8 @@ export class Flow implements QpObserver {
   answerSequence = 0
   /** READ responses that arrived since telemetry of one was last sent back. */
   unechoedResponses = 0
+  /** The peer has asked for an answer to a READ response, whether or not there is telemetry. */
+  answerAsked = false
   /** A CE mark arrived since the last acknowledgement. */
   echoCe = false
   /** Epoch (Nic) in which this flow last received data, for counting concurrent flows. */
@@ -147,6 +150,9 @@ export class Flow implements QpObserver {
   /** SND.UNA when the controller last heard of an acknowledgement, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
+  /** The last response that the peer has shown to have, and how many of those are news. */
+  #takenSeq = -1
+  #takenPackets = 0
   failedStatus: WorkStatus | -1 = -1
   /** Why the flow is failing: told to the handler once the peer has been told. */
   failure: WeirError | null = null
@@ -154,6 +160,9 @@ export class Flow implements QpObserver {
   dirty = false
 
   #sent!: Transmissions
+  /** One READ response of so many asks the peer to answer it at once; 0 = none, and then none waits for the window. */
+  responseAskEvery = 0
+  #unaskedResponses = 0
   /** READ responses under way; made when the first one leaves. */
   responses: ResponseFlight | null = null
   readonly #packetsInFlightMax: number
@@ -258,12 +267,21 @@ export class Flow implements QpObserver {
 
   /**
    * READ responses wait: as many are under way as the window has room for. Where all packets collect telemetry the pace
-   * alone holds them, as HPCC++ has it.
+   * alone holds them, as HPCC++ has it; and where the peer answers none of them.
    */
   get holdsResponses(): boolean {
     const { responses } = this
-    if (responses === null || this.telemetry.sparse === 0 || this.cc === null) return false
+    if (responses === null || this.responseAskEvery === 0 || this.cc === null) return false
     return responses.inFlightBytes >= this.windowBytes()
+  }
+
+  /** A READ response is about to leave. True if it is to be answered at once. @param collects it collects telemetry */
+  asksForAnswer(collects: boolean): boolean {
+    if (this.responseAskEvery === 0) return false
+    this.#unaskedResponses++
+    if (!collects && this.#unaskedResponses < this.responseAskEvery) return false
+    this.#unaskedResponses = 0
+    return true
   }
 
   /** When responses that wait are sent all the same. */
@@ -320,6 +338,9 @@ export class Flow implements QpObserver {
     this.stats.sentBytes += bytes
     this.responses ??= new ResponseFlight(this.#packetsInFlightMax)
     const again = this.responses.onSent(now, psn, bytes, this.#sent, this.cc, this.stats.baseRttNs)
+    if (!this.peerIsWeir && this.cc !== null) {
+      this.responses.presume(now, Math.max(this.stats.rttNs, this.stats.baseRttNs), this.cc.windowBytes())
+    }
     if (again) this.stats.retransmittedBytes += bytes
   }
 
@@ -339,6 +360,12 @@ export class Flow implements QpObserver {
     this.#losses.takeBack()
   }
 
+  onAnswersTaken(_now: Nanos, seq: number): void {
+    if (this.peerIsWeir || seq <= this.#takenSeq) return
+    this.#takenPackets += this.#takenSeq < 0 ? 1 : seq - this.#takenSeq
+    this.#takenSeq = seq
+  }
+
   onError(_now: Nanos, status: WorkStatus): void {
     this.failedStatus = status
   }
@@ -347,6 +374,9 @@ export class Flow implements QpObserver {
   settle(now: Nanos, sample: AckSample): void {
     if (this.#losses.any) this.#tellLosses(now)
     if (this.ackedSeq >= 0) this.#acknowledge(now, sample)
+    if (this.#takenPackets === 0) return
+    onAnswersTaken(this, now, this.#takenSeq, this.#takenPackets * this.pathMtu, sample)
+    this.#takenPackets = 0
   }
 
   #tellLosses(now: Nanos): void {

@@ -10,6 +10,9 @@ const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
  * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
  * one says that all sent before it have arrived or been lost, and a response that the peer asks for again was lost. They are
  * counted by transmissions, so one that is sent again is under way again.
+ *
+ * A peer that is no weir sends no notifications. What left a round trip ago is presumed to have arrived there, and its READs
+ * show what has (`onTaken`).
  */
 export class ResponseFlight {
   readonly #capacityMax: number
@@ -23,6 +26,11 @@ export class ResponseFlight {
   #arrivedNumber = -1
   /** When something last came back, or the first response of those under way left. */
   #newsNs: Nanos = 0
+  /** For presumption: the window at first, 0 = the peer answers by itself; a time, and what had been sent by then. */
+  #firstWindowBytes = 0
+  #markNs: Nanos = 0
+  #markBytes = 0
+  #markNumber = -1
   readonly #loss: LossSample = {
     lostBytes: 0,
     newestSeq: 0,
@@ -104,8 +112,35 @@ export class ResponseFlight {
     loss.lostBytes = bytes
     loss.newestSeq = before
     loss.sndNxt = sndNxt
-    loss.inFlightBytes = this.inFlightBytes - (before > this.#arrivedNumber ? bytes : 0)
+    const lostBytes = before > this.#arrivedNumber ? bytes : 0
+    const inFlightBytes =
+      this.#firstWindowBytes > 0 ? Math.min(this.inFlightBytes, cc.windowBytes()) : this.inFlightBytes
+    loss.inFlightBytes = Math.max(0, inFlightBytes - lostBytes)
     cc.onLoss(now, loss)
+  }
+
+  /**
+   * What left before the last two marks is presumed to have arrived; there is a mark each `roundTripNs`. No more than a window
+   * counts as under way.
+   */
+  presume(now: Nanos, roundTripNs: Nanos, windowBytes: number): void {
+    if (this.#firstWindowBytes === 0) this.#firstWindowBytes = windowBytes
+    if (now - this.#markNs < roundTripNs) return
+    this.#arrivedBytes = Math.max(this.#arrivedBytes, this.#markBytes)
+    this.#arrivedNumber = Math.max(this.#arrivedNumber, this.#markNumber)
+    this.#markNs = now
+    this.#markBytes = this.#sentBytes
+    this.#markNumber = this.#lastNumber
+  }
+
+  /**
+   * The peer has shown that it has so many bytes more: fills in what that says. READs tell late, and not how long the queue on the
+   * path is: the window may come back to what it began with, and grows no further.
+   */
+  onTaken(sample: AckSample, bytes: number, windowBytes: number): void {
+    sample.ackedBytes = windowBytes < this.#firstWindowBytes ? Math.min(bytes, windowBytes) : 0
+    sample.advanced = true
+    sample.inFlightBytes += Math.min(this.inFlightBytes, windowBytes)
   }
 
   /** The response that the sample speaks of has arrived: fills in what it says of bytes. */

@@ -47,7 +47,7 @@ export interface RxEvents {
   onData(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
   onPeerMoved(flow: Flow, sourcePort: number): void
-  /** A data packet with telemetry has arrived; the queue pair has handled it. */
+  /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
   /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
@@ -171,7 +171,8 @@ export class RxPipeline {
       flow.settle(now, this.sample)
       if (frame.payloadLength > 0) this.#events.onData(now, flow)
       if (isReadResponse(opcode)) flow.unechoedResponses++
-      if (collected) this.#events.onCollected(now, flow, frame)
+      if (collected || (flow.peerIsWeir && asksForAnswer(frame, opcode)))
+        this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {
       flow.cc?.onCnp(now)
@@ -258,6 +259,11 @@ const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
 
 /** How a received ICRC is checked. */
 export type IcrcMode = 'off' | 'whole' | 'ignore-id'
+
+/** A weir that sends READ responses asks now and then whether they arrive. */
+function asksForAnswer(frame: Frame, opcode: number): boolean {
+  return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
+}
 
 function isIpv4(frame: Frame): boolean {
   return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4

@@ -79,10 +79,15 @@ export class TxPipeline {
     return frame
   }
 
-  /** A notification with the telemetry that waits and the acknowledgement that is due; null when there is none to tell. */
+  /**
+   * A notification with the telemetry that waits and the acknowledgement that is due; null when there is no telemetry to tell,
+   * unless the peer has asked.
+   */
   notification(flow: Flow, concurrentFlows: number): Frame | null {
-    if (flow.echo.bytes === 0) return null
-    return this.#notify(flow, flow.notifyKind, flow.notifyPsn, concurrentFlows)
+    if (flow.echo.bytes === 0 && !flow.answerAsked) return null
+    const frame = this.#notify(flow, flow.notifyKind, flow.notifyPsn, concurrentFlows)
+    if (frame !== null) flow.answerAsked = false
+    return frame
   }
 
   /** The answer to the peer's last probe, with the telemetry that waits. */
@@ -227,8 +232,7 @@ export class TxPipeline {
       flow.cc!.onSent(now, flow.transmissions - 1, bytes)
     } else {
       flow.responseSent(qp.lastTransmittedSeq, now, bytes)
-      // Where few packets collect, each is to be answered at once.
-      if (source.sparse > 0 && source.collects) bth.setAckRequest(frame.view, frame.bth, true)
+      if (flow.asksForAnswer(source.collects)) bth.setAckRequest(frame.view, frame.bth, true)
     }
     source.onSent(bytes)
     this.#finish(frame)

@@ -19,6 +19,11 @@ export interface QpObserver {
   onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void
   /** What the last `onRetransmit` spoke of had arrived: nothing was lost. */
   onSpurious(now: Nanos): void
+  /**
+   * A READ of the peer shows that it has received all responses up to `seq`: it would have one more outstanding than it may
+   * (IBA 9.7.4.1), or it asks again from there on (9.7.6).
+   */
+  onAnswersTaken(now: Nanos, seq: number): void
   /** The queue pair has gone into error; all its work has been flushed. */
   onError(now: Nanos, status: WorkStatus): void
 }

@@ -1,4 +1,5 @@
 import type { Frame } from '../frame/frame.js'
+import type { Nanos } from '../time/nanos.js'
 import * as atomicEth from '../wire/atomic-eth.js'
 import * as bth from '../wire/bth.js'
 import { isRcSend, isRcWrite, Opcode } from '../wire/opcode.js'
@@ -13,7 +14,13 @@ import type { Responder } from './responder.js'
  * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
  * be on its way: the first time only its last response is sent again, unless that is still to come. It tells what is missing.
  */
-export function onDuplicate(responder: Responder, frame: Frame, opcode: number, seq: number): void {
+export function onDuplicate(
+  responder: Responder,
+  now: Nanos,
+  frame: Frame,
+  opcode: number,
+  seq: number,
+): void {
   responder.context.counters.duplicates++
   if (isRcSend(opcode) || isRcWrite(opcode)) {
     // A NAK that is owed already says what the ACK would say.
@@ -22,13 +29,13 @@ export function onDuplicate(responder: Responder, frame: Frame, opcode: number, 
   }
   const replays =
     opcode === Opcode.RC_RDMA_READ_REQUEST
-      ? replayRead(responder, frame, seq)
+      ? replayRead(responder, now, frame, seq)
       : replayAtomic(responder, frame, seq)
   if (replays) responder.table.settle()
   else responder.context.counters.droppedReplay++
 }
 
-function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
+function replayRead(responder: Responder, now: Nanos, frame: Frame, seq: number): boolean {
   const record = responder.table.find(seq)
   if (record === null || record.isAtomic) return false
   const at = frame.bth + bth.BYTES
@@ -44,6 +51,8 @@ function replayRead(responder: Responder, frame: Frame, seq: number): boolean {
   }
   if (isPart) return responder.table.replayPart(seq, seq + length / mtu - 1)
   const from = responder.kept === null || record.repeated ? seq : record.lastSeq
+  // One that begins anew may follow another that asks again. A tail probe of selective repeat has missed nothing.
+  if (responder.kept === null && skipped > 0) responder.context.observer.onAnswersTaken(now, seq - 1)
   record.repeated = true
   // What has not been sent yet will be sent anyway.
   if (from < record.nextSeq) record.nextSeq = from

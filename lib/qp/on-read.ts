@@ -30,6 +30,8 @@ export function onRead(responder: Responder, now: Nanos, frame: Frame): void {
     responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
     return
   }
+  // What the record held before was answered, and the peer has that answer.
+  if (record.lastSeq >= 0) responder.context.observer.onAnswersTaken(now, record.lastSeq)
   const packets = packetsOf(length, settings.pathMtu)
   record.isAtomic = false
   record.firstSeq = responder.expectedSeq

@@ -85,7 +85,7 @@ export class Responder {
       this.inOrder(now, frame, opcode)
       if (this.kept !== null && this.kept.count > 0) runKept(this, this.kept, now, seq)
     } else if (seq < this.expectedSeq) {
-      onDuplicate(this, frame, opcode, seq)
+      onDuplicate(this, now, frame, opcode, seq)
     } else if (this.kept !== null) keepOutOfOrder(this, this.kept, frame, seq)
     else this.onGap()
   }

@@ -1,96 +1,6 @@
 /** READ responses are paced by what the switches say: their telemetry comes back by NOTIFY packets. */
 import t from 'tap'
-import { FramePool } from '../../lib/frame/frame-pool.js'
-import { Nic } from '../../lib/nic/nic.js'
-import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
-import { Access } from '../../lib/qp/memory.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import { Network } from '../../lib/sim/network.js'
-import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import { Switch } from '../../switch-emu/core/switch.js'
-
-const MIB = 1 << 20
-const READS = 20
-
-/** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
-interface Links {
-  /** Delay of each link, ns. */
-  delayNs: number
-  /** Room of the queue towards the reader; what does not fit is dropped. */
-  queueBytes: number
-  silent: boolean
-}
-const SHORT: Links = { delayNs: 5000, queueBytes: 100e6, silent: false }
-
-function readAll(cc: string, { delayNs, queueBytes, silent }: Links = SHORT) {
-  const random = new Random(1)
-  const pool = new FramePool(50_000, 512)
-  const network = new Network({ pool })
-  const addresses = [HostAddress.parse('10.0.0.1'), HostAddress.parse('10.0.0.2')] as const
-  const nics = addresses.map(
-    (address, i) =>
-      new Nic({
-        address,
-        pool,
-        random: () => random.u32(),
-        lineRateBps: i === 0 ? 1e9 : 10e9,
-        pathMtu: 1024,
-        icrc: 'off',
-        cc: { name: cc, options: {} },
-        baseRttNs: 4 * delayNs + 10_000,
-        int: { format: 'wide', hops: 1 },
-      }),
-  )
-  const [reader, server] = nics as [Nic, Nic]
-  const sw = new Switch({
-    id: 1,
-    name: 's1',
-    ports: [{ rateBps: 1e9, queueBytesMax: queueBytes }, { rateBps: 10e9 }],
-    bufferBytes: 100e6,
-    writesTelemetry: !silent,
-    pool,
-    random: () => 0,
-  })
-  const ids = nics.map(nic => network.addNode(nic))
-  const swId = network.addNode(sw)
-  for (const [i, address] of addresses.entries()) {
-    sw.routes.set(address, [i])
-    network.connect(ids[i]!, 0, swId, i, delayNs)
-  }
-  const source = server.memory.register(null, READS * MIB, Access.REMOTE_READ)
-  const sink = reader.memory.register(null, READS * MIB, Access.LOCAL_WRITE)
-  const serving: Connection[] = []
-  const idle: ConnectionHandler = {
-    onEstablished: (_now, connection) => {
-      serving.push(connection)
-    },
-    onCompletion: () => {},
-    onClosed: () => {},
-  }
-  server.listen(1, { accept: () => idle })
-  let done = 0
-  reader.connect(0, addresses[1], 1, {
-    onEstablished: (now, connection) => {
-      for (let id = 0; id < READS; id++) {
-        const work = { id, opcode: WorkOpcode.RDMA_READ, region: sink, offset: id * MIB, length: MIB }
-        connection.postSend(now, { ...work, remoteAddress: source.address + id * MIB, rkey: source.key })
-      }
-    },
-    onCompletion: (now, connection, completion) => {
-      done += completion.status === 0 ? 1 : 0
-      if (done === READS) connection.disconnect(now)
-    },
-    onClosed: () => {},
-  })
-  network.kick(ids[0]!)
-  let serverRateBps = 0
-  while (done < READS && network.step()) serverRateBps = serving[0]?.stats.rateBps ?? serverRateBps
-  const { maxQueueBytes, drops } = sw.report(network.now, 0)
-  const seconds = network.now / 1e9
-  network.runUntil(network.now + 1e9)
-  return { peakQueue: maxQueueBytes, done, serverRateBps, inUse: pool.inUse, drops, seconds }
-}
+import { MIB, READS, type Reader, readAll } from './read-all.js'
 
 t.test('HPCC++ holds the serving side to the link, a fixed window does not', async t => {
   const fixed = readAll('fixed-window')
@@ -118,5 +28,43 @@ t.test(
     // Slow start goes beyond what link and queue hold, 498 packets, by at most as much; at line rate 15 of 16 are dropped.
     t.ok(cubic.drops < 1100, `${cubic.drops} of 20,480 responses were dropped`)
     t.equal(cubic.inUse, 0)
+  },
+)
+
+t.test('CUBIC has answers to READ responses whichever packets collect telemetry', async t => {
+  const cases: Record<string, Reader> = {
+    'probes collect': { telemetry: { collect: 'probe' } },
+    'one packet in many collects': { telemetry: { everyPackets: 10_000 } },
+    'a packet collects now and then': { telemetry: { everyBytes: 2 ** 30 } },
+  }
+  for (const [name, options] of Object.entries(cases)) {
+    const fast = readAll('cubic', { delayNs: 500_000, queueBytes: 255_000, silent: true }, options)
+    t.equal(fast.done, READS)
+    t.ok(fast.goodputBps > 0.5e9, `${name}: ${fast.goodputBps} bit/s`)
+    t.ok(fast.drops < 1100, `${name}: ${fast.drops} of 20,480 responses were dropped`)
+  }
+  const auto = readAll(
+    'auto',
+    { delayNs: 500_000, queueBytes: 255_000, silent: true },
+    { telemetry: { collect: 'probe' } },
+  )
+  t.ok(auto.goodputBps > 0.5e9, `auto: ${auto.goodputBps} bit/s`)
+})
+
+t.test(
+  'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window; what it asks for again was lost',
+  async t => {
+    const links = { delayNs: 500_000, queueBytes: 255_000, silent: true }
+    const fast = readAll('cubic', links, { plain: true })
+    t.equal(fast.done, READS)
+    // Twice ten packets in 2.01 ms.
+    t.ok(fast.goodputBps > 70e6 && fast.goodputBps < 85e6, `${fast.goodputBps} bit/s`)
+    t.equal(fast.drops, 0)
+    for (const readBytes of [READS * MIB, MIB, MIB / 16]) {
+      const slow = readAll('cubic', { ...links, rateBps: 50e6 }, { plain: true, readBytes })
+      t.ok(slow.goodputBps > 30e6, `READs of ${readBytes}: ${slow.goodputBps} bit/s at 50 Mbit/s`)
+      t.ok(slow.drops < 1000, `READs of ${readBytes}: ${slow.drops} of 20,480 responses were dropped`)
+      t.equal(slow.inUse, 0)
+    }
   },
 )

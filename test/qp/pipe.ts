@@ -38,6 +38,7 @@ export class Host {
     this.sendCq = new CompletionQueue(4096)
     this.receiveCq = new CompletionQueue(4096)
     const observer: QpObserver = {
+      onAnswersTaken: () => {},
       onAcked: (_now, seq, bytes) => {
         this.ackedBytes += bytes
         this.observed.push(`acked ${seq} +${bytes}`)
