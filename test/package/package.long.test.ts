@@ -11,7 +11,7 @@ t.setTimeout(600_000)
 
 /** Folders and files that users need; a new one is named here and in `files` of package.json. */
 const SHIPPED =
-  /^(dist\/(lib|weir|switch-emu)\/.*\.js|dist\/weir\/licenses\.txt|dist\/(lib|switch-emu)\/.*\.d\.ts|proto\/\w+\.proto|bench\/scenarios\/.+\.(yaml|md)|bench\/workloads\/\w+\.txt|switch-emu\/wireshark\/weir\.lua|docs\/.+|schema\/.+\.json|README\.md|LICENSE|package\.json)$/
+  /^(dist\/(lib|weir|switch-emu)\/.*\.js|dist\/proto\/\w+\.proto\.json|dist\/weir\/licenses\.txt|dist\/(lib|switch-emu)\/.*\.d\.ts|proto\/\w+\.proto|bench\/scenarios\/.+\.(yaml|md)|bench\/workloads\/\w+\.txt|switch-emu\/wireshark\/weir\.lua|docs\/.+|schema\/.+\.json|README\.md|LICENSE|package\.json)$/
 
 const NEEDED = [
   'LICENSE',
@@ -21,6 +21,7 @@ const NEEDED = [
   'bench/workloads/websearch.txt',
   'dist/lib/capture/index.d.ts',
   'dist/lib/index.d.ts',
+  'dist/proto/control.proto.json',
   'dist/switch-emu/index.d.ts',
   'dist/weir/licenses.txt',
   'dist/weir/weir.js',
