@@ -7,8 +7,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { WeirError } from '../lib/errors.js'
+import { packageFile } from '../lib/package-file.js'
 import { jainIndex, mean, median, percentile } from '../lib/scenario/fairness.js'
-import { packageFile } from '../lib/scenario/package-file.js'
 import type { PortResult, RunResult, Series } from '../lib/scenario/result.js'
 import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/scenario/series.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../lib/units/units.js'

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { WeirError } from '../lib/errors.js'
-import { packageFile } from '../lib/scenario/package-file.js'
+import { packageFile } from '../lib/package-file.js'
 
 interface Benchmark {
   what: string

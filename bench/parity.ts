@@ -3,9 +3,9 @@
  * an emulated link gives to a flow which always has something to send. Rounds alternate, for machines have moods.
  */
 import { parseArgs } from 'node:util'
+import { packageFile } from '../lib/package-file.js'
 import { median } from '../lib/scenario/fairness.js'
 import { loadScenario, parseScenario } from '../lib/scenario/load-scenario.js'
-import { packageFile } from '../lib/scenario/package-file.js'
 import type { RunResult } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { table } from '../lib/scenario/table.js'

@@ -6,8 +6,8 @@
  */
 import { parseArgs } from 'node:util'
 import { DEFAULT_PATHS, type PathSettings } from '../lib/cc/path-settings.js'
+import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
-import { packageFile } from '../lib/scenario/package-file.js'
 import { type RunResult, seriesName } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { valueAt } from '../lib/scenario/series.js'

@@ -4,8 +4,8 @@
  * that other work on the machine counts less than it does in wall time.
  */
 import { parseArgs } from 'node:util'
+import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
-import { packageFile } from '../lib/scenario/package-file.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 
 const ROUNDS = 5

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { packageFile } from '../lib/scenario/package-file.js'
+import { packageFile } from '../lib/package-file.js'
 import { COMMANDS, type CommandName, commandOf } from './commands/names.js'
 import { EXIT_CODES, reportUsage } from './failure.js'
 import { refuseEmpty } from './refuse-empty.js'

@@ -1,7 +1,7 @@
 /** `npm run docs`: writes what is generated from the schema of the scenario file. A test compares both with what is there. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { packageFile } from '../lib/scenario/package-file.js'
+import { packageFile } from '../lib/package-file.js'
 import { generatedFiles } from '../lib/scenario/schema/generated-files.js'
 
 const root = dirname(packageFile('package.json'))

@@ -1,5 +1,5 @@
 /**
- * `npm test`: every test file, three at a time, each in a plain process. tap's own runner loads modules for TypeScript,
+ * `npm test`: every test file, four at a time, each in a plain process. tap's own runner loads modules for TypeScript,
  * mocks and coverage into each: 1.2 s of CPU, three times what a file needs to start without them.
  *
  * Arguments, given to tap as `--test-arg=…`: files by their compiled path, in place of all; `--long`, those of
@@ -14,7 +14,7 @@ const FOLDER = import.meta.dirname
 const FILE_MOST_MS = 600_000
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean' }, jobs: { type: 'string', default: '3' } },
+  options: { long: { type: 'boolean' }, jobs: { type: 'string', default: '4' } },
   allowPositionals: true,
 })
 const { processes, long } = testFiles(FOLDER)

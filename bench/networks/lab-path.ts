@@ -3,14 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { weirProgram } from '../../lib/package-file.js'
 import { daemonSocket } from '../../switch-emu/lab/lab-state.js'
 import type { LabStatus } from '../../switch-emu/lab/lab-status.js'
 import type { NetworkPath, Sender } from './path.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const RECEIVER = 'h3'
 
 export interface LabPathOptions {

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { connectDaemon, type DaemonClient } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { weirProgram } from '../../lib/package-file.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const START_MS_MAX = 20_000
 /** Clock ticks of /proc/PID/stat in a second: the same on every Linux. */
 const TICKS_PER_SECOND = 100

@@ -1,35 +1,21 @@
 /**
- * Finds and loads the .proto files of the package: they are the contract, read at run time by reflection, so
- * that what is documented is what is spoken.
+ * The message types of the .proto files: they are the contract, so that what is documented is what is spoken. The build writes
+ * them as JSON (bin/compile-proto.ts), which is read at run time.
  */
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import protobuf from 'protobufjs'
+import { readFileSync } from 'node:fs'
+import protobuf from 'protobufjs/light.js'
 import { WeirError } from '../errors.js'
+import { packageFile } from '../package-file.js'
 import { TextFields } from './text-fields.js'
-
-/** Folder of the .proto files: `proto` beside the nearest package.json above this file. */
-export function protoFolder(): string {
-  const from = dirname(fileURLToPath(import.meta.url))
-  for (let folder = from; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'proto')))
-      return join(folder, 'proto')
-    if (dirname(folder) === folder) break
-  }
-  throw new WeirError(
-    'WEIR_INTERNAL',
-    `no folder "proto" beside a package.json above ${from}: reinstall weir`,
-  )
-}
 
 const roots = new Map<string, protobuf.Root>()
 
-/** The message type `typeName` (fully qualified) of `proto/<file>`; files are parsed once a process. */
+/** The message type `typeName` (fully qualified) of `proto/<file>`; files are read once a process. */
 export function messageType(file: string, typeName: string): protobuf.Type {
   let root = roots.get(file)
   if (!root) {
-    root = new protobuf.Root().loadSync(join(protoFolder(), file), { keepCase: false })
+    const contract = readFileSync(packageFile('dist', 'proto', `${file}.json`), 'utf8')
+    root = protobuf.Root.fromJSON(JSON.parse(contract) as protobuf.INamespace)
     roots.set(file, root)
   }
   return root.lookupType(typeName)

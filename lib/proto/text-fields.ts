@@ -1,5 +1,5 @@
 /** Fields of `bytes` that hold names of files: in messages as objects they are text (lib/byte-text.ts). */
-import protobuf from 'protobufjs'
+import protobuf from 'protobufjs/light.js'
 import { bytesOf, textOf } from '../byte-text.js'
 
 type Message = Record<string, unknown>

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { WeirError } from '../errors.js'
+import { packageFile } from '../package-file.js'
 import { offer } from './names.js'
-import { packageFile } from './package-file.js'
 
 const SUFFIX = '.yaml'
 

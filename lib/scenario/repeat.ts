@@ -1,6 +1,6 @@
 /** Repeating a run from its result. */
 import { readFileSync } from 'node:fs'
-import { z } from 'zod'
+import * as z from 'zod'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { parseScenario } from './load-scenario.js'

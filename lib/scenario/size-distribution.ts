@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
-import { packageFile } from './package-file.js'
+import { packageFile } from '../package-file.js'
 
 /**
  * A distribution of flow sizes: points of the cumulative distribution, linear in between. Column i of the

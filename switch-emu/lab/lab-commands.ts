@@ -1,10 +1,10 @@
 /** What `weir lab exec` adds to the PATH: `weir` as it runs now, and the Node.js that runs it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { weirProgram } from '../../lib/package-file.js'
 import { labFolder } from './lab-state.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 /** What shells look through when there is no PATH. */
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 

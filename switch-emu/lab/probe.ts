@@ -1,15 +1,15 @@
 /** Tries the ports of a lab's switch, in namespaces that end with the trial. */
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { PacketSocket } from '../../lib/io/linux/packet-socket.js'
 import { PacketPort } from '../../lib/io/packet-port.js'
+import { weirProgram } from '../../lib/package-file.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import { inNewNamespaces, type Privilege } from './namespaces.js'
 import { turnOffloadsOff } from './offloads.js'
 import { runCommand } from './run-command.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const FRAMES = 512
 
 /** What the probe prints when a capture sees what a port sends. */

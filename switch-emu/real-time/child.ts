@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { WeirError } from '../../lib/errors.js'
+import { weirProgram } from '../../lib/package-file.js'
 
 /** The command line program, compiled beside this file. */
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 /** The end of what a child says on standard error is kept for messages. */
 const TAIL_CHARS = 2000
 /** How long a child may take to end when asked, before it is killed. */

@@ -2,13 +2,13 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run, scratch } from '../support/daemon-process.js'
 import { fixturePath } from '../support/fixtures.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const YAML = `
 link: { rate: 1Gbps, delay: 1us }
 hosts: [h1, h2]

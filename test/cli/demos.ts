@@ -5,11 +5,11 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { commandLinesWith } from '../support/processes.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 /** A folder with a short name: the paths of Unix sockets are bounded. */
 export function shortFolder(t: Test): string {

@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { libcFault } from '../../lib/io/linux/libc.js'
+import { weirProgram } from '../../lib/package-file.js'
 import { DaemonProcess, scratch, send } from '../support/daemon-process.js'
 import { without } from '../support/tools.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const skip = without('tcpdump') || (process.getuid?.() !== 0 && 'needs root')
 
 for (const io of ['dgram', 'batch']) {

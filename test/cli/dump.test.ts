@@ -3,8 +3,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { undocumented } from '../support/documented.js'
 import { fixturePath } from '../support/fixtures.js'
@@ -12,7 +12,7 @@ import { fixturePath } from '../support/fixtures.js'
 const folder = mkdtempSync(join(tmpdir(), 'weir-dump-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 const lines = new CommandLines(t)
 

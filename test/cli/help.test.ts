@@ -2,14 +2,14 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Command, CommanderError } from 'commander'
 import t from 'tap'
 import { COMMANDS } from '../../bin/commands/names.js'
 import { makeProgram } from '../../bin/program.js'
+import { weirProgram } from '../../lib/package-file.js'
 import { scratch } from '../support/daemon-process.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const SUBCOMMANDS = ['perf bw', 'perf lat', 'lab up', 'lab down', 'lab status', 'lab exec', 'lab list']
 const COLUMNS = 80
 
@@ -87,17 +87,12 @@ t.test('help and version load no command', async t => {
   const ofCommands = (words: string) => {
     const { stderr, status } = weir(words, { NODE_OPTIONS: `--import ${file}` })
     t.equal(status, 0, stderr)
-    return stderr.split('\n').filter(url => url.includes('/bin/commands/'))
+    // In the bundle a hash follows the name of the module.
+    const names = stderr.split('\n').map(url => /\/(\w+)(-[A-Z0-9]{8})?\.js$/.exec(url)?.[1] ?? '')
+    return names.filter(name => Object.hasOwn(COMMANDS, name))
   }
-  t.ok(
-    ofCommands('send --help').some(url => url.endsWith('/commands/send.js')),
-    'seen if it is loaded',
-  )
-  for (const words of ['--help', '--version', 'help']) {
-    const loaded = ofCommands(words)
-    t.equal(loaded.length, 1, words)
-    t.match(loaded[0], /\/bin\/commands\/names\.js$/)
-  }
+  t.same(ofCommands('send --help'), ['send'], 'seen if it is loaded')
+  for (const words of ['--help', '--version', 'help']) t.same(ofCommands(words), [], words)
 })
 
 t.test('a wrong command line: one line, how to mend it, a code', async t => {

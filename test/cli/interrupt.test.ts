@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { Run, scratch } from '../support/daemon-process.js'
 import { without } from '../support/tools.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 /** Hours of CPU time. */
 const LONG = `

@@ -7,6 +7,8 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { DaemonProcess, scratch } from '../support/daemon-process.js'
 
 export const INJECTOR = fileURLToPath(new URL('./host-defect.js', import.meta.url))
+/** The same program from a file a module, so that the injector can change one of them. */
+const UNBUNDLED = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
 export const noThread = process.env.WEIR_IO === 'raw' && 'raw sockets are never on a thread of their own'
 
 /** Lines of the log, as objects. */
@@ -20,11 +22,12 @@ export function testDefect(defect: string, words: RegExp): void {
   t.test(`defect: ${defect}`, { skip: noThread }, async t => {
     const trigger = join(await scratch(t), 'now')
     const small = defect === 'memory' ? ['--max-old-space-size=64'] : []
-    const daemon = await DaemonProcess.startWith(t, {
+    const env = {
       NODE_OPTIONS: [`--import=${INJECTOR}`, ...small].join(' '),
       WEIR_TEST_DEFECT: defect,
       WEIR_TEST_TRIGGER: trigger,
-    })
+    }
+    const daemon = await DaemonProcess.startWith(t, env, UNBUNDLED)
     const client = await connectDaemon(daemon.socket)
     t.match(await client.status(), { pid: daemon.child.pid })
     // Something that it is busy with, and that nobody at the other end answers.

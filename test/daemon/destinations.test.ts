@@ -2,11 +2,11 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { destinationOf } from '../../bin/commands/destination.js'
 import { getCommand } from '../../bin/commands/get.js'
 import { sendCommand } from '../../bin/commands/send.js'
+import { weirProgram } from '../../lib/package-file.js'
 import { scratch } from '../support/daemon-process.js'
 import { type Host, start } from './hosts.js'
 
@@ -119,7 +119,7 @@ t.test('holes stay holes, there and back', async t => {
   }
 })
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 t.test(
   'names that are no UTF-8',

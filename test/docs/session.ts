@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { weirProgram } from '../../lib/package-file.js'
 import { repositoryRoot } from '../support/fixtures.js'
 import type { Example } from './examples.js'
 import { HOME_HOST } from './marker.js'
@@ -51,7 +52,7 @@ export async function runSession(steps: readonly Step[], folder: string): Promis
   const hosts = new Set([HOME_HOST, ...steps.map(({ example }) => example.marker.host)])
   for (const host of hosts) prepareHost(join(folder, host))
   mkdirSync(join(folder, 'bin'))
-  const weir = `#!/bin/sh\nexec "${process.execPath}" "${join(repositoryRoot, 'dist/bin/weir.js')}" "$@"\n`
+  const weir = `#!/bin/sh\nexec "${process.execPath}" "${weirProgram()}" "$@"\n`
   writeFileSync(join(folder, 'bin', 'weir'), weir, { mode: 0o755 })
   for (const [i, step] of steps.entries()) writeFileSync(join(folder, `${i}.sh`), blockScript(step))
   writeFileSync(join(folder, 'session.sh'), [DRIVER, ...steps.map(stepScript)].join('\n'))

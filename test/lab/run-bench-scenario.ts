@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { packageFile } from '../../lib/scenario/package-file.js'
+import { packageFile } from '../../lib/package-file.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { Place } from './support.js'
 

@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { checkVeth } from '../../switch-emu/lab/veth-support.js'
 import { CommandLines } from '../support/command-lines.js'
 import type { EchoResult } from '../support/echo.js'
 import type { CommandEnd } from '../support/end-mark.js'
 import { readOrEmpty } from '../support/processes.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 const ECHO = fileURLToPath(new URL('../support/echo.js', import.meta.url))
 const NOBODY = 65_534
 

@@ -1,10 +1,10 @@
 /** Labs beside each other: namespaces keep them apart. */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import t from 'tap'
+import { weirProgram } from '../../lib/package-file.js'
 import { noLabs, Place, SMALL } from './support.js'
 
-const WEIR = join(import.meta.dirname, '..', '..', 'bin', 'weir.js')
+const WEIR = weirProgram()
 const skip = noLabs()
 
 t.test('two labs with the same addresses stand side by side', { skip }, async t => {

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { packageFile } from '../../lib/scenario/package-file.js'
 import { baseRttNs, portName, Topology } from '../../lib/scenario/topology.js'
 
 const folder = dirname(packageFile('bench', 'scenarios', 'dumbbell.yaml'))

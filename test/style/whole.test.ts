@@ -26,5 +26,5 @@ t.test('a folder with all.test.ts loads its other files', async t => {
     t.match(readFileSync(join(TESTS, all), 'utf8'), 'wholeFolder(import.meta.dirname)', all)
   }
   t.ok(withFolder.includes('qp/sweep.test.js'))
-  t.ok(processes.includes('style/whole.test.js'))
+  t.ok(processes.includes('cli/help.test.js'))
 })

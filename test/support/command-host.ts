@@ -3,9 +3,16 @@
  * of its own, without the half second of CPU that loading it costs each time.
  */
 import { writeSync } from 'node:fs'
-import { report } from '../../bin/failure.js'
-import { makeProgram } from '../../bin/program.js'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { weirProgram } from '../../lib/package-file.js'
 import { type CommandEnd, type CommandLine, END } from './end-mark.js'
+
+// As in `weir` itself, from few files.
+const bundled = join(dirname(weirProgram()), 'command-line.js')
+const { makeProgram, report } = (await import(
+  pathToFileURL(bundled).href
+)) as typeof import('../../bin/command-line.js')
 
 /** What `process.exit` throws here: the process has further command lines to run. */
 class Exit extends Error {}

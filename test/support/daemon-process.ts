@@ -4,11 +4,11 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { connectDaemon, type TransferInfo } from '../../lib/client/daemon-client.js'
+import { weirProgram } from '../../lib/package-file.js'
 
-const MAIN = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 /** Addresses 127.a.b.1 to .250 of this process: a and b are the same for no pid that is near. */
 const NET = `127.${64 + (process.pid % 128)}.${1 + (Math.floor(process.pid / 128) % 250)}`
@@ -40,15 +40,19 @@ export class Run {
   stderr = ''
   #isOver = false
 
-  /** @param within a command line that runs another one: to be somewhere else */
+  /**
+   * @param within a command line that runs another one: to be somewhere else
+   * @param weir the program
+   */
   constructor(
     t: Test,
     args: readonly string[],
     cwd?: string,
     within: readonly string[] = [],
     env: NodeJS.ProcessEnv = {},
+    weir: string = WEIR,
   ) {
-    const [program, ...words] = [...within, process.execPath, MAIN, ...args]
+    const [program, ...words] = [...within, process.execPath, weir, ...args]
     this.child = spawn(program!, words, {
       cwd,
       env: { ...process.env, ...env },
@@ -104,11 +108,12 @@ export class DaemonProcess extends Run {
     folder: string,
     more: readonly string[],
     env?: NodeJS.ProcessEnv,
+    weir?: string,
   ) {
     const inbox = join(folder, 'inbox')
     const socket = join(folder, 's')
     const where = ['--address', place.address, '--inbox', inbox, '--socket', socket]
-    super(t, ['daemon', ...where, ...more], undefined, place.within, env)
+    super(t, ['daemon', ...where, ...more], undefined, place.within, env, weir)
     this.place = place
     this.address = place.address
     this.inbox = inbox
@@ -122,9 +127,9 @@ export class DaemonProcess extends Run {
     return await DaemonProcess.#startIn(t, folder, like?.place ?? { address: loopbackAddress() }, more)
   }
 
-  /** Starts one with more environment variables. */
-  static async startWith(t: Test, env: NodeJS.ProcessEnv): Promise<DaemonProcess> {
-    return await DaemonProcess.#startIn(t, await scratch(t), { address: loopbackAddress() }, [], env)
+  /** Starts one with more environment variables; `weir` is another program than the bundled one. */
+  static async startWith(t: Test, env: NodeJS.ProcessEnv, weir?: string): Promise<DaemonProcess> {
+    return await DaemonProcess.#startIn(t, await scratch(t), { address: loopbackAddress() }, [], env, weir)
   }
 
   /** Starts one that shares its folder `share`. */
@@ -141,8 +146,9 @@ export class DaemonProcess extends Run {
     place: Place,
     more: readonly string[],
     env?: NodeJS.ProcessEnv,
+    weir?: string,
   ): Promise<DaemonProcess> {
-    const daemon = new DaemonProcess(t, place, folder, more, env)
+    const daemon = new DaemonProcess(t, place, folder, more, env, weir)
     await daemon.until(() => daemon.stderr.includes('"ready"'), 'it was ready')
     return daemon
   }

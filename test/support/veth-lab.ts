@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { macOf } from '../../lib/nic/config.js'
+import { weirProgram } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { HostAddress } from '../../lib/wire/address.js'
@@ -15,7 +15,7 @@ import type { VethLink, VethStart } from '../../switch-emu/veth/veth-messages.js
 import type { EchoResult } from './echo.js'
 import { Namespaces } from './netns.js'
 
-const WEIR = fileURLToPath(new URL('../../bin/weir.js', import.meta.url))
+const WEIR = weirProgram()
 
 export interface VethLabOptions {
   mtu?: number

@@ -1,8 +1,8 @@
 /** Rings of lossless switches in virtual time, with and without a watchdog. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { packageFile } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { packageFile } from '../../lib/scenario/package-file.js'
 import { printTables, type RunResult, type Series } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 

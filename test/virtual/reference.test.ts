@@ -3,8 +3,8 @@
  * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
  */
 import t from 'tap'
+import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { packageFile } from '../../lib/scenario/package-file.js'
 import { resultJson } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { run, runOf, testAgainstReference } from './reference.js'

@@ -1,8 +1,8 @@
 /** Runs scenarios that an independent simulator has run too (bench/reference). */
 import t from 'tap'
 import { compare, referenceOf } from '../../bench/compare-ns3.js'
+import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { packageFile } from '../../lib/scenario/package-file.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 

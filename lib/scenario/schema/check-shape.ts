@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { offer } from '../names.js'
 import type { Path, Problems } from '../problems.js'
 import { ABSENCE, show } from './fields.js'

@@ -1,5 +1,5 @@
 /** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ccNames, ccOptions } from '../../cc/catalogue.js'
 import { neededBeside, type OptionSpec } from '../../cc/options.js'
 import {

@@ -2,7 +2,7 @@
  * Values of single keys of a scenario file. Each takes what YAML gives and yields a plain number, name…, and says of
  * itself what it takes: in words for the reference page, and as JSON Schema for editors.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/serializer.js'
 import { WeirError } from '../../errors.js'
 import {

@@ -1,5 +1,5 @@
 /** The scenario file as JSON Schema (draft 2020-12), for editors. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { FieldForm } from './fields.js'
 import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'

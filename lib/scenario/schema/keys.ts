@@ -1,5 +1,5 @@
 /** What every key of a scenario file says of itself: what it means, what holds without it, and an example. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 export interface KeyDoc {
   /** A sentence or more, for the reference page and for editors. */

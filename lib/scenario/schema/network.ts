@@ -1,5 +1,5 @@
 /** Hosts, links and routes of a scenario file. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { NAMES_PATTERN } from '../names.js'
 import * as f from './fields.js'
 import { key, mapping, requiredKey, requiredPart } from './keys.js'

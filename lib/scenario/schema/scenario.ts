@@ -1,5 +1,5 @@
 /** The keys of a scenario file from its root on. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ccSchema } from './controllers.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredPart } from './keys.js'

@@ -1,5 +1,5 @@
 /** The mappings of a scenario file one by one, as its schema nests them. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { FieldForm } from './fields.js'
 import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'

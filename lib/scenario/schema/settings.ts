@@ -1,5 +1,5 @@
 /** Settings of all hosts, and what is sampled. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { PATH_OPTIONS, type PathOption } from '../../cc/path-options.js'
 import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetryOption } from '../../cc/telemetry-options.js'
 import type { TelemetrySettings } from '../../cc/telemetry-settings.js'

@@ -1,5 +1,5 @@
 /** Settings of a switch. In brackets SONiC's name for one. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { RESERVED_ID_FIRST } from '../../wire/hop-records.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredKey } from './keys.js'

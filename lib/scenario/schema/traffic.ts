@@ -1,5 +1,5 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { WORKLOAD_NAMES } from '../size-distribution.js'
 import { ccSchema } from './controllers.js'
 import * as f from './fields.js'

@@ -2,10 +2,10 @@
 import { existsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { prepareSocketFolder } from '../lib/control/socket-path.js'
-import { makeFolder } from '../lib/make-folder.js'
-import { Inbox } from '../lib/transfer/inbox.js'
-import { prepareLabsFolder } from '../switch-emu/lab/runtime-folder.js'
+import { prepareSocketFolder } from '../../lib/control/socket-path.js'
+import { makeFolder } from '../../lib/make-folder.js'
+import { Inbox } from '../../lib/transfer/inbox.js'
+import { prepareLabsFolder } from '../../switch-emu/lab/runtime-folder.js'
 
 const WISH = { use: 'a test', mend: 'choose another' }
 

@@ -11,8 +11,8 @@ import { PATH_OPTIONS, PATHS_SOURCE } from '../../lib/cc/path-options.js'
 import { parsePathSettings, pathSettings, pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { TELEMETRY_OPTIONS, type TelemetryOption } from '../../lib/cc/telemetry-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import { packageFile } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { packageFile } from '../../lib/scenario/package-file.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
 
 const PAGE = readFileSync(packageFile('docs/telemetry.md'), 'utf8')

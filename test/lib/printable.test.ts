@@ -1,6 +1,6 @@
 /** What comes from a peer or a file name steers no terminal. */
 import t from 'tap'
-import { printable } from '../lib/printable.js'
+import { printable } from '../../lib/printable.js'
 
 t.test('what steers a terminal or turns a line is replaced', async t => {
   t.equal(

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { WeirError } from '../errors.js'
+import { WeirError } from './errors.js'
 
 /**
  * The path of a file that comes with this package, `bench/workloads/websearch.txt`. Compiled code lies in a folder
@@ -15,4 +15,9 @@ export function packageFile(...parts: string[]): string {
       throw new WeirError('WEIR_NO_FILE', `${parts.join('/')} is missing from this installation of weir`)
     }
   }
+}
+
+/** The program `weir`, for processes that start others of it. */
+export function weirProgram(): string {
+  return packageFile('dist', 'weir', 'weir.js')
 }

@@ -1,10 +1,15 @@
 /** Names of files that are no UTF-8: as text and back, on the wire, in messages, and by an older peer. */
 import protobuf from 'protobufjs'
 import t from 'tap'
-import { bytesOf, fsPath, showBytes, textOf } from '../lib/byte-text.js'
-import { printable } from '../lib/printable.js'
-import { Random } from '../lib/sim/random.js'
-import { decodeMessage, encodeMessage, type Offer, type TransferMessage } from '../lib/transfer/messages.js'
+import { bytesOf, fsPath, showBytes, textOf } from '../../lib/byte-text.js'
+import { printable } from '../../lib/printable.js'
+import { Random } from '../../lib/sim/random.js'
+import {
+  decodeMessage,
+  encodeMessage,
+  type Offer,
+  type TransferMessage,
+} from '../../lib/transfer/messages.js'
 
 t.test('any bytes come back', async t => {
   const named: [string, string][] = [

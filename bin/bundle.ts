@@ -1,0 +1,78 @@
+/**
+ * The second half of `npm run build`: writes the program `weir`, with all that it imports, to a few files of `dist/weir`.
+ * To find and load some hundred modules takes longer than most commands, and a lab starts many processes.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { build, transform } from 'esbuild'
+import { packageFile } from '../lib/package-file.js'
+
+/** The program, and the threads that it starts. Each lies beside who names it as in `new URL('./host-thread.js', import.meta.url)`. */
+const ENTRIES = {
+  weir: 'bin/weir.ts',
+  'command-line': 'bin/command-line.ts',
+  'host-thread': 'lib/daemon/host-thread.ts',
+  'veth-worker': 'switch-emu/veth/veth-worker.ts',
+}
+
+const root = dirname(packageFile('package.json'))
+const folder = join(root, 'dist', 'weir')
+
+/** Packages of CommonJS ask for Node's own modules by `require`, which a module does not have. */
+const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
+const require = requireFrom(import.meta.url)`
+
+async function bundle(): Promise<void> {
+  const { metafile } = await build({
+    entryPoints: ENTRIES,
+    absWorkingDir: root,
+    outdir: folder,
+    bundle: true,
+    // A command loads what it uses: the rest is in other files.
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.15',
+    banner: { js: REQUIRE },
+    legalComments: 'none',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    metafile: true,
+    logLevel: 'warning',
+  })
+  writeFileSync(join(folder, 'licenses.txt'), licenses(Object.keys(metafile.inputs)))
+}
+
+/** The licenses of the packages whose files are in the bundle: most ask to be shipped with each copy. */
+function licenses(inputs: readonly string[]): string {
+  const packages = new Set(
+    inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+  )
+  return [...packages].sort().map(licenseOf).join('\n')
+}
+
+function licenseOf(path: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
+  const file = readdirSync(join(root, path)).find(file => /^licen[cs]e/i.test(file))
+  const text = file === undefined ? '' : `\n${readFileSync(join(root, path, file), 'utf8').trim()}\n`
+  return `${name} ${version} (${license})\n${text}`
+}
+
+/** `npm ci --omit=optional` leaves out esbuild's program, as all that is made for one kind of machine. */
+async function isEsbuildHere(): Promise<boolean> {
+  return await transform('').then(
+    () => true,
+    () => false,
+  )
+}
+
+rmSync(folder, { recursive: true, force: true })
+if (await isEsbuildHere()) await bundle()
+else {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'weir.js'), "#!/usr/bin/env node\nimport '../bin/weir.js'\n")
+  writeFileSync(join(folder, 'command-line.js'), "export * from '../bin/command-line.js'\n")
+  process.stdout.write(
+    'weir is not bundled, for the program of esbuild is not installed: it works, and starts slowly\n',
+  )
+}
