@@ -39,6 +39,7 @@ export function makeFlow(
   { remote, handler, phase, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
+  const collected = { ...settings.telemetry, ...telemetry }
   const completions = new CompletionQueue(2 * settings.queueDepth)
   const flow = new Flow({
     index,
@@ -51,8 +52,8 @@ export function makeFlow(
     ccChoice: cc ?? settings.cc,
     intFormat: intFormat(settings),
     intSlots: settings.int.hops,
-    telemetry: { ...settings.telemetry, ...telemetry },
-    hostHop,
+    telemetry: collected,
+    hostHop: collected.hostHop ? hostHop : null,
     pathSettings: { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,

@@ -73,8 +73,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.settings = nicSettings(config)
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
-    const tells = hostIntake !== undefined && this.settings.telemetry.hostHop
-    this.hostHop = tells ? new HostHop(hostIntake, lineRateBps) : null
+    this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
@@ -92,8 +91,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
-    const { settings, headers, sourcePorts, hostHop } = this
-    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this, hostHop)
+    const { settings, headers, sourcePorts } = this
+    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters, this)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
