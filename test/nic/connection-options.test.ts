@@ -85,7 +85,7 @@ t.test('every setting of paths', async t => {
 
 t.test('every controller; sizes, ports, priorities', async t => {
   for (const name of ccNames()) {
-    const options = name === 'fixed-window' ? { window: 10_000 } : {}
+    const options: Record<string, number> = name === 'fixed-window' ? { window: 10_000 } : {}
     check(t, name, { cc: { name, options } })
   }
   for (const pathMtu of [256, 512, 1024, 2048, 4096]) check(t, `pathMtu ${pathMtu}`, { pathMtu })
