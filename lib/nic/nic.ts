@@ -20,6 +20,7 @@ import { FlowStart } from './flow-start.js'
 import { FlowTable } from './flow-table.js'
 import { HostHeaders } from './host-headers.js'
 import { HostHop } from './host-hop.js'
+import { PathLengths } from './path-lengths.js'
 import { PathSelector } from './path-selector.js'
 import { PfcReceiver } from './pfc-receiver.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
@@ -47,6 +48,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly headers: HostHeaders
   /** This host as the last hop of paths to it, or null. */
   readonly hostHop: HostHop | null
+  readonly pathLengths: PathLengths
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   /** What its queue pairs ask for by READs. */
@@ -73,6 +75,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.settings = nicSettings(config)
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
+    this.pathLengths = new PathLengths(this.settings.int.hops, this.settings.intHopsMax)
     this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
@@ -257,6 +260,10 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.qp.inFlightBytes > 0) probe.clean = false
     probe.onAnswer(now, sequence, hops)
     if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
+  }
+
+  onLongPath(flow: Flow, switches: number): void {
+    this.pathLengths.learn(flow.remote, switches)
   }
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {

@@ -174,6 +174,7 @@ export function read(frame: Frame, into: HopRecords): WireError {
   if (frame.intFormat === INT_MD) intMd.read(view, shim, into)
   else if (frame.intFormat === IFA) ifa.read(view, frame.l4 - ifa.BYTES, shim, into)
   else ioamTrace.read(view, shim, ioamEnd(frame), into)
+  into.passed = into.overflow ? into.count + 1 : into.count
   return WireError.OK
 }
 
