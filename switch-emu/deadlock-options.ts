@@ -4,14 +4,27 @@ import type { SwitchOptions } from './core/switch.js'
 /** What a switch of the scenario does against PFC deadlocks: detection, and prevention by its port groups. */
 export function deadlockOptions(
   scenario: Pick<Scenario, 'deadlockPrevention'>,
-  { name, pfc }: SwitchSettings,
+  { name, pfc, pcpToTc }: SwitchSettings,
 ): Pick<SwitchOptions, 'watchdog' | 'deadlockPrevention'> {
   const { groups = [], from = 0, to = 0 } = scenario.deadlockPrevention ?? {}
   const own = groups.filter(group => group.switch === name)
   return {
     ...(pfc?.watchdog && { watchdog: { ...pfc.watchdog, priorities: pfc.priorities } }),
     ...(own[0] && {
-      deadlockPrevention: { groups: own.map(({ ports }) => ports), from, to, dscp: own[0].dscp },
+      deadlockPrevention: {
+        groups: own.map(({ ports }) => ports),
+        from,
+        to,
+        dscp: own[0].dscp,
+        pcp: pcpOf(pcpToTc, to),
+      },
     }),
   }
+}
+
+/** The PCP that a switch maps to a priority, the equal one before all others; that one where it maps none. */
+function pcpOf(pcpToTc: SwitchSettings['pcpToTc'], priority: number): number {
+  if (pcpToTc === undefined || pcpToTc[priority] === priority) return priority
+  const found = Object.entries(pcpToTc).find(([, to]) => to === priority)
+  return found === undefined ? priority : Number(found[0])
 }

@@ -9,6 +9,7 @@ import { Graph } from './core/graph.js'
 import type { Responder } from './core/responder.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
+import { OperatorEvents } from './operator-events.js'
 import type { PortCaptures } from './port-captures.js'
 import { StaticRoutes } from './static-routes.js'
 import { switchOptions } from './switch-options.js'
@@ -44,6 +45,8 @@ export class Fabric {
   readonly #ids = new Map<string, number>()
   readonly #staticRoutes: StaticRoutes
   readonly #staticRoutesId: number
+  readonly #operator: OperatorEvents
+  readonly #operatorId: number
 
   constructor(scenario: Scenario, options: FabricOptions) {
     this.network = new Network({ pool: options.pool, startNs: options.startNs })
@@ -62,6 +65,10 @@ export class Fabric {
     )
     this.#staticRoutes = route(scenario, this.switches)
     this.#staticRoutesId = this.network.addNode(this.#staticRoutes)
+    this.#operator = new OperatorEvents(scenario.events ?? [], (now, event) =>
+      this.turnPfcOn(now, event.switch, event.ports, event.priority),
+    )
+    this.#operatorId = this.network.addNode(this.#operator)
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
@@ -90,6 +97,22 @@ export class Fabric {
     this.resetWindow(now)
     this.#staticRoutes.start(now)
     this.network.kick(this.#staticRoutesId, now)
+    this.#operator.start(now)
+    this.network.kick(this.#operatorId, now)
+  }
+
+  /**
+   * Restores PFC of ports where the watchdog's limit has turned it off.
+   *
+   * @param priority absent: of all priorities
+   * @returns the priorities of each port that PFC was off for
+   */
+  turnPfcOn(now: Nanos, name: string, ports: readonly number[], priority?: number): number[][] {
+    const sw = this.switches.find(one => one.name === name)
+    if (sw === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${name} is no switch`)
+    const restored = ports.map(port => sw.turnPfcOn(now, port, priority))
+    this.network.kick(this.#ids.get(name)!, now)
+    return restored
   }
 
   /** Starts a new window for the reports of all switches. */

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
-import { Command, Option } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { CAPTURE_BYTES_LEAST } from '../../lib/capture/pcapng-writer.js'
 import { IO_NAMES } from '../../lib/daemon/io-names.js'
 import { WeirError } from '../../lib/errors.js'
 import { formatBytes, parseBytes } from '../../lib/units/units.js'
 import { execInLab } from '../../switch-emu/lab/lab-exec.js'
 import { allLabs, findLab, lookUpLab, receivedFiles } from '../../switch-emu/lab/lab-state.js'
-import { askKeeper, labStatus, stateOf } from '../../switch-emu/lab/lab-status.js'
+import { askKeeper, labStatus, stateOf, turnPfcOn } from '../../switch-emu/lab/lab-status.js'
 import { takeDown } from '../../switch-emu/lab/take-down.js'
 import { DEFAULT_IO, VethLab } from '../../switch-emu/lab/veth-lab.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
@@ -42,6 +42,7 @@ export function labCommand(): Command {
     .addCommand(downCommand())
     .addCommand(statusCommand())
     .addCommand(execCommand())
+    .addCommand(pfcCommand())
     .addCommand(listCommand())
 }
 
@@ -153,6 +154,22 @@ function execCommand(): Command {
     .action(async (lab: string, node: string, command: string[]) => {
       const words = command[0] === '--' ? command.slice(1) : command
       process.exitCode = await execInLab(findLab(lab), node, words)
+    })
+}
+
+function pfcCommand(): Command {
+  return new Command('pfc')
+    .description('turn PFC of a port on again, where the limit of its watchdog has turned it off')
+    .argument('<lab>', 'file or name')
+    .argument('<port>', 'a switch and its neighbour, as s1:s2 (s1:s2#1 of parallel links, s1:0 by number)')
+    .addArgument(new Argument('<state>', 'on').choices(['on']))
+    .option('--priority <number>', 'of this priority, 0 to 7 (default: of all)')
+    .action(async (lab: string, port: string, _state: 'on', options: { priority?: string }) => {
+      const priority =
+        options.priority === undefined ? undefined : whole('--priority', options.priority, 0, 7)
+      const restored = await turnPfcOn(findLab(lab), port, priority)
+      const lines = restored.map(one => `PFC of ${one.port} is on again for priority ${one.priority}`)
+      process.stdout.write(`${lines.join('\n') || `PFC of ${port} was on already`}\n`)
     })
 }
 

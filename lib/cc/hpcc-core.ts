@@ -7,6 +7,7 @@
 import type { Nanos } from '../time/nanos.js'
 import { HopRecords } from '../wire/hop-records.js'
 import { CAREFUL_PACKETS, type CongestionContext } from './congestion-control.js'
+import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
@@ -34,7 +35,8 @@ export class HpccCore {
   readonly #last = new HopRecords()
   /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
-  /** The row of the busiest link, of the telemetry that was measured last. */
+  readonly #hidden = new HiddenHops()
+  /** The row of the busiest link, of the telemetry that was measured last; -1: it is none of those that are told. */
   #busiest = 0
 
   readonly #context: CongestionContext
@@ -156,8 +158,22 @@ export class HpccCore {
         this.#busiest = i
       }
     }
-    this.#average(u, tau)
+    this.#average(this.#withHidden(hops, u), tau)
     return true
+  }
+
+  /** The last slot is not the last hop where the path was longer than the telemetry. */
+  #withHidden(hops: HopRecords, told: number): number {
+    if (!hops.overflow) return told
+    const hidden = this.#hidden.utilization(hops, this.t, this.#eta)
+    if (hidden <= told) return told
+    this.#busiest = -1
+    return hidden
+  }
+
+  /** A round trip was measured; of the hops that are not told nothing else is known. */
+  onRoundTrip(now: Nanos, rttNs: Nanos): void {
+    this.#hidden.onRoundTrip(now, rttNs, this.t)
   }
 
   /**
@@ -180,7 +196,7 @@ export class HpccCore {
       if (now - this.#lastNs[row]! > this.t) this.#storeLink(now, hops, row)
       return false
     }
-    this.#average(this.#uOf(hops, 0, row, dt), dt)
+    this.#average(this.#withHidden(hops, this.#uOf(hops, 0, row, dt)), dt)
     this.#storeLink(now, hops, row)
     return true
   }
@@ -231,7 +247,9 @@ export class HpccCore {
   onFlows(flows: number): void {
     if (!this.#countFlows) return
     const last = this.#last
-    const lastLink = Math.max(0, last.count - (last.endsAtHost ? 2 : 1))
+    // Where hops are missing, the record before the host's is not that of the last link.
+    const toHost = last.endsAtHost && !last.overflow ? 2 : 1
+    const lastLink = last.overflow && !last.endsAtHost ? last.count : Math.max(0, last.count - toHost)
     const shared = flows > 0 && !last.busiestOnly && this.#busiest >= lastLink
     this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
   }
@@ -259,6 +277,7 @@ export class HpccCore {
    */
   restart(): void {
     this.#last.count = 0
+    this.#hidden.forget()
     this.#w = this.#wBegin
     this.#wc = this.#wBegin
     this.#wAi = this.#wAiExpected

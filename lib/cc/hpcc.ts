@@ -27,6 +27,7 @@ export class Hpcc implements CongestionControl {
   /** Lines 21-27. */
   onAck(now: Nanos, sample: AckSample): void {
     this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
+    if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
       this.#core.onFlows(sample.hops.flows)

@@ -17,7 +17,14 @@ import { HostAddress } from '../wire/address.js'
 import type { IntFormat } from '../wire/telemetry.js'
 import { checkController } from './check-controller.js'
 import { checkTelemetry } from './check-telemetry.js'
-import { type OpenedPort, type OverlayLink, openPort, PORT_ROOM_BYTES, pathMtuFor } from './open-port.js'
+import {
+  hopsFor,
+  type OpenedPort,
+  type OverlayLink,
+  openPort,
+  PORT_ROOM_BYTES,
+  pathMtuFor,
+} from './open-port.js'
 import { systemRandom } from './random.js'
 
 /** Frames that may be on their way in and out at a time: 19 MB when all have been used. */
@@ -251,6 +258,8 @@ function createNic(
     priority: options.priority,
     dscpOfPriority: options.dscpOfPriority,
     int: options.int,
+    // Whoever says how many hops has chosen what packets carry.
+    intHopsMax: options.int === undefined ? hopsFor(port.mtu, pathMtu) : 1,
     telemetry: options.telemetry,
     paths: options.paths,
     secret: options.secret,

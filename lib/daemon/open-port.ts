@@ -102,11 +102,22 @@ async function openPacketPort(options: OpenPortOptions): Promise<OpenedPort> {
   }
 }
 
-/** Bytes of the largest headers around a payload: IPv6, UDP, INT shim with 5 hops, BTH, RETH, ImmDt, ICRC. */
-const HEADER_BYTES = 40 + 8 + 8 + 5 * 24 + 12 + 16 + 4 + 4
+/** Bytes of the largest headers around a payload: IPv6, UDP, INT shim, BTH, RETH, ImmDt, ICRC; and of each hop. */
+const SHIM_HEADER_BYTES = 40 + 8 + 8 + 12 + 16 + 4 + 4
+const SLOT_BYTES = 24
+const HOPS = 5
+const HEADER_BYTES = SHIM_HEADER_BYTES + HOPS * SLOT_BYTES
+/** What telemetry can have. */
+const HOPS_MAX = 15
 
 /** The greatest path MTU of RoCE whose packets fit into IP packets of `mtu` bytes. */
 export function pathMtuFor(mtu: number): number {
   for (const pathMtu of [4096, 2048, 1024, 512]) if (pathMtu + HEADER_BYTES <= mtu) return pathMtu
   return 256
+}
+
+/** The most hops whose records fit into IP packets of `mtu` bytes beside such a payload, 1 to 15. */
+export function hopsFor(mtu: number, pathMtu: number): number {
+  const hops = Math.floor((mtu - pathMtu - SHIM_HEADER_BYTES) / SLOT_BYTES)
+  return Math.max(1, Math.min(HOPS_MAX, hops))
 }

@@ -24,8 +24,9 @@ export class BusiestHop {
     for (let i = 0; i < intShim.WIDE_SLOT_BYTES; i += 4) {
       view.setUint32(intShim.BYTES + i, view.getUint32(from + i))
     }
-    intShim.setHops(view, 0, 1)
-    const kept = intShim.flags(view, 0) & ~intShim.FLAG_OVERFLOW & ~(isHost ? 0 : intShim.FLAG_HOST)
+    // The busiest of those that are told: that there were others must not be lost.
+    intShim.setHops(view, 0, hops.overflow ? 2 : 1, 1)
+    const kept = intShim.flags(view, 0) & ~(isHost ? 0 : intShim.FLAG_HOST)
     intShim.setFlags(view, 0, kept | intShim.FLAG_BUSIEST_ONLY)
     return intShim.BYTES + intShim.WIDE_SLOT_BYTES
   }

@@ -41,6 +41,11 @@ export interface NicConfig {
   cc?: { name: string; options: OptionValues }
   /** Telemetry of data packets, when the controller wants it, and for how many hops. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /**
+   * Slots that connections to a peer have from when a path to it turned out to be longer than `int.hops`, 1 to 15, as far as packets
+   * have room. Default 1: connections always have `int.hops`.
+   */
+  intHopsMax?: number
   /** How telemetry is collected and brought back; `telemetry-settings.ts` has the defaults. */
   telemetry?: Partial<TelemetrySettings>
   /** Path selection and admission; `path-settings.ts` has the defaults. */
@@ -168,6 +173,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     pathMtu: 1024,
     cc: { name: 'hpcc', options: {} },
     int: { format: 'wide', hops: 5 },
+    intHopsMax: 1,
     start: 'line-rate',
     baseRttLeastNs: 0,
     baseRttWindowNs: NEVER,
@@ -240,6 +246,7 @@ function check(settings: NicSettings): void {
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   whole('int.hops', settings.int.hops, 1, 15)
+  whole('intHopsMax', settings.intHopsMax, 1, 15)
   checkHops(settings.telemetry, settings.int.format)
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)

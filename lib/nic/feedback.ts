@@ -13,7 +13,6 @@ import * as telemetry from '../wire/telemetry.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
 import { onDirectResponse, onProbed, onTelemetry } from './flow-feedback.js'
-import type { HostHop } from './host-hop.js'
 import { PathAnswers } from './path-answers.js'
 import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
 
@@ -38,7 +37,6 @@ export class Feedback {
   readonly #control: ControlPackets
   readonly #readAnswersEvery: number
   readonly #concurrentFlows: () => number
-  readonly #hostHop: HostHop | null
   readonly #events: FeedbackEvents
   /** Telemetry of a packet that this end works on itself. */
   readonly #hops = new HopRecords()
@@ -49,9 +47,7 @@ export class Feedback {
     ackEveryPackets: number,
     concurrentFlows: () => number,
     events: FeedbackEvents,
-    hostHop: HostHop | null,
   ) {
-    this.#hostHop = hostHop
     this.#control = control
     this.#readAnswersEvery = ackEveryPackets
     this.#concurrentFlows = concurrentFlows
@@ -83,7 +79,7 @@ export class Feedback {
 
   #newInt(now: Nanos, flow: Flow, frame: Frame): void {
     telemetry.read(frame, this.#hops)
-    this.#hostHop?.appendTo(this.#hops, flow.echo.hostQueue)
+    flow.echo.appendHost(this.#hops)
     if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
     const acknowledging = flow.qp.peekTransmit(false) === TxKind.ACK
     if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))

@@ -93,6 +93,8 @@ export class Flow implements QpObserver {
   /** Encapsulation of this end's telemetry, and the records that it may collect. */
   readonly intFormat: number
   readonly intSlots: number
+  /** Switches that its packets have passed, where those were more than its telemetry has slots for. */
+  switchesPassed = 0
   /** Asks the peer to work out this flow's window; null when this end does. */
   rateRequest: RateRequest | null = null
   /** Works out the peer's window here; null when the peer does. */

@@ -23,9 +23,9 @@ export class HostHeaders {
   prepare(flow: Flow, dscp: number): void {
     flow.dscp = dscp
     flow.stats.sourcePort = this.#sourcePorts.nearest(flow.sourcePort)
-    const { subscribe, subscribeDscp } = this.#settings.telemetry
+    const { subscribeDscp } = flow.telemetry
     flow.headers = this.forFlow(flow.remote, flow.sourcePort, dscp)
-    if (subscribe === 'dscp') {
+    if (subscribeDscp !== null) {
       flow.subscribedHeaders = this.forFlow(flow.remote, flow.sourcePort, subscribeDscp)
     }
   }

@@ -9,6 +9,7 @@ import { Flow } from './flow.js'
 import type { FlowPhase } from './flow-options.js'
 import type { FlowTable } from './flow-table.js'
 import type { HostHop } from './host-hop.js'
+import type { PathLengths } from './path-lengths.js'
 import type { ConnectionHandler, ConnectOptions } from './types.js'
 
 /** What a flow is made with, by its NIC. */
@@ -18,6 +19,7 @@ interface Host {
   memory: MemoryTable
   hostHop: HostHop | null
   readRoom: ReadRoom
+  pathLengths: PathLengths
 }
 
 /** What is known of a connection when its flow is made. */
@@ -34,11 +36,12 @@ export interface Beginning {
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
-  { settings, table, memory, hostHop, readRoom }: Host,
+  { settings, table, memory, hostHop, readRoom, pathLengths }: Host,
   reorderPool: ReorderPool,
   { remote, handler, phase, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
+  const collected = { ...settings.telemetry, ...telemetry }
   const completions = new CompletionQueue(2 * settings.queueDepth)
   const flow = new Flow({
     index,
@@ -50,9 +53,9 @@ export function makeFlow(
     pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
     ccChoice: cc ?? settings.cc,
     intFormat: intFormat(settings),
-    intSlots: settings.int.hops,
-    telemetry: { ...settings.telemetry, ...telemetry },
-    hostHop,
+    intSlots: pathLengths.slotsTo(remote),
+    telemetry: collected,
+    hostHop: collected.hostHop ? hostHop : null,
     pathSettings: { ...settings.paths, ...paths },
     packetsInFlightMax: settings.packetsInFlightMax,
     slackNs: settings.slackNs,

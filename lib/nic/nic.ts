@@ -20,6 +20,7 @@ import { FlowStart } from './flow-start.js'
 import { FlowTable } from './flow-table.js'
 import { HostHeaders } from './host-headers.js'
 import { HostHop } from './host-hop.js'
+import { PathLengths } from './path-lengths.js'
 import { PathSelector } from './path-selector.js'
 import { PfcReceiver } from './pfc-receiver.js'
 import { type RxEvents, RxPipeline } from './rx-pipeline.js'
@@ -47,6 +48,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly headers: HostHeaders
   /** This host as the last hop of paths to it, or null. */
   readonly hostHop: HostHop | null
+  readonly pathLengths: PathLengths
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
   /** What its queue pairs ask for by READs. */
@@ -73,8 +75,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.settings = nicSettings(config)
     this.address = config.address
     const { hostIntake, lineRateBps } = this.settings
-    const tells = hostIntake !== undefined && this.settings.telemetry.hostHop
-    this.hostHop = tells ? new HostHop(hostIntake, lineRateBps) : null
+    this.pathLengths = new PathLengths(this.settings.int.hops, this.settings.intHopsMax)
+    this.hostHop = hostIntake === undefined ? null : new HostHop(hostIntake, lineRateBps)
     this.sourcePorts = new SourcePorts(this.settings.sourcePorts ?? null)
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
@@ -92,8 +94,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const concurrentFlows = () => this.#connections.concurrentFlows
     const { flows, capacity } = this.table
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
-    const { settings, headers, sourcePorts, hostHop } = this
-    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this, hostHop)
+    const { settings, headers, sourcePorts } = this
+    this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
     this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters, this)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
@@ -258,6 +260,10 @@ export class Nic implements Node, Verbs, RxEvents {
     if (flow.qp.inFlightBytes > 0) probe.clean = false
     probe.onAnswer(now, sequence, hops)
     if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
+  }
+
+  onLongPath(flow: Flow, switches: number): void {
+    this.pathLengths.learn(flow.remote, switches)
   }
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {

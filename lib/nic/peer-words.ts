@@ -28,7 +28,7 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
     features: ownFeatures(settings, flow),
     pathMtu: flow.pathMtu,
     intFormat: intFormat(settings),
-    intSlots: settings.int.hops,
+    intSlots: flow.intSlots,
     zeroIpId: true,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData: applicationData ?? new Uint8Array(0),

@@ -49,6 +49,8 @@ export interface RxEvents {
   onPeerMoved(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
+  /** The flow's packets have passed more switches than its telemetry has slots for. */
+  onLongPath(flow: Flow, switches: number): void
   /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
@@ -230,11 +232,21 @@ export class RxPipeline {
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
       if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
         sample.hops.count = 0
+      else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
       return false
     }
     if (ofPaths) return false
     if (flow.receiver === null) flow.echo.keep(frame)
     return true
+  }
+
+  /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
+  #onOverflow(flow: Flow): void {
+    const { passed, endsAtHost } = this.sample.hops
+    const switches = passed - (endsAtHost ? 1 : 0)
+    if (switches <= flow.switchesPassed) return
+    flow.switchesPassed = switches
+    this.#events.onLongPath(flow, switches)
   }
 
   #isForUs(frame: Frame): boolean {

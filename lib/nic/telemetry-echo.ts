@@ -1,5 +1,5 @@
 import type { Frame } from '../frame/frame.js'
-import { MAX_HOPS } from '../wire/hop-records.js'
+import { type HopRecords, MAX_HOPS } from '../wire/hop-records.js'
 import * as intShim from '../wire/int-shim.js'
 import * as telemetry from '../wire/telemetry.js'
 import { BusiestHop } from './busiest-hop.js'
@@ -44,7 +44,7 @@ export class TelemetryEcho {
   readonly #busiest: BusiestHop | null
   readonly #host: HostHop | null
   /** Mean queue for the host's own record. */
-  readonly hostQueue = new HostQueueMean()
+  readonly #hostQueue = new HostQueueMean()
   /** True if what waits has a record for every hop, and no more. */
   #complete = false
 
@@ -113,8 +113,13 @@ export class TelemetryEcho {
     return this.bytes
   }
 
+  /** Appends the host's own record to decoded ones, if the host is to be the last hop. */
+  appendHost(hops: HopRecords): void {
+    this.#host?.appendTo(hops, this.#hostQueue)
+  }
+
   #finish(tNs: number): void {
-    if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.hostQueue)
+    if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.#hostQueue)
     if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
     this.#complete = true
   }

@@ -66,6 +66,11 @@ export class TelemetrySource {
     return this.#settings.subscribe === 'dscp' && this.subscribes
   }
 
+  /** The DSCP by which packets ask switches for direct answers; null: by none. */
+  get subscribeDscp(): number | null {
+    return this.#settings.subscribe === 'dscp' ? this.#settings.subscribeDscp : null
+  }
+
   /** Slots of the next data packet's telemetry, 0 for an empty shim, or NO_SHIM. */
   get nextSlots(): number {
     if (this.collects) return this.#hops

@@ -273,7 +273,7 @@ export class TxPipeline {
       at,
       Opcode.UD_SEND_ONLY,
       false,
-      false,
+      bth.MIGRATED,
       0,
       bth.DEFAULT_PARTITION_KEY,
       deth.QPN_GSI,
@@ -299,7 +299,7 @@ export class TxPipeline {
     payloadBytes: number,
   ): void {
     const key = bth.DEFAULT_PARTITION_KEY
-    bth.write(frame.view, at, opcode, false, false, 0, key, flow.qp.remoteQpn, false, sequence)
+    bth.write(frame.view, at, opcode, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, false, sequence)
     frame.bth = at
     frame.payload = at + bth.BYTES
     frame.payloadLength = payloadBytes

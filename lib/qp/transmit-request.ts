@@ -157,7 +157,7 @@ function writeBth(
 ): void {
   const context = requester.context
   const key = context.settings.partitionKey
-  bth.write(frame.view, at, opcode, false, false, pad, key, context.remoteQpn, ackRequest, seq)
+  bth.write(frame.view, at, opcode, false, bth.MIGRATED, pad, key, context.remoteQpn, ackRequest, seq)
 }
 
 /**

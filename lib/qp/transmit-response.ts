@@ -167,7 +167,7 @@ function writeBth(
     at,
     opcode,
     false,
-    false,
+    bth.MIGRATED,
     pad,
     context.settings.partitionKey,
     context.remoteQpn,

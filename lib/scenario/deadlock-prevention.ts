@@ -42,6 +42,9 @@ export function resolveDeadlockPrevention(
 function resolveDscp(problems: Problems, path: Path, sw: Switch, to: number, given?: number): number {
   const map = dscpMap(sw)
   const leads = (dscp: number) => (map[dscp] ?? 0) === to
+  if (sw.pcpToTc !== undefined && to !== 0 && !Object.values(sw.pcpToTc).includes(to)) {
+    problems.at([...path, 'to'], `${sw.name} maps no PCP to priority ${to}; map one to it (pcpToTc)`)
+  }
   const dscp = [given ?? 8 * to, ...(given === undefined ? Array(DSCPS).keys() : [])].find(leads)
   if (dscp !== undefined) return dscp
   if (given === undefined)

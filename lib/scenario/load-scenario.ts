@@ -19,6 +19,7 @@ import { rememberPlaces } from './places.js'
 import { checkPriorities } from './priorities.js'
 import { Problems } from './problems.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
+import { resolveEvents } from './resolve-events.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolvePaths } from './resolve-paths.js'
 import { resolveRoutes } from './resolve-routes.js'
@@ -125,6 +126,7 @@ function resolveScenario(
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)
   const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
+  const events = resolveEvents(problems, given.events, topology, network.switches)
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
   const switchNames = new Set(names)
@@ -152,6 +154,7 @@ function resolveScenario(
     switches,
     links,
     ...(routes.length > 0 && { routes }),
+    ...(events.length > 0 && { events }),
     ...(prevention && { deadlockPrevention: prevention }),
     cc,
     transport,

@@ -1,9 +1,11 @@
 /** Ports as scenario files name them: by the neighbour that they lead to, or by number. */
 
+import { WeirError } from '../errors.js'
 import { offer } from './names.js'
 import type { Path, Problems } from './problems.js'
+import type { Scenario } from './scenario.js'
 import { show } from './schema/fields.js'
-import type { Hop, Topology } from './topology.js'
+import { type Hop, Topology } from './topology.js'
 
 /**
  * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port
@@ -12,7 +14,7 @@ import type { Hop, Topology } from './topology.js'
  * @param what how messages call it, with its article: "a watched port"
  */
 export function resolvePorts(
-  problems: Problems,
+  problems: Pick<Problems, 'at'>,
   path: Path,
   item: unknown,
   topology: Topology,
@@ -32,9 +34,19 @@ export function resolvePorts(
   return resolvePeer(problems, path, name, peer + copy, topology)
 }
 
+/** The ports of a scenario's switch that `s1:s2` names, as a command has it. Throws WEIR_BAD_ARGUMENT. */
+export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>, text: string): Hop[] {
+  const found: string[] = []
+  const problems = { at: (_path: Path, message: string) => void found.push(message) }
+  const names = scenario.switches.map(({ name }) => name)
+  const hops = resolvePorts(problems, [], text, new Topology(scenario), names, 'a port')
+  if (found.length > 0) throw new WeirError('WEIR_BAD_ARGUMENT', found.join('; '))
+  return hops
+}
+
 /** The ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports then. */
 export function resolvePeer(
-  problems: Problems,
+  problems: Pick<Problems, 'at'>,
   path: Path,
   name: string,
   text: string,

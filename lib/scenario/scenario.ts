@@ -20,6 +20,8 @@ export interface Scenario {
   links: Link[]
   /** Static routes, which override the shortest paths; absent: none. */
   routes?: StaticRoute[]
+  /** What is done to the switches while the traffic runs; absent: nothing. */
+  events?: NetworkEvent[]
   deadlockPrevention?: DeadlockPreventionSettings
   /** The controller of every flow that does not name its own. */
   cc: CcChoice
@@ -181,6 +183,17 @@ export interface StaticRoute {
   startNs?: Nanos
   /** Absent: to the end of the run. */
   endNs?: Nanos
+}
+
+/** An operator restores PFC that the watchdog's limit has turned off. */
+export interface NetworkEvent {
+  /** From the start of the traffic. */
+  atNs: Nanos
+  switch: string
+  /** Several are parallel links. */
+  ports: number[]
+  /** Absent: all lossless priorities. */
+  priority?: number
 }
 
 /** One end of a link: a node and its port. Ports count per node from 0, in the file's order of links. */

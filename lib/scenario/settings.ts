@@ -13,6 +13,7 @@ import type {
   Flow,
   Host,
   Link,
+  NetworkEvent,
   PfcSettings,
   Scenario,
   StaticRoute,
@@ -70,6 +71,7 @@ export interface RunSettings {
   switches: SwitchSettings[]
   links: Link[]
   routes: Resolved<StaticRoute, 'startNs' | 'endNs'>[]
+  events: Resolved<NetworkEvent, 'priority'>[]
   deadlockPrevention: DeadlockPreventionSettings | null
   /** Those that the file lists; `sourcePort` null: the NIC draws one. */
   flows: (Omit<Resolved<Flow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
@@ -102,6 +104,7 @@ export function settingsOf(scenario: Scenario): RunSettings {
       startNs,
       endNs,
     })),
+    events: (scenario.events ?? []).map(({ priority = null, ...event }) => ({ ...event, priority })),
     deadlockPrevention: scenario.deadlockPrevention ?? null,
     flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
       ...flow,

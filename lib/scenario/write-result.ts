@@ -141,6 +141,7 @@ const MANY: readonly string[] = [
   'switches',
   'links',
   'routes',
+  'events',
   'flows',
   'workloads',
 ] satisfies (keyof RunSettings)[]

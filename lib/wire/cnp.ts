@@ -1,5 +1,5 @@
 /**
- * Congestion Notification Packet of RoCEv2 (IBA annex A17): a BTH with opcode 0x81, BECN set and PSN 0,
+ * Congestion Notification Packet of RoCEv2 (IBA annex A17.9.3): a BTH with opcode 0x81, BECN set, MigReq and PSN 0,
  * then 16 reserved bytes.
  */
 import * as bth from './bth.js'

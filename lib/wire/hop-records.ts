@@ -15,11 +15,13 @@ export const HOST_ID = 0xffff
 export class HopRecords {
   /** Rows in use. */
   count = 0
+  /** Hops passed, those without a row included, as far as that is told; at least `count`. */
+  passed = 0
   /** XOR of the ids of the switches passed: changes when the path changes. */
   pathId = 0
   /** Concurrent flows that the receiver reports, 0 = unknown (FNCC). */
   flows = 0
-  /** True if more hops were passed than there were slots. */
+  /** True if more hops were passed than there are rows: there were too few slots, or records that cannot be read. */
   overflow = false
   /** True if only ratios are meaningful (anonymised telemetry). */
   ratioOnly = false
@@ -43,6 +45,7 @@ export class HopRecords {
 
   copyFrom(other: HopRecords): void {
     this.count = other.count
+    this.passed = other.passed
     this.pathId = other.pathId
     this.flows = other.flows
     this.overflow = other.overflow

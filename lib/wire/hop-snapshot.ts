@@ -21,6 +21,8 @@ export class HopSnapshot {
   qlenBytes = 0
   /** Priority of the queue that it leaves, 0 to 7. */
   priority = 0
+  /** ECN field of its IP header as it leaves, 0 to 3. */
+  ecn = 0
   /** TTL or hop limit with which it leaves, 0 to 255. */
   ttl = 0
 }

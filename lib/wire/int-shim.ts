@@ -138,10 +138,10 @@ export function setFlags(view: DataView, at: number, value: number): void {
   view.setUint8(at + FLAGS, value)
 }
 
-/** Sets hop count and slots to `count`: whatever lies behind those slots no longer belongs to the shim. */
-export function setHops(view: DataView, at: number, count: number): void {
+/** Sets hop count and slots: whatever lies behind those slots no longer belongs to the shim. */
+export function setHops(view: DataView, at: number, count: number, slotCount: number): void {
   view.setUint8(at + HOP_COUNT, count)
-  view.setUint8(at + SLOTS, count)
+  view.setUint8(at + SLOTS, slotCount)
 }
 
 /** Counts above 65,535 are written as 65,535. */
@@ -276,6 +276,7 @@ export function read(view: DataView, at: number, end: number, into: HopRecords):
   if (error !== WireError.OK) return error
   const flagBits = flags(view, at)
   const count = Math.min(hopCount(view, at), slots(view, at))
+  into.passed = hopCount(view, at)
   into.pathId = pathId(view, at)
   into.flows = flows(view, at)
   into.overflow = (flagBits & FLAG_OVERFLOW) !== 0

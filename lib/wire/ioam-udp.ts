@@ -19,7 +19,7 @@ export const TYPE_PREALLOCATED_TRACE = 0
 /** Checks these bytes and the option behind them. */
 export function check(view: DataView, at: number, end: number): WireError {
   if (end - at < BYTES) return WireError.SHORT_IOAM
-  if (view.getUint8(at) !== TYPE_PREALLOCATED_TRACE || view.getUint16(at + 2) !== 0) return WireError.BAD_IOAM
+  if (view.getUint8(at) !== TYPE_PREALLOCATED_TRACE || view.getUint8(at + 3) !== 0) return WireError.BAD_IOAM
   if (at + totalBytes(view, at) > end) return WireError.SHORT_IOAM
   return ioamTrace.check(view, at + BYTES, at + totalBytes(view, at))
 }

@@ -100,6 +100,7 @@ function parseIfa(frame: Frame, at: number, wireEnd: number): WireError {
   const end = Math.min(frame.length, wireEnd)
   const error = ifa.check(view, at, end)
   if (error !== WireError.OK) return error
+  if (ifa.nextHeader(view, at) !== ipv4.PROTOCOL_UDP) return WireError.OK
   const l4 = at + ifa.BYTES
   const udpError = udp.check(view, l4, end, wireEnd)
   if (udpError !== WireError.OK) return udpError
@@ -134,7 +135,7 @@ function parseShim(frame: Frame, at: number, wireEnd: number): WireError {
   const end = Math.min(frame.length, wireEnd)
   if (at >= end) return WireError.SHORT_SHIM
   const first = view.getUint8(at)
-  if (first === intMd.TYPE_NPT) {
+  if (intMd.isType(first)) {
     const error = intMd.check(view, at, end)
     if (error !== WireError.OK) return error
     setTelemetry(frame, at, telemetry.INT_MD)

@@ -32,11 +32,11 @@ export function growthBytes(frame: Frame, mtuBytes: number): number {
 
 function wantedBytes({ view, shim, l4, intFormat }: Frame): number {
   if (intFormat === telemetry.INT_MD) {
-    const free = intMd.remainingHops(view, shim) > 0 && intMd.hopCount(view, shim) < MAX_HOPS
-    return free ? intMd.HOP_BYTES : 0
+    return intMd.hopCount(view, shim) < MAX_HOPS ? intMd.hopBytes(view, shim) : 0
   }
   if (intFormat === telemetry.IFA) {
-    const free = ifa.hasRoom(view, l4 - ifa.BYTES, shim) && ifa.hopCount(view, shim) < MAX_HOPS
+    const header = l4 - ifa.BYTES
+    const free = ifa.hasRoom(view, header, shim) && ifa.hopCount(view, header, shim) < MAX_HOPS
     return free ? ifa.HOP_BYTES : 0
   }
   return 0

@@ -172,8 +172,9 @@ export function read(frame: Frame, into: HopRecords): WireError {
   into.endsAtHost = false
   into.ratioOnly = (flags(frame) & intShim.FLAG_RATIO_ONLY) !== 0
   if (frame.intFormat === INT_MD) intMd.read(view, shim, into)
-  else if (frame.intFormat === IFA) ifa.read(view, shim, into)
+  else if (frame.intFormat === IFA) ifa.read(view, frame.l4 - ifa.BYTES, shim, into)
   else ioamTrace.read(view, shim, ioamEnd(frame), into)
+  into.passed = into.overflow ? into.count + 1 : into.count
   return WireError.OK
 }
 
@@ -187,7 +188,7 @@ export function writeEcho(view: DataView, at: number, from: Frame): number {
 export function print(frame: Frame): string {
   const { view, shim } = frame
   if (frame.intFormat === INT_MD) return intMd.print(view, shim)
-  if (frame.intFormat === IFA) return ifa.print(view, shim)
+  if (frame.intFormat === IFA) return ifa.print(view, frame.l4 - ifa.BYTES, shim)
   if (frame.intFormat === IOAM) return ioamTrace.print(view, shim, ioamEnd(frame))
   return intShim.print(view, shim)
 }

@@ -5,8 +5,8 @@
  * Ports that could pass pauses round in a circle are put into one **port group**: the two ring ports of a switch in a
  * ring, the uplinks of a leaf in a Clos network. A packet that comes in by a port of a group and goes out by one
  * of the same group (the same port counts too) is **high-risk**: traffic in a loop, or hook traffic that comes down to
- * a leaf and goes up again. If its priority is `from`, its DSCP is rewritten and it is queued with the priority
- * `to`; every switch after this one sees the new DSCP.
+ * a leaf and goes up again. If its priority is `from`, its DSCP and the PCP of its VLAN tag are rewritten and it is queued with
+ * the priority `to`; every switch after this one sees them, whichever it goes by.
  *
  * If `to` is lossless, the packet's memory stays accounted to `from`, because that is the only priority by which whoever
  * sends on its link can be paused: so queues of `from` may wait for queues of `to`, but never the other way round, and
@@ -16,9 +16,12 @@
  */
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
 import { PORTS_MAX } from './forwarding.js'
 import { setDscp } from './ip-header.js'
 import { PRIORITIES } from './shared-buffer.js'
+
+const PCPS = 8
 
 /** Groups that one switch can have: a port's memberships are bits of a number. */
 const PORT_GROUPS_MAX = 31
@@ -33,6 +36,8 @@ export interface DeadlockPreventionOptions {
   to: number
   /** DSCP that they get, 0 to 63: one that this switch and those after it map to `to`. */
   dscp: number
+  /** PCP that those with a VLAN tag get, 0 to 7. Default: `to`. */
+  pcp?: number
 }
 
 /** The port groups of one switch. */
@@ -40,23 +45,26 @@ export class DeadlockPrevention {
   readonly #from: number
   readonly #to: number
   readonly #dscp: number
+  readonly #pcp: number
   /** By port: bit g = member of group g. */
   readonly #groupsOf = new Int32Array(PORTS_MAX)
   /** By egress port, since the window began. */
   readonly #movedFrames = new Float64Array(PORTS_MAX)
 
   constructor(options: DeadlockPreventionOptions) {
-    const { groups, from, to, dscp } = options
+    const { groups, from, to, dscp, pcp = to } = options
     const bad = (what: string) => new WeirError('WEIR_BAD_ARGUMENT', `deadlock prevention: ${what}`)
     for (const priority of [from, to]) {
       if (!isBelow(priority, PRIORITIES)) throw bad(`priorities are 0 to ${PRIORITIES - 1}, not ${priority}`)
     }
     if (from === to) throw bad(`packets of priority ${from} must move to another one`)
     if (!isBelow(dscp, 64)) throw bad(`a DSCP is 0 to 63, not ${dscp}`)
+    if (!isBelow(pcp, PCPS)) throw bad(`a PCP is 0 to ${PCPS - 1}, not ${pcp}`)
     if (groups.length > PORT_GROUPS_MAX) throw bad(`at most ${PORT_GROUPS_MAX} groups, not ${groups.length}`)
     this.#from = from
     this.#to = to
     this.#dscp = dscp
+    this.#pcp = pcp
     for (const [g, ports] of groups.entries()) {
       for (const port of ports) {
         if (!isBelow(port, PORTS_MAX)) throw bad(`ports are 0 to ${PORTS_MAX - 1}, not ${port}`)
@@ -79,6 +87,8 @@ export class DeadlockPrevention {
     if (priority !== this.#from) return priority
     if ((this.#groupsOf[ingress]! & this.#groupsOf[egress]!) === 0) return priority
     setDscp(frame, this.#dscp)
+    // The next switch may go by the tag, and so may its pauses (802.1Qbb).
+    if (ethernet.hasVlan(frame.view, 0)) ethernet.setVlanPriority(frame.view, 0, this.#pcp)
     this.#movedFrames[egress]! += 1
     return this.#to
   }

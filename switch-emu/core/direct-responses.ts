@@ -136,7 +136,7 @@ export class DirectResponses {
       into.bth,
       Opcode.DIRECT_NOTIFY,
       false,
-      false,
+      bth.MIGRATED,
       0,
       key,
       bth.destQpn(from, frame.bth),

@@ -7,7 +7,7 @@ import * as telemetry from '../../lib/wire/telemetry.js'
 import * as telemetryHop from '../../lib/wire/telemetry-hop.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
-import { ttl } from './ip-header.js'
+import { ecn, ttl } from './ip-header.js'
 import type { LoadView } from './load-view.js'
 
 /**
@@ -46,6 +46,7 @@ export class IntStamper {
     this.#view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
     this.#view.conceal(hop)
     hop.ttl = ttl(frame)
+    hop.ecn = ecn(frame)
     telemetryHop.stamp(frame, hop, growth)
     if (this.#view.ratioOnly) telemetryHop.markRatioOnly(frame)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)

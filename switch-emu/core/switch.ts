@@ -226,6 +226,21 @@ export class Switch implements Node {
     this.#schedule.set(port, egress.nextStartNs(now))
   }
 
+  /**
+   * Restores PFC of a port where the limit of the watchdog has turned it off. Returns the priorities that it was off for.
+   *
+   * @param only of this priority; default: of all
+   */
+  turnPfcOn(now: Nanos, port: number, only?: number): number[] {
+    const { watchdog } = this
+    if (watchdog === null) return []
+    const off = [...Array(PRIORITIES).keys()].filter(
+      priority => (only === undefined || only === priority) && watchdog.turnedOff(port, priority),
+    )
+    for (const priority of off) watchdog.turnOn(now, port, priority)
+    return off
+  }
+
   /** Starts a new window for all reports. */
   resetWindow(now: Nanos): void {
     this.accounting?.resetWindow()

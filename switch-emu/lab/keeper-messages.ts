@@ -1,4 +1,5 @@
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { ErrorRecord } from '../../lib/thread/error-record.js'
 import type { Ports } from '../real-time/real-time-fabric.js'
 import type { LinkState } from './link-states.js'
 
@@ -16,6 +17,23 @@ export interface KeeperStart {
 
 /** The lab is to stay when the channel closes. Answered by the same. */
 export const RELEASE = 'release'
+
+/**
+ * What whoever connects to the keeper's socket writes, as JSON, before it closes its half of the connection: nothing is a question
+ * for the status.
+ */
+export interface KeeperRequest {
+  type: 'pfcOn'
+  /** As scenario files name ports: s1:s2. */
+  port: string
+  /** Absent: all. */
+  priority?: number
+}
+
+/** The answer to KeeperRequest. */
+export type KeeperReply =
+  /** The ports and the priorities for which PFC was off. */
+  { type: 'pfcOn'; restored: { port: string; priority: number }[] } | { type: 'error'; error: ErrorRecord }
 
 /** What the keeper writes to whoever connects to its socket, as JSON, before it closes the connection. */
 export interface KeeperStatus {

@@ -1,9 +1,20 @@
 import { createServer, type Server } from 'node:net'
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
+import { recordOf } from '../../lib/thread/error-record.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
-import { type KeeperStart, type KeeperStatus, RELEASE } from './keeper-messages.js'
+import {
+  type KeeperReply,
+  type KeeperRequest,
+  type KeeperStart,
+  type KeeperStatus,
+  RELEASE,
+} from './keeper-messages.js'
 import { KeptLab } from './kept-lab.js'
 import { allLabs, forgetLab, keeperSocket, LAB_MARK } from './lab-state.js'
+
+/** A request is a line; who does not finish one is not waited for. */
+const REQUEST_CHARACTERS_MAX = 4096
+const REQUEST_MS = 5000
 
 type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
 
@@ -104,16 +115,35 @@ class Keeper {
     this.end()
   }
 
-  /** Tells everybody who connects how the lab stands. */
+  /** Tells everybody who connects how the lab stands, or does what it is asked to. */
   async #serve(lab: string): Promise<void> {
     const path = keeperSocket(lab)
-    this.#server = createServer(socket => {
+    this.#server = createServer({ allowHalfOpen: true }, socket => {
+      let text = ''
       socket.on('error', () => {})
-      void this.#status().then(status => socket.end(JSON.stringify(status)))
+      socket.setTimeout(REQUEST_MS, () => socket.destroy())
+      socket.setEncoding('utf8').on('data', piece => {
+        text += piece
+        if (text.length > REQUEST_CHARACTERS_MAX) socket.destroy()
+      })
+      socket.once('end', () => {
+        socket.setTimeout(0)
+        void this.#serveOne(text).then(answer => socket.end(JSON.stringify(answer)))
+      })
     })
     await new Promise<void>((resolve, reject) => {
       this.#server!.once('error', reject).listen(path, resolve)
     })
+  }
+
+  async #serveOne(text: string): Promise<KeeperStatus | KeeperReply> {
+    if (text === '') return await this.#status()
+    try {
+      const request = JSON.parse(text) as KeeperRequest
+      return { type: 'pfcOn', restored: await this.#lab!.turnPfcOn(request) }
+    } catch (error) {
+      return { type: 'error', error: recordOf(error) }
+    }
   }
 
   async #status(): Promise<KeeperStatus> {

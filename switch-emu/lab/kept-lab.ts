@@ -9,7 +9,7 @@ import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
 import type { VethStart } from '../veth/veth-messages.js'
 import { endLeftovers } from './end-leftovers.js'
-import type { KeeperStart, KeeperStatus } from './keeper-messages.js'
+import type { KeeperRequest, KeeperStart, KeeperStatus } from './keeper-messages.js'
 import { writeCommands } from './lab-commands.js'
 import {
   daemonSocket,
@@ -82,8 +82,31 @@ export class KeptLab {
 
   async askSwitch(question: SwitchQuestion): Promise<SwitchReply> {
     if (this.#switch === null) throw new WeirError('WEIR_BAD_STATE', 'the lab has no switch process yet')
-    const answers = { begin: 'begun', ports: 'ports', report: 'report' } as const
+    const answers = { begin: 'begun', ports: 'ports', report: 'report', pfcOn: 'pfcOn' } as const
     return await this.#switch.ask(question, answers[question.type])
+  }
+
+  /** Restores PFC of a port; see `KeeperRequest`. */
+  async turnPfcOn({ port, priority }: KeeperRequest): Promise<{ port: string; priority: number }[]> {
+    const { scenario } = this.#start
+    // With the schema behind it, it would make every start of a lab longer.
+    const { portsOf } = await import('../../lib/scenario/ports.js')
+    const hops = portsOf(scenario, port)
+    const { node } = hops[0]!
+    if (scenario.switches.find(({ name }) => name === node)!.pfc?.watchdog?.limit === undefined) {
+      const text = `${node} has no watchdog with a limit, which alone turns PFC off: give it one in ${scenario.file}`
+      throw new WeirError('WEIR_BAD_ARGUMENT', text)
+    }
+    const ports = hops.map(hop => hop.port)
+    const reply = await this.askSwitch({ type: 'pfcOn', switch: node, ports, priority })
+    if (reply.type !== 'pfcOn')
+      throw new WeirError('WEIR_PROTOCOL', `the switch process answered ${reply.type}`)
+    return reply.restored.flatMap((priorities, i) =>
+      priorities.map(one => ({
+        port: `${node}:${hops[i]!.peer}${hops.length > 1 ? `#${i}` : ''}`,
+        priority: one,
+      })),
+    )
   }
 
   /** Ends all processes of the lab, those of `weir lab exec` too, and removes what is on disk. */

@@ -1,9 +1,10 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WeirError } from '../../lib/errors.js'
 import type { PortResult } from '../../lib/scenario/result.js'
+import { errorOf } from '../../lib/thread/error-record.js'
 import type { CaptureFile, CapturePlace } from '../port-captures.js'
-import type { KeeperStatus } from './keeper-messages.js'
-
+import type { KeeperReply, KeeperRequest, KeeperStatus } from './keeper-messages.js'
 import { daemonSocket, inboxOf, isKept, keeperSocket, type LabState } from './lab-state.js'
 import type { LinkState } from './link-states.js'
 import { isAlive } from './processes.js'
@@ -116,10 +117,34 @@ function capturesOf(place: CapturePlace, keeper: KeeperStatus | null): CapturesS
 
 /** Null when nobody answers. */
 export async function askKeeper(state: LabState): Promise<KeeperStatus | null> {
+  return await talkToKeeper<KeeperStatus>(state, '')
+}
+
+/**
+ * Restores PFC of a port of a lab where the watchdog's limit has turned it off. Returns where it was off. Throws
+ * WEIR_BAD_ARGUMENT for what is no port, WEIR_BAD_STATE when the lab does not answer.
+ */
+export async function turnPfcOn(
+  state: LabState,
+  port: string,
+  priority?: number,
+): Promise<{ port: string; priority: number }[]> {
+  const request: KeeperRequest = { type: 'pfcOn', port, priority }
+  const reply = await talkToKeeper<KeeperReply>(state, JSON.stringify(request))
+  if (reply === null) {
+    const text = `lab ${state.name} does not answer; see "weir lab status ${state.name}"`
+    throw new WeirError('WEIR_BAD_STATE', text)
+  }
+  if (reply.type === 'error') throw errorOf(reply.error)
+  return reply.restored
+}
+
+async function talkToKeeper<T>(state: LabState, request: string): Promise<T | null> {
   if (!isKept(state)) return null
   return await new Promise(resolve => {
     let text = ''
     const socket = connect(keeperSocket(state.name))
+    socket.end(request)
     socket.setTimeout(ANSWER_MS, () => socket.destroy())
     socket.setEncoding('utf8').on('data', piece => {
       text += piece
@@ -127,7 +152,7 @@ export async function askKeeper(state: LabState): Promise<KeeperStatus | null> {
     socket.on('error', () => {})
     socket.once('close', () => {
       try {
-        resolve(JSON.parse(text) as KeeperStatus)
+        resolve(JSON.parse(text) as T)
       } catch {
         resolve(null)
       }

@@ -94,6 +94,10 @@ export class OverlaySwitch implements Driven, RunningSwitch {
     return this.#fabric.ports(monotonicNs(), this.counters.dropped)
   }
 
+  turnPfcOn(name: string, ports: readonly number[], priority?: number): number[][] {
+    return this.#fabric.turnPfcOn(monotonicNs(), name, ports, priority)
+  }
+
   async close(): Promise<void> {
     this.#loop.close()
     await this.#vxlan.close()

@@ -200,6 +200,15 @@ export class RealTimeFabric {
     }
   }
 
+  /** As `Fabric.turnPfcOn`, at `now`. */
+  turnPfcOn(now: Nanos, name: string, ports: readonly number[], priority?: number): number[][] {
+    this.runUntil(now)
+    const { network } = this.#fabric
+    const restored = this.#fabric.turnPfcOn(Math.max(now, network.now), name, ports, priority)
+    this.runUntil(now)
+    return restored
+  }
+
   /** Gives back the frames at the hosts' ends. */
   close(): void {
     for (const attachment of this.#attachments) attachment.close()

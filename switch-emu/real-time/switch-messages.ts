@@ -11,6 +11,8 @@ export type SwitchQuestion =
   | { type: 'begin'; atUnixMs?: number }
   /** The ports since `begin`, what their queues hold now, and their captures. */
   | { type: 'ports' }
+  /** Restores PFC of ports of a switch where the watchdog's limit has turned it off; default: of all priorities. */
+  | { type: 'pfcOn'; switch: string; ports: number[]; priority?: number }
   /** Ports and series since `begin`. */
   | { type: 'report' }
 
@@ -21,4 +23,6 @@ export type SwitchReply =
   | { type: 'begun' }
   | ({ type: 'ports' } & Ports)
   | { type: 'report'; report: SwitchReport }
+  /** The priorities that PFC was off for, of each port. */
+  | { type: 'pfcOn'; restored: number[][] }
   | { type: 'error'; code: string; message: string }

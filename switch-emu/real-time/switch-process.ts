@@ -11,6 +11,8 @@ export interface RunningSwitch {
   /** What the ports did so far, and what the queue of each holds now. */
   ports(): Ports | Promise<Ports>
   report(): SwitchReport | Promise<SwitchReport>
+  /** Restores PFC where the watchdog's limit has turned it off; returns of each port the priorities. */
+  turnPfcOn(name: string, ports: number[], priority?: number): number[][] | Promise<number[][]>
   close(): Promise<void>
 }
 
@@ -73,6 +75,10 @@ async function answer(running: RunningSwitch | null, request: SwitchQuestion): P
       return { type: 'begun' }
     case 'ports':
       return { type: 'ports', ...(await running.ports()) }
+    case 'pfcOn': {
+      const restored = await running.turnPfcOn(request.switch, request.ports, request.priority)
+      return { type: 'pfcOn', restored }
+    }
     case 'report':
       return { type: 'report', report: await running.report() }
   }

@@ -58,6 +58,10 @@ class VethWorker implements RunningSwitch {
     return (await this.#ask({ type: 'report' }, 'report')).report
   }
 
+  async turnPfcOn(name: string, ports: number[], priority?: number): Promise<number[][]> {
+    return (await this.#ask({ type: 'pfcOn', switch: name, ports, priority }, 'pfcOn')).restored
+  }
+
   async close(): Promise<void> {
     await this.#ask({ type: 'stop' }, 'stopped')
     await this.#thread.ended

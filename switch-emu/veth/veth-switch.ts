@@ -145,6 +145,12 @@ export class VethSwitch {
     return ports
   }
 
+  turnPfcOn(name: string, ports: readonly number[], priority?: number): number[][] {
+    const restored = this.#fabric.turnPfcOn(monotonicNs(), name, ports, priority)
+    this.#flush()
+    return restored
+  }
+
   async close(): Promise<void> {
     for (const port of this.#ports) await port.close()
     await this.#waiter.close()

@@ -19,6 +19,7 @@ export type WorkerReply =
   | { type: 'done' }
   | { type: 'ports'; ports: Ports }
   | { type: 'report'; report: SwitchReport }
+  | { type: 'pfcOn'; restored: number[][] }
   /** It could not start. */
   | { type: 'error'; error: ErrorRecord }
   | { type: 'stopped' }
@@ -62,6 +63,8 @@ function answer(sw: VethSwitch, request: SwitchQuestion): WorkerReply {
       return { type: 'done' }
     case 'ports':
       return { type: 'ports', ports: sw.ports() }
+    case 'pfcOn':
+      return { type: 'pfcOn', restored: sw.turnPfcOn(request.switch, request.ports, request.priority) }
     case 'report':
       return { type: 'report', report: sw.report() }
   }

@@ -8,7 +8,9 @@ const skip = noLabs()
 
 t.test('up, status, exec, down: the machine is as before', { skip }, async t => {
   const place = new Place(t)
-  const file = place.file('small.yaml', SMALL)
+  const limited =
+    'switches: { s1: { pfc: { xoff: 500KB, watchdog: { limit: { deadlocks: 3, window: 10s } } } } }'
+  const file = place.file('small.yaml', SMALL.replace('switches: [s1]', limited))
   const before = networkOfMachine()
   const up = await place.process(['lab', 'up', file])
   t.equal(up.code, 0, up.stderr)
@@ -69,6 +71,13 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
   t.ok(lab.ports[1].txBytes >= 4 * 98, 'four echo requests, 98 bytes each, left by the port to h2')
   t.match((await place.weir(['lab', 'status'])).stdout, /s1:h2 +200Mbps/)
   t.match((await place.weir(['lab', 'list'])).stdout, /small +up/)
+
+  const pfc = await place.weir(['lab', 'pfc', 'small', 's1:h1', 'on', '--priority', '3'])
+  t.equal(pfc.stdout, 'PFC of s1:h1 was on already\n', pfc.stderr)
+  t.match(await place.weir(['lab', 'pfc', 'small', 's1:h3', 'on']), {
+    code: 1,
+    stderr: /s1 has no port to 'h3'; its neighbours are h1, h2.*WEIR_BAD_ARGUMENT/,
+  })
 
   const down = await place.process(['lab', 'down', file])
   t.equal(down.code, 0, down.stderr)

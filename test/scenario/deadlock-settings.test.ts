@@ -57,6 +57,30 @@ t.test('routes that cannot be', async t => {
   ])
 })
 
+t.test('events: an operator turns PFC on again', async t => {
+  const net = NET.replace(
+    's1: {}',
+    's1: {pfc: {xoff: 100KB, watchdog: {limit: {deadlocks: 3, window: 10s}}}}',
+  )
+  const { events } = parseScenario(
+    `${net}events: [{at: 2s, pfcOn: s1:s2}, {at: 0ms, pfcOn: s1:h2, priority: 3}]`,
+    'x.yaml',
+  )
+  t.same(events, [
+    { atNs: 2e9, switch: 's1', ports: [2, 3] },
+    { atNs: 0, switch: 's1', ports: [1], priority: 3 },
+  ])
+  t.equal(parseScenario(net, 'x.yaml').events, undefined)
+  checkProblems(t, net, [
+    ['events: ¦{at: 2s}', ['events is a list']],
+    ['events: [¦{at: 2s}]', ['the port of an event is written as s1:s2']],
+    ['events: [¦{pfcOn: s1:s2}]', ['at is missing']],
+    ['events: [{at: 2s, pfcOn: ¦s1:h3}]', ["s1 has no port to 'h3'"]],
+    ['events: [{at: 2s, pfcOn: ¦s2:s1}]', ['s2 has no watchdog with a limit']],
+    ['events: [{at: 2s, pfcOn: ¦s1:s2, priority: 4}]', ['priority 4 is lossy at s1']],
+  ])
+})
+
 t.test('the watchdog: defaults are those of pfcwd', async t => {
   const watchdogOf = (text: string) => {
     const net = 'hosts: [h1, h2]\nlinks: [h1--s1, h2--s1]\n'

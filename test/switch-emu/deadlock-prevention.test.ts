@@ -1,7 +1,9 @@
 /** High-risk packets (white paper on lossless networks, "PFC deadlock prevention") and what becomes of them. */
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
+import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
+import { Classifier } from '../../switch-emu/core/classifier.js'
 import { DeadlockPrevention } from '../../switch-emu/core/deadlock-prevention.js'
 import { dscp, ecn } from '../../switch-emu/core/ip-header.js'
 import { buildFrame } from './build-frame.js'
@@ -51,6 +53,26 @@ t.test('other priorities are left alone, those that moved before too', async t =
   t.equal(prevention.movedFrames(1), 0)
   pool.give(frame)
 })
+
+t.test(
+  'a VLAN tag gets the PCP of the new priority, or the next switch would move the packet back',
+  async t => {
+    for (const pcp of [undefined, 6]) {
+      const prevention = new DeadlockPrevention({ groups: [[0, 1]], from: 3, to: 4, dscp: 32, pcp })
+      const next = new Classifier({ pcp: { 3: 3, [pcp ?? 4]: 4 } })
+      for (const address of [HOST(1), IPV6]) {
+        const frame = buildFrame(pool, { from: address, to: address, tos: TOS, vlanPriority: 3 })
+        t.equal(prevention.priority(frame, 0, 2, 3), 3)
+        t.equal(next.priority(frame), 3)
+        t.equal(prevention.priority(frame, 0, 1, 3), 4)
+        t.equal(next.priority(frame), 4)
+        t.equal(dscp(frame), 32)
+        t.equal(ethernet.vlanId(frame.view, 0), 1, 'the rest of the tag stays')
+        pool.give(frame)
+      }
+    }
+  },
+)
 
 t.test('a port may be in several groups', async t => {
   const prevention = new DeadlockPrevention({

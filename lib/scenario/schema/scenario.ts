@@ -3,7 +3,14 @@ import * as z from 'zod'
 import { ccSchema } from './controllers.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredPart } from './keys.js'
-import { hostSchema, linkDefaultsSchema, linkSchema, preventionSchema, routeSchema } from './network.js'
+import {
+  eventSchema,
+  hostSchema,
+  linkDefaultsSchema,
+  linkSchema,
+  preventionSchema,
+  routeSchema,
+} from './network.js'
 import { intSchema, pathsSchema, telemetrySchema, transportSchema, watchSchema } from './settings.js'
 import { switchSchema } from './switch.js'
 import { flowSchema, incastSchema, workloadSchema } from './traffic.js'
@@ -55,6 +62,11 @@ export const scenarioSchema = mapping(
       description: 'Static routes, which override the shortest paths.',
       usual: 'shortest paths alone',
       example: [{ switch: 's1', to: 'h3', via: 's2' }],
+    }),
+    events: part(z.array(eventSchema).meta({ words: 'list of mappings' }), {
+      description: 'What an operator does to switches while the traffic runs.',
+      usual: 'nothing',
+      example: [{ at: '2s', pfcOn: 's1:s2' }],
     }),
     deadlockPrevention: part(preventionSchema, {
       description: 'Packets on paths that can close a circle of pauses move to another priority.',

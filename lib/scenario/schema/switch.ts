@@ -75,7 +75,8 @@ export const watchdogSchema = mapping(
       example: 'forward',
     }),
     limit: part(limitSchema, {
-      description: 'When the watchdog turns PFC off for the rest of the run. Not with `action: alert`.',
+      description:
+        'When the watchdog turns PFC off, until an event (`pfcOn`) or `weir lab pfc` restores it. Not with `action: alert`.',
       usual: 'never',
       example: { deadlocks: 3, window: '10s' },
     }),

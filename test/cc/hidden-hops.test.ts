@@ -1,0 +1,46 @@
+/** Hops that the telemetry does not tell: what the round trip says of them. */
+import t from 'tap'
+import { HiddenHops } from '../../lib/cc/hidden-hops.js'
+import { HopRecords } from '../../lib/wire/hop-records.js'
+
+const T = 10_000
+const ETA = 0.95
+
+/** A hop of 8 Gbit/s, a byte a nanosecond, with this queue. */
+function told(qlenBytes: number): HopRecords {
+  const hops = new HopRecords()
+  hops.count = 1
+  hops.overflow = true
+  hops.rateBps[0] = 8e9
+  hops.qlenBytes[0] = qlenBytes
+  return hops
+}
+
+t.test(
+  'u of the hidden hops is what the round trip is longer than T, without the queues that are told',
+  async t => {
+    const hidden = new HiddenHops()
+    t.equal(hidden.utilization(told(0), T, ETA), ETA, 'nothing measured yet')
+    hidden.onRoundTrip(0, T + 4000, T)
+    t.equal(hidden.utilization(told(0), T, ETA), 1.4)
+    t.equal(hidden.utilization(told(3000), T, ETA), 1.1)
+    t.equal(hidden.utilization(told(4000), T, ETA), ETA, 'all of it is told')
+    t.equal(hidden.utilization(told(3600), T, ETA), ETA, 'noise')
+  },
+)
+
+t.test('the least round trip of one to two T counts', async t => {
+  const hidden = new HiddenHops()
+  const u = () => hidden.utilization(told(0), T, ETA)
+  hidden.onRoundTrip(0, T, T)
+  hidden.onRoundTrip(5000, 3 * T, T)
+  t.equal(u(), ETA, 'a single long one may be the hosts’')
+  hidden.onRoundTrip(10_000, 3 * T, T)
+  t.equal(u(), ETA)
+  hidden.onRoundTrip(20_000, 3 * T, T)
+  t.equal(u(), 3, 'they have been long for a whole T')
+  hidden.onRoundTrip(50_000, 1.5 * T, T)
+  t.equal(u(), 1.5, 'after a silence what was before does not count')
+  hidden.forget()
+  t.equal(u(), ETA)
+})

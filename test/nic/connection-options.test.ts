@@ -1,0 +1,117 @@
+/** What a connection is given of its own holds for it, whatever its NIC is set to; and no value of an option ends anything else. */
+import t, { type Test } from 'tap'
+import { ccNames } from '../../lib/cc/catalogue.js'
+import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
+import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
+import type { NicConfig } from '../../lib/nic/config.js'
+import type { HostIntake } from '../../lib/nic/host-hop.js'
+import type { ConnectOptions } from '../../lib/nic/types.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import * as intShim from '../../lib/wire/int-shim.js'
+import * as ipv4 from '../../lib/wire/ipv4.js'
+import { App, frameName, makePair, memoryOf, PORT, pattern } from './pair.js'
+
+const BYTES = 30_000
+
+/** A host that keeps up, and says so. */
+const INTAKE: HostIntake = { stampNs: 1, takenBytes: 0, queueByteNs: 0, rateBps: 10e9 }
+
+/** A WRITE and a READ of BYTES over a connection with these options. */
+function exchange(options: ConnectOptions, nic: Partial<NicConfig> = {}) {
+  const config = { hostIntake: INTAKE, cc: { name: 'hpcc', options: {} }, ...nic }
+  const pair = makePair({ a: config, b: config })
+  /** Of data packets from the connecting end; echoes that this end sends with a record of its own. */
+  const dscps = new Set<number>()
+  let hostEchoes = 0
+  pair.tap.watch = (frame, _now, fromA) => {
+    if (!fromA || frame.bth < 0) return true
+    if (frameName(frame).startsWith('RC_RDMA_WRITE')) dscps.add(ipv4.dscp(frame.view, frame.l3))
+    const isEcho = frame.shim >= 0 && intShim.isEcho(frame.view, frame.shim)
+    if (isEcho && (intShim.flags(frame.view, frame.shim) & intShim.FLAG_HOST) !== 0) hostEchoes++
+    return true
+  }
+  const left = new App(pair.a)
+  const right = new App(pair.b)
+  pair.b.listen(PORT, { accept: () => right })
+  pair.a.connect(pair.network.now, pair.b.address, PORT, left, options)
+  pair.until(() => left.log.includes('established') && right.log.includes('established'))
+  const source = memoryOf(pair.a, pattern(1, BYTES))
+  const target = memoryOf(pair.b, Buffer.alloc(BYTES))
+  for (const [id, opcode] of [WorkOpcode.RDMA_WRITE, WorkOpcode.RDMA_READ].entries()) {
+    const { address: remoteAddress, key: rkey } = target
+    const work = { id, opcode, region: source, offset: 0, length: BYTES, remoteAddress, rkey }
+    left.connection!.postSend(pair.network.now, work)
+  }
+  pair.until(() => left.log.includes('completion 1 SUCCESS'))
+  left.connection!.disconnect(pair.network.now)
+  pair.settle()
+  const arrived = target.buffer!.equals(pattern(1, BYTES))
+  return {
+    log: left.log,
+    arrived,
+    dscps: [...dscps].sort((x, y) => x - y),
+    hostEchoes,
+    inUse: pair.pool.inUse,
+  }
+}
+
+function check(t: Test, name: string, options: ConnectOptions): void {
+  const { log, arrived, inUse } = exchange(options)
+  t.same(log, ['created', 'established', 'completion 0 SUCCESS', 'completion 1 SUCCESS', 'closed'], name)
+  t.ok(arrived, name)
+  t.equal(inUse, 0, name)
+}
+
+t.test('every setting of telemetry, at each of its ends, on a NIC at its defaults', async t => {
+  for (const option of TELEMETRY_OPTIONS) {
+    const values: unknown[] =
+      option.kind === 'choice'
+        ? [...option.choices]
+        : option.kind === 'flag'
+          ? [true, false]
+          : [option.min, option.max]
+    for (const value of values) check(t, `${option.name}=${value}`, { telemetry: { [option.name]: value } })
+  }
+})
+
+t.test('every setting of paths', async t => {
+  for (const option of PATH_OPTIONS) {
+    const values = option.kind === 'choice' ? [...option.choices] : [option.min, Math.min(option.max, 1e6)]
+    for (const value of values) {
+      check(t, `${option.name}=${value}`, { paths: { count: 2, [option.key]: value } })
+    }
+  }
+})
+
+t.test('every controller; sizes, ports, priorities', async t => {
+  for (const name of ccNames()) {
+    const options: Record<string, number> = name === 'fixed-window' ? { window: 10_000 } : {}
+    check(t, name, { cc: { name, options } })
+  }
+  for (const pathMtu of [256, 512, 1024, 2048, 4096]) check(t, `pathMtu ${pathMtu}`, { pathMtu })
+  for (const sourcePort of [0xc000, 0xffff]) check(t, `sourcePort ${sourcePort}`, { sourcePort })
+  for (const priority of [0, 7]) check(t, `priority ${priority}`, { priority })
+  for (const baseRttNs of [1, 1e9]) check(t, `baseRttNs ${baseRttNs}`, { baseRttNs })
+  check(t, 'patient', { patient: true })
+  check(t, 'privateData', { privateData: new Uint8Array(20) })
+})
+
+t.test('subscribe=dscp of a connection: its packets ask by its DSCP', async t => {
+  const usual = exchange({}).dscps
+  t.equal(usual.length, 1)
+  t.same(exchange({ telemetry: { subscribe: 'dscp' } }).dscps, [25])
+  const some = exchange({ telemetry: { subscribe: 'dscp', subscribeDscp: 40, subscribeEvery: 2 } }).dscps
+  t.same(
+    some,
+    [...usual, 40].sort((x, y) => x - y),
+  )
+  const off = exchange({ telemetry: { subscribe: 'off' } }, { telemetry: { subscribe: 'dscp' } }).dscps
+  t.same(off, usual, 'nor do they where the NIC’s would')
+})
+
+t.test('hostHop of a connection: this end reports itself, or does not', async t => {
+  t.ok(exchange({}).hostEchoes > 0)
+  t.equal(exchange({ telemetry: { hostHop: false } }).hostEchoes, 0)
+  t.ok(exchange({ telemetry: { hostHop: true } }, { telemetry: { hostHop: false } }).hostEchoes > 0)
+  t.equal(exchange({}, { telemetry: { hostHop: false } }).hostEchoes, 0)
+})
