@@ -21,10 +21,19 @@ import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
-import { checkKey, heed, ownWords, peerFailure, refusal, rejection, spokenWords } from './peer-words.js'
+import {
+  checkKey,
+  heed,
+  ownWords,
+  peerFailure,
+  proves,
+  refusal,
+  rejection,
+  spokenWords,
+} from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
-import { connectingOf, guidOf, otherThanOwn, peerOf } from './udp-ports.js'
+import { connectingOf, otherThanOwn, peerOf } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
@@ -52,10 +61,11 @@ export class Connections {
     this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
-      caGuid: guidOf(settings),
+      caGuid: nic.table.names.guid,
       addresses: [settings.address],
       udpPort: settings.udpPort,
       random: settings.random,
+      mayClaim: (data, qpn, startingPsn) => proves(settings, spokenWords(data), { qpn, startingPsn }),
       connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
       pendingRequestsMax: settings.connectionsMax,
       ...settings.cm,
@@ -203,6 +213,12 @@ export class Connections {
     }
   }
 
+  /** The peer of a flow that somebody claims to be stale is there, and knows the flow. */
+  onAlive(now: Nanos, flow: Flow): void {
+    flow.challenged = false
+    this.#cm.confirm(now, flow.cmId)
+  }
+
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow): void {
     this.#concurrent.onData(now, flow)
@@ -235,6 +251,9 @@ export class Connections {
       this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
+    } else if (event.type === 'challenged') {
+      flow.challenged = true
+      this.#nic.challenge(flow)
     }
   }
 

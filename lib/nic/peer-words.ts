@@ -74,6 +74,17 @@ export function checkKey(
   }
 }
 
+/** False for a REQ of whoever does not have the secret. */
+export function proves(
+  { secret }: NicSettings,
+  words: PeerWords | null,
+  peer: { qpn: number; startingPsn: number },
+): boolean {
+  return (
+    secret === undefined || provesRequest(words?.keyWords ?? NO_WORDS, secret, peer.qpn, peer.startingPsn)
+  )
+}
+
 /** Gives the flow its guard, once both ends have the nonces; `flow.failure` says if the peer is not to be trusted. */
 function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
   if (secret === undefined) return
