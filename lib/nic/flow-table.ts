@@ -54,9 +54,13 @@ export class FlowTable {
     return flow !== null && flow.qpn === qpn ? flow : null
   }
 
+  get isFull(): boolean {
+    return this.#count >= this.capacity - FIRST_INDEX
+  }
+
   /** Throws WEIR_FULL when there is no room for one more. */
   checkRoom(): void {
-    if (this.#count < this.capacity - FIRST_INDEX) return
+    if (!this.isFull) return
     throw new WeirError(
       'WEIR_FULL',
       `NIC: all ${this.capacity - FIRST_INDEX} connections are in use; close some or raise connectionsMax`,

@@ -135,7 +135,12 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
       : event.reason === Reason.INVALID_SERVICE_ID
         ? 'nothing there takes such connections'
         : reasonName(event.reason)
-  return new WeirError('WEIR_REJECTED', `${flow.remote} refused the connection: ${why}`)
+  const isFull =
+    event.reason === Reason.NO_RESOURCES || (said as { code?: string } | null)?.code === 'WEIR_FULL'
+  return new WeirError(
+    isFull ? 'WEIR_FULL' : 'WEIR_REJECTED',
+    `${flow.remote} refused the connection: ${why}`,
+  )
 }
 
 /** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */

@@ -1,4 +1,5 @@
 /** A third party: it sends what it likes to host `a` of a pair, from an address of its own or from one that it forges. */
+import { encode } from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
@@ -95,6 +96,7 @@ export function sendMessage(
   fields: Record<string, number>,
   from: HostAddress,
   guid = 0n,
+  words: Uint8Array = new Uint8Array(0),
 ): void {
   const template = tap.frames.get('<REP')!
   const change = (frame: Frame) => {
@@ -103,7 +105,9 @@ export function sendMessage(
     writeMessage(view, kind, ids[0], ids[1], 0x77n, (key, otherwise) => fields[key] ?? otherwise)
     setGuid(view, guid)
     // A REQ names the address that it comes from, or it is dropped at once.
-    if (kind === 'REQ') frame.bytes.set(from.gid, frame.payload + PRIMARY_LOCAL_GID)
+    if (kind !== 'REQ') return
+    frame.bytes.set(from.gid, frame.payload + PRIMARY_LOCAL_GID)
+    frame.bytes.set(words, frame.payload + REQ_USER_BYTES)
   }
   send(pair, pair.a, template, change, from)
 }
@@ -137,4 +141,22 @@ export function works(pair: Pair, left: App, id: number, bytes = 20_000): boolea
   return (
     posted && pair.until(() => left.log.includes(`completion ${id} SUCCESS`)) && there.buffer!.equals(data)
   )
+}
+
+const REQ_USER_BYTES = 164 + 36
+
+/** A request of a host that speaks as Weir does, for `port` of `a`; nobody will hear the answer. */
+export function request(pair: Pair, tap: Wiretap, port: number, id: number, from: HostAddress): void {
+  const words = encode({
+    version: 1,
+    features: 1,
+    pathMtu: 1024,
+    intFormat: 0,
+    intSlots: 5,
+    zeroIpId: true,
+    receiveBudgetBytes: 0,
+    applicationData: new Uint8Array(0),
+    keyWords: new Uint8Array(0),
+  })
+  sendMessage(pair, tap, 'REQ', [id, 0], { port, qpn: id }, from, BigInt(id), words)
 }
