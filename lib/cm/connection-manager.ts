@@ -181,6 +181,13 @@ export class ConnectionManager {
     }
   }
 
+  /** The peer has shown that it knows the connection: the answer to `challenged`. Harmless at any time. */
+  confirm(now: Nanos, id: number): void {
+    const connection = this.#table.byId(id)
+    if (connection !== null && connection.challengesLeft >= 0)
+      this.#machine.step(now, connection, 'alive', {})
+  }
+
   /**
    * A datagram for QP 1 arrived: bytes `at` to `end` of `view`, from the IP source `from`. Whatever it holds, this
    * does not throw; `counters` tell what was dropped.
@@ -193,9 +200,16 @@ export class ConnectionManager {
   onTimeout(now: Nanos): void {
     for (let c = this.#table.due(now); c; c = this.#table.due(now)) {
       if (c.state === 'TIMEWAIT') this.#machine.step(now, c, 'expire', {})
+      else if (c.state === 'ESTABLISHED') this.#onSilence(now, c)
       else if (c.retriesLeft > 0) this.#machine.step(now, c, 'overdue', {})
       else this.#machine.step(now, c, 'exhausted', { cause: 'timeout' })
     }
+  }
+
+  /** The peer of a connection that somebody claims to be stale has not answered. */
+  #onSilence(now: Nanos, connection: Connection): void {
+    if (connection.challengesLeft > 0) this.#machine.step(now, connection, 'overdue', {})
+    else this.#machine.step(now, connection, 'stale', { cause: 'stale' })
   }
 
   /** When `onTimeout` next has something to do, or NEVER. */

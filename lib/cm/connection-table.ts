@@ -1,10 +1,13 @@
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
+import type { HostAddress } from '../wire/address.js'
 import { Connection, type Ends } from './connection.js'
 
 /**
  * All connections of a manager, found by what messages name them with: the local communication id, the peer's GUID
  * with its communication id (repeated REQs, time-outs) or with its QPN (stale connections), the local QPN (data).
+ *
+ * A GUID counts only together with the address that it came from: whoever claims another host's finds nothing.
  */
 export class ConnectionTable {
   readonly capacity: number
@@ -52,7 +55,11 @@ export class ConnectionTable {
     this.#byId.delete(connection.id)
     this.#forgetQueuePairs(connection)
     if (connection.peer) {
-      removeIf(this.#byRemoteId, key(connection.peer.caGuid, connection.remoteId), connection)
+      removeIf(
+        this.#byRemoteId,
+        key(connection.remote, connection.peer.caGuid, connection.remoteId),
+        connection,
+      )
     }
     this.#timewait.delete(connection)
     this.#deadlines.set(connection.slot, NEVER)
@@ -63,8 +70,8 @@ export class ConnectionTable {
   /** The peer is known: `remoteId` and `peer` are filled in. */
   addRemote(connection: Connection): void {
     const peer = connection.peer!
-    this.#byRemoteId.set(key(peer.caGuid, connection.remoteId), connection)
-    this.#byRemoteQpn.set(key(peer.caGuid, peer.qpn), connection)
+    this.#byRemoteId.set(key(connection.remote, peer.caGuid, connection.remoteId), connection)
+    this.#byRemoteQpn.set(key(connection.remote, peer.caGuid, peer.qpn), connection)
   }
 
   addQpn(connection: Connection, qpn: number): void {
@@ -81,7 +88,11 @@ export class ConnectionTable {
   #forgetQueuePairs(connection: Connection): void {
     removeIf(this.#byQpn, connection.qpn, connection)
     if (connection.peer) {
-      removeIf(this.#byRemoteQpn, key(connection.peer.caGuid, connection.peer.qpn), connection)
+      removeIf(
+        this.#byRemoteQpn,
+        key(connection.remote, connection.peer.caGuid, connection.peer.qpn),
+        connection,
+      )
     }
   }
 
@@ -100,12 +111,12 @@ export class ConnectionTable {
     return connection && connection.remoteId === remoteId ? connection : null
   }
 
-  byRemoteId(caGuid: bigint, remoteId: number): Connection | null {
-    return this.#byRemoteId.get(key(caGuid, remoteId)) ?? null
+  byRemoteId(remote: HostAddress, caGuid: bigint, remoteId: number): Connection | null {
+    return this.#byRemoteId.get(key(remote, caGuid, remoteId)) ?? null
   }
 
-  byRemoteQpn(caGuid: bigint, qpn: number): Connection | null {
-    return this.#byRemoteQpn.get(key(caGuid, qpn)) ?? null
+  byRemoteQpn(remote: HostAddress, caGuid: bigint, qpn: number): Connection | null {
+    return this.#byRemoteQpn.get(key(remote, caGuid, qpn)) ?? null
   }
 
   byQpn(qpn: number): Connection | null {
@@ -126,8 +137,8 @@ export class ConnectionTable {
   }
 }
 
-function key(caGuid: bigint, number: number): string {
-  return `${caGuid.toString(16)}:${number}`
+function key(remote: HostAddress, caGuid: bigint, number: number): string {
+  return `${remote} ${caGuid.toString(16)} ${number}`
 }
 
 function removeIf<K>(map: Map<K, Connection>, at: K, connection: Connection): void {

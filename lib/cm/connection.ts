@@ -44,6 +44,8 @@ export class Connection {
   timed = false
   /** `disconnected` was told. */
   over = false
+  /** Questions to the peer that are left before its silence means that it no longer knows the connection; -1: none was asked. */
+  challengesLeft = -1
 
   constructor(slot: number, id: number, passive: boolean, ends: Ends) {
     this.slot = slot

@@ -16,6 +16,8 @@ export class CmCounters {
   wrongSource = 0
   /** Dropped: a DREQ for another queue pair. */
   wrongQpn = 0
+  /** Times that the peer of an established connection was asked whether it still knows it. */
+  challenges = 0
   /** Requests refused for want of room. */
   noResources = 0
   /** Connections that left timewait early to make room. */

@@ -93,6 +93,15 @@ export interface Disconnected {
   privateData: Uint8Array
 }
 
+/**
+ * Somebody in the name of the peer claims that its queue pair belongs to another connection: ask the peer on the
+ * queue pair, and call `confirm` when it answers. Told again each second; after 8 s of silence the connection ends.
+ */
+export interface Challenged {
+  type: 'challenged'
+  id: number
+}
+
 /** Packets of the connection can no longer be on their way: its QPN may be used again. */
 export interface TimewaitEnded {
   type: 'timewaitEnded'
@@ -101,4 +110,11 @@ export interface TimewaitEnded {
   qpn: number
 }
 
-export type CmEvent = ConnectRequest | Established | Rejected | TimedOut | Disconnected | TimewaitEnded
+export type CmEvent =
+  | ConnectRequest
+  | Established
+  | Rejected
+  | TimedOut
+  | Disconnected
+  | TimewaitEnded
+  | Challenged

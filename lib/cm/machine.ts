@@ -1,5 +1,5 @@
 import { assert, WeirError } from '../errors.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
 import { MessageKind } from '../wire/cm/fields.js'
 import * as rej from '../wire/cm/rej.js'
 import type * as rep from '../wire/cm/rep.js'
@@ -35,6 +35,9 @@ export interface Input {
 const NOTHING = new Uint8Array(0)
 /** connectRequest, established, the end, timewaitEnded. */
 const EVENTS_PER_CONNECTION = 4
+/** How often, and how long each time, the peer of a connection is asked that somebody claims to be stale. */
+const CHALLENGES = 8
+const CHALLENGE_NS = SECOND
 
 /** Takes connections through the table of states.ts and carries out its actions. */
 export class Machine {
@@ -57,6 +60,10 @@ export class Machine {
     return this.#undecided
   }
 
+  get #hasRoomForEvents(): boolean {
+    return this.#events.length < EVENTS_PER_CONNECTION * this.#options.connectionsMax
+  }
+
   takeEvent(): CmEvent | null {
     return this.#events.shift() ?? null
   }
@@ -66,7 +73,7 @@ export class Machine {
    * timewait gives way. An application that takes no events gets no connections: each makes a few events at most.
    */
   open(now: Nanos, passive: boolean, ends: Ends): Connection | null {
-    if (this.#events.length >= EVENTS_PER_CONNECTION * this.#options.connectionsMax) return null
+    if (!this.#hasRoomForEvents) return null
     if (this.#table.full) {
       const oldest = this.#table.oldestInTimewait()
       if (!oldest) return null
@@ -113,6 +120,7 @@ export class Machine {
       connection.pending = null
       this.#table.setDeadline(connection, NEVER)
     }
+    if (next !== 'ESTABLISHED' && connection.challengesLeft >= 0) this.#endChallenge(connection)
     if (next === 'TIMEWAIT' && connection.state !== 'TIMEWAIT') this.#table.enterTimewait(connection)
     connection.state = next
   }
@@ -137,6 +145,16 @@ export class Machine {
         break
       case 'startTimewait':
         this.#table.setDeadline(connection, now + this.#peerTimeout(connection.lifeExponent))
+        break
+      case 'startChallenge':
+        // One that is under way already is the answer to this claim as well.
+        if (connection.challengesLeft < 0) this.#challenge(now, connection, CHALLENGES)
+        break
+      case 'repeatChallenge':
+        this.#challenge(now, connection, connection.challengesLeft)
+        break
+      case 'endChallenge':
+        this.#endChallenge(connection)
         break
       case 'sendRtu':
         sender.rtu(connection)
@@ -199,6 +217,19 @@ export class Machine {
     connection.timed = false
     connection.intervalNs = this.#peerTimeout(serviceTimeout) + this.#peerTimeout(connection.lifeExponent)
     this.#table.setDeadline(connection, now + connection.intervalNs)
+  }
+
+  /** Has the application ask the peer whether it knows the connection. @param questions left, this one included */
+  #challenge(now: Nanos, connection: Connection, questions: number): void {
+    connection.challengesLeft = questions - 1
+    this.#counters.challenges++
+    this.#table.setDeadline(connection, now + CHALLENGE_NS)
+    if (this.#hasRoomForEvents) this.#events.push({ type: 'challenged', id: connection.id })
+  }
+
+  #endChallenge(connection: Connection): void {
+    connection.challengesLeft = -1
+    this.#table.setDeadline(connection, NEVER)
   }
 
   #peerTimeout(exponent: number): Nanos {

@@ -13,6 +13,11 @@ export interface CmOptions {
   udpPort?: number
   /** Unsigned 32-bit numbers: communication ids, source ports. */
   random: () => number
+  /**
+   * False for a REQ that cannot be the peer's, by its user bytes, QPN and first PSN: it has no effect on connections that are
+   * there. Default: every REQ may be.
+   */
+  mayClaim?: (privateData: Uint8Array, qpn: number, startingPsn: number) => boolean
   /** Connections in any state, timewait included, 1 to 65,536. Default 4,096. */
   connectionsMax?: number
   /** Requests that the application has not decided yet, 1 to `connectionsMax`. Default 128. */
@@ -91,6 +96,7 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
     addresses: options.addresses,
     udpPort: options.udpPort ?? udp.PORT_ROCE,
     random: options.random,
+    mayClaim: options.mayClaim ?? (() => true),
     connectionsMax,
     pendingRequestsMax: options.pendingRequestsMax ?? Math.min(128, connectionsMax),
     transmitQueueMax: options.transmitQueueMax ?? 256,

@@ -1,5 +1,6 @@
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import * as cma from '../wire/cm/cma-header.js'
 import * as dreq from '../wire/cm/dreq.js'
 import { type CommIds, MessageKind } from '../wire/cm/fields.js'
 import * as mra from '../wire/cm/mra.js'
@@ -17,11 +18,14 @@ import type { CmCounters } from './counters.js'
 import type { Machine } from './machine.js'
 import type { ResolvedCmOptions } from './options.js'
 import type { Sender } from './sender.js'
+import type { State } from './states.js'
 import { ackTimeoutExponent, timeoutNs } from './timing.js'
 
 /** Linux takes a datagram that lacks its last 24 bytes: one from this length on counts as padded with zeros. */
 const MAD_BYTES_MIN = 232
 const NOTHING = new Uint8Array(0)
+/** States in which the active end may not know the passive one's id. */
+const HANDSHAKE: ReadonlySet<State> = new Set<State>(['REQ_RCVD', 'MRA_REQ_SENT', 'REP_SENT', 'MRA_REP_RCVD'])
 
 /**
  * Incoming messages: finds the connection that one speaks of and the trigger that it is there, and answers those
@@ -104,18 +108,28 @@ export class Receiver {
       this.#counters.wrongSource++
       return
     }
-    const repeated = this.#table.byRemoteId(message.localCaGuid, message.localCommId)
+    const repeated = this.#table.byRemoteId(from, message.localCaGuid, message.localCommId)
     if (repeated) {
       this.#machine.step(now, repeated, 'req', {})
       return
     }
-    const stale = this.#table.byRemoteQpn(message.localCaGuid, message.localQpn)
-    if (stale) {
+    const holder = this.#table.byRemoteQpn(from, message.localCaGuid, message.localQpn)
+    if (holder) {
       this.#refuse(from, MessageKind.REQ, rej.Reason.STALE_CONNECTION)
-      this.#machine.step(now, stale, 'stale', { cause: 'stale' })
+      const userBytes = message.privateData.subarray(cma.BYTES)
+      if (this.#options.mayClaim(userBytes, message.localQpn, message.startingPsn)) this.#claim(now, holder)
+      else this.#counters.ignored++
       return
     }
     this.#admit(now, from, message)
+  }
+
+  /**
+   * The peer seems to use the queue pair of a connection for another one. Only an established connection can be stale: the
+   * others end by themselves.
+   */
+  #claim(now: Nanos, holder: Connection): void {
+    this.#machine.step(now, holder, 'claim', {})
   }
 
   #admit(now: Nanos, from: HostAddress, message: req.Req): void {
@@ -155,16 +169,16 @@ export class Receiver {
   }
 
   #onFirstRep(now: Nanos, from: HostAddress, connection: Connection, message: rep.Rep): void {
-    const holder = this.#table.byRemoteId(message.localCaGuid, message.localCommId)
+    const holder = this.#table.byRemoteId(from, message.localCaGuid, message.localCommId)
     if (holder && holder.state !== 'TIMEWAIT') {
       this.#counters.ignored++
       return
     }
-    const stale = this.#table.byRemoteQpn(message.localCaGuid, message.localQpn)
-    if (stale) {
+    const claimed = this.#table.byRemoteQpn(from, message.localCaGuid, message.localQpn)
+    if (claimed) {
       // The REQ goes on being repeated: once the old connection is closed it can succeed.
       this.#refuse(from, MessageKind.REP, rej.Reason.STALE_CONNECTION)
-      this.#machine.step(now, stale, 'stale', { cause: 'stale' })
+      this.#claim(now, claimed)
       return
     }
     const ackTimeout = ackTimeoutExponent(message.targetAckDelay, connection.lifeExponent - 1)
@@ -184,16 +198,22 @@ export class Receiver {
 
   #onRej(now: Nanos, from: HostAddress): void {
     const message = rej.read(this.#view, 0)
-    const connection = this.#expected(from, this.#rejected(message))
+    const connection = this.#expected(from, this.#rejected(from, message))
     if (!connection) return
     const trigger = message.reason === rej.Reason.STALE_CONNECTION ? 'rejStale' : 'rej'
     this.#machine.step(now, connection, trigger, { rej: message, cause: 'rejected' })
   }
 
-  /** A time-out may come from a peer that never learned this end's id: it is known by the GUID and its own. */
-  #rejected(message: rej.Rej): Connection | null {
+  /**
+   * A time-out may come from a peer that never learned this end's id: it is known by the GUID and its own. Such a peer has
+   * no established connection, so to end one both ids are needed.
+   */
+  #rejected(from: HostAddress, message: rej.Rej): Connection | null {
     if (message.reason === rej.Reason.TIMEOUT) {
-      return this.#table.byRemoteId(rej.informationGuid(this.#view, 0), message.localCommId)
+      const guid = rej.informationGuid(this.#view, 0)
+      const found = this.#table.byRemoteId(from, guid, message.localCommId)
+      const knowsBoth = found === null || message.remoteCommId === found.id
+      return knowsBoth || (message.remoteCommId === 0 && HANDSHAKE.has(found.state)) ? found : null
     }
     return message.message === MessageKind.REQ ? this.#byOwnId() : this.#byBothIds()
   }

@@ -37,8 +37,11 @@ export type Trigger =
   | 'mraRep'
   | 'dreq'
   | 'drep'
-  // The first packet on the queue pair, and another connection that claims the same remote queue pair.
+  // The first packet on the queue pair.
   | 'data'
+  // Another connection claims the same remote queue pair; the peer shows that it knows this one; it stays silent.
+  | 'claim'
+  | 'alive'
   | 'stale'
   // Time: an answer is overdue, with and without retries left; timewait is over.
   | 'overdue'
@@ -60,6 +63,9 @@ export type Action =
   | 'repeat'
   | 'extend'
   | 'startTimewait'
+  | 'startChallenge'
+  | 'repeatChallenge'
+  | 'endChallenge'
   | 'tellRequest'
   | 'tellEstablished'
   | 'tellRejected'
@@ -137,6 +143,11 @@ export const TRANSITIONS: { readonly [S in State]: Row } = {
     dreq: ['TIMEWAIT', 'sendDrep', 'tellDisconnected', 'startTimewait'],
     rej: ['TIMEWAIT', 'tellDisconnected', 'startTimewait'],
     rejStale: ['TIMEWAIT', 'tellDisconnected', 'startTimewait'],
+    // IBA 12.9.8.3.1 ends it at once, which would let whoever can claim a queue pair end anybody's connection. Here the
+    // peer of the established one is asked first, as RFC 5961, section 4, has it for TCP.
+    claim: ['ESTABLISHED', 'startChallenge'],
+    alive: ['ESTABLISHED', 'endChallenge'],
+    overdue: ['ESTABLISHED', 'repeatChallenge'],
     stale: ['DREQ_SENT', 'sendDreq', 'tellDisconnected'],
     close: ['DREQ_SENT', 'sendDreq'],
   },

@@ -10,7 +10,7 @@ import { SLOT_BYTES } from '../frame/frame-pool.js'
 import { Access } from '../qp/memory.js'
 import { QpState } from '../qp/queue-pair.js'
 import { ReorderPool } from '../qp/reorder-buffer.js'
-import type { Nanos } from '../time/nanos.js'
+import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
@@ -21,13 +21,24 @@ import type { Flow } from './flow.js'
 import { type Beginning, makeFlow } from './make-flow.js'
 import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
-import { checkKey, heed, ownWords, peerFailure, refusal, rejection, spokenWords } from './peer-words.js'
+import {
+  checkKey,
+  heed,
+  ownWords,
+  peerFailure,
+  proves,
+  refusal,
+  rejection,
+  spokenWords,
+} from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
-import { connectingOf, guidOf, otherThanOwn, peerOf } from './udp-ports.js'
+import { connectingOf, otherThanOwn, peerOf } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
+/** A connection that is not confirmed for so long gives way when there is no other place. */
+const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /**
@@ -40,6 +51,8 @@ export class Connections {
   readonly #endings: Endings
   readonly #listeners = new Map<number, Listener>()
   readonly #byCmId = new Map<number, Flow>()
+  /** Flows that peers have asked for and not confirmed, oldest first, and since when. */
+  readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
   #datagramPsn = 0
   readonly #concurrent = new ConcurrentFlows()
@@ -52,10 +65,11 @@ export class Connections {
     this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
-      caGuid: guidOf(settings),
+      caGuid: nic.table.names.guid,
       addresses: [settings.address],
       udpPort: settings.udpPort,
       random: settings.random,
+      mayClaim: (data, qpn, startingPsn) => proves(settings, spokenWords(data), { qpn, startingPsn }),
       connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
       pendingRequestsMax: settings.connectionsMax,
       ...settings.cm,
@@ -85,6 +99,7 @@ export class Connections {
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
     const { pathMtu, cc, telemetry, paths } = options
+    this.#makeRoom(now)
     const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
@@ -203,6 +218,12 @@ export class Connections {
     }
   }
 
+  /** The peer of a flow that somebody claims to be stale is there, and knows the flow. */
+  onAlive(now: Nanos, flow: Flow): void {
+    flow.challenged = false
+    this.#cm.confirm(now, flow.cmId)
+  }
+
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow): void {
     this.#concurrent.onData(now, flow)
@@ -235,6 +256,9 @@ export class Connections {
       this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
+    } else if (event.type === 'challenged') {
+      flow.challenged = true
+      this.#nic.challenge(flow)
     }
   }
 
@@ -255,6 +279,7 @@ export class Connections {
       const listener = this.#listeners.get(request.port)
       if (listener === undefined)
         throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
+      this.#makeRoom(now)
       this.#nic.table.checkRoom()
       checkKey(this.#nic.settings, words, request)
       const privateData = words?.applicationData ?? request.privateData
@@ -269,6 +294,7 @@ export class Connections {
     flow.udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
     flow.cmId = request.id
     this.#byCmId.set(flow.cmId, flow)
+    this.#halfOpen.set(flow, now)
     flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
     heed(this.#nic.settings, flow, words)
     flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
@@ -311,6 +337,7 @@ export class Connections {
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
     flow.phase = 'established'
+    this.#halfOpen.delete(flow)
     if (event.roundTripNs !== null) {
       flow.connectRttNs = event.roundTripNs
       // From REP to RTU: no application has to accept in between.
@@ -332,6 +359,21 @@ export class Connections {
   }
 
   // ---- Flows
+
+  /**
+   * When all places are taken, the oldest connection gives way that a peer has asked for and not confirmed in time: whoever
+   * forges its address never confirms any. Otherwise one does that this end has left, and whose peer has not answered that.
+   */
+  #makeRoom(now: Nanos): void {
+    const { table } = this.#nic
+    if (!table.isFull) return
+    const [oldest] = this.#halfOpen
+    const isLate = oldest !== undefined && now - oldest[1] >= CONFIRM_WITHIN_NS
+    const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.phase === 'closing')
+    if (!loser) return
+    this.#cm.disconnect(now, loser.cmId)
+    this.close(now, loser, null)
+  }
 
   #makeFlow(beginning: Beginning): Flow {
     const flow = makeFlow(this.#nic, this.#reorderPool, beginning)
@@ -382,6 +424,7 @@ export class Connections {
     this.flush(now, flow)
     this.#nic.deliverCompletions(now, flow)
     this.#byCmId.delete(flow.cmId)
+    this.#halfOpen.delete(flow)
     this.#nic.removeFlow(flow)
     flow.handler.onClosed(now, flow.connection, error)
   }

@@ -23,6 +23,8 @@ export const Control = {
   PATH_PROBE: 0x40,
   /** Answers to the peer's. */
   PATH_ANSWER: 0x80,
+  /** Asks a peer whether it still knows the connection. */
+  CHALLENGE: 0x100,
 } as const
 
 /**
@@ -126,6 +128,8 @@ export class ControlPackets {
         return this.#pathProbe(now, flow)
       case Control.PATH_ANSWER:
         return flow.pathAnswers?.waits ? tx.pathAnswer(flow, flow.pathAnswers) : null
+      case Control.CHALLENGE:
+        return tx.challenge(flow)
       default:
         return this.#request(now, flow)
     }

@@ -12,6 +12,11 @@ const SAYING_NS_MAX = 100 * MILLISECOND
  * repeat it.
  */
 const REFUSING_NS_MAX = 5 * SECOND
+/**
+ * Longest time for which an application that has left waits for its peer to say so too. The connection manager goes on asking
+ * by itself.
+ */
+const CLOSING_NS_MAX = 2 * SECOND
 /** An answer may arrive this much later than the DREQ that overtook it: what the queues of a network hold. */
 const OVERTAKEN_NS_MAX = 10 * MILLISECOND
 
@@ -82,6 +87,7 @@ export class Endings {
   /** A packet came or went, or `flow.endsNs` has come. */
   goOn(now: Nanos, flow: Flow): void {
     if (flow.phase === 'ending') this.#goOnEnding(now, flow)
+    else if (flow.phase === 'closing' && now >= flow.endsNs) this.#owner.close(now, flow, null)
     else if (flow.phase === 'left' && (now >= flow.endsNs || flow.qp.isQuiet))
       this.#owner.close(now, flow, flow.failure)
   }
@@ -97,10 +103,13 @@ export class Endings {
   #goOnEnding(now: Nanos, flow: Flow): void {
     const { qp } = flow
     if (now < flow.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
-    flow.endsNs = NEVER
     flow.phase = 'closing'
-    if (flow.failure === null) this.#cm.disconnect(now, flow.cmId)
-    else {
+    if (flow.failure === null) {
+      flow.endsNs = now + CLOSING_NS_MAX
+      this.#cm.disconnect(now, flow.cmId)
+      this.#owner.flowChanged(now, flow)
+    } else {
+      flow.endsNs = NEVER
       this.#cm.disconnect(now, flow.cmId, refusal(flow.failure))
       this.#owner.close(now, flow, flow.failure)
     }

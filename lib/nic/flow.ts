@@ -58,6 +58,8 @@ export class Flow implements QpObserver {
   endsNs: Nanos = NEVER
   /** How long the peer repeats a request that nobody answers. */
   peerRepeatsNs: Nanos = 0
+  /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
+  challenged = false
   /** The CM's id of the connection, 0 before there is one. */
   cmId = 0
   /** The share of a window after which the controller needs an acknowledgement. */

@@ -12,7 +12,7 @@ import type { HostAddress } from '../wire/address.js'
 import type { HopRecords } from '../wire/hop-records.js'
 import { type NicConfig, type NicSettings, nicSettings } from './config.js'
 import { Connections } from './connections.js'
-import { ControlPackets } from './control-packets.js'
+import { Control, ControlPackets } from './control-packets.js'
 import { DropTotals } from './drop-totals.js'
 import { Feedback } from './feedback.js'
 import type { Flow } from './flow.js'
@@ -239,6 +239,10 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
+  onAlive(now: Nanos, flow: Flow): void {
+    this.#connections.onAlive(now, flow)
+  }
+
   onPeerMoved(flow: Flow, sourcePort: number): void {
     this.#paths.onPeerMoved(flow, sourcePort)
   }
@@ -315,6 +319,11 @@ export class Nic implements Node, Verbs, RxEvents {
   beginUnmeasured(now: Nanos, flow: Flow): void {
     this.#start.beginUnmeasured(flow)
     this.flowChanged(now, flow)
+  }
+
+  /** Asks the flow's peer whether it knows the flow. */
+  challenge(flow: Flow): void {
+    this.#control.push(flow, Control.CHALLENGE)
   }
 
   addFlow(flow: Flow): void {

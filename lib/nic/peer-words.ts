@@ -74,6 +74,17 @@ export function checkKey(
   }
 }
 
+/** False for a REQ of whoever does not have the secret. */
+export function proves(
+  { secret }: NicSettings,
+  words: PeerWords | null,
+  peer: { qpn: number; startingPsn: number },
+): boolean {
+  return (
+    secret === undefined || provesRequest(words?.keyWords ?? NO_WORDS, secret, peer.qpn, peer.startingPsn)
+  )
+}
+
 /** Gives the flow its guard, once both ends have the nonces; `flow.failure` says if the peer is not to be trusted. */
 function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
   if (secret === undefined) return
@@ -124,7 +135,12 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
       : event.reason === Reason.INVALID_SERVICE_ID
         ? 'nothing there takes such connections'
         : reasonName(event.reason)
-  return new WeirError('WEIR_REJECTED', `${flow.remote} refused the connection: ${why}`)
+  const isFull =
+    event.reason === Reason.NO_RESOURCES || (said as { code?: string } | null)?.code === 'WEIR_FULL'
+  return new WeirError(
+    isFull ? 'WEIR_FULL' : 'WEIR_REJECTED',
+    `${flow.remote} refused the connection: ${why}`,
+  )
 }
 
 /** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */

@@ -45,6 +45,8 @@ export interface RxEvents {
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow): void
+  /** A packet of the peer has come on a flow that is challenged. */
+  onAlive(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
   onPeerMoved(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
@@ -161,6 +163,7 @@ export class RxPipeline {
     if (!forQp) frame.bringIn()
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
+    if (flow.challenged && (guarded || flow.guard === null)) this.#events.onAlive(now, flow)
     if (opcode < Opcode.CNP && frame.payloadLength > 0) {
       const sourcePort = udp.sourcePort(frame.view, frame.l4)
       if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)

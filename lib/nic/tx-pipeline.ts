@@ -1,5 +1,6 @@
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { wrapPsn } from '../qp/psn.js'
 import { TxKind } from '../qp/queue-pair.js'
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
@@ -11,6 +12,7 @@ import * as intShim from '../wire/int-shim.js'
 import { Opcode } from '../wire/opcode.js'
 import * as rate from '../wire/rate.js'
 import * as rateRequest from '../wire/rate-request.js'
+import * as reth from '../wire/reth.js'
 import * as telemetry from '../wire/telemetry.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
 import type { Flow } from './flow.js'
@@ -259,6 +261,24 @@ export class TxPipeline {
     const at = probe.collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
     this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
     return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /**
+   * A question that every peer answers that knows the connection, librdmacm's as well: a WRITE of no bytes with a PSN that it
+   * has had. It changes nothing and is acknowledged (IBA 9.7.5.1.1).
+   */
+  challenge(flow: Flow): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const { view } = frame
+    const at = frame.payload
+    const psn = wrapPsn(flow.qp.sndUna - 1)
+    const key = bth.DEFAULT_PARTITION_KEY
+    bth.write(view, at, Opcode.RC_RDMA_WRITE_ONLY, false, false, 0, key, flow.qp.remoteQpn, true, psn)
+    reth.write(view, at + bth.BYTES, 0, 0, 0)
+    frame.bth = at
+    this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)
+    return this.#countVendor(this.#finish(frame))
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */

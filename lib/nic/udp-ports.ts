@@ -1,15 +1,9 @@
 /** UDP ports of RoCEv2 that peers have, where they are not all 4791. */
 import type { WeirError } from '../errors.js'
 import type { Nanos } from '../time/nanos.js'
-import { PORT_ROCE } from '../wire/udp.js'
 import type { NicSettings } from './config.js'
 import type { Flow } from './flow.js'
 import type { Connecting } from './types.js'
-
-/** Two hosts may share an address, on different UDP ports: peers must not take one for the other, started anew. */
-export function guidOf({ mac, udpPort }: NicSettings): bigint {
-  return BigInt(mac) | (udpPort === PORT_ROCE ? 0n : BigInt(udpPort) << 48n)
-}
 
 /** For messages: the peer's port is told if it is not this host's. */
 export function peerOf({ remote, udpPort }: Flow): string {

@@ -41,6 +41,8 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   #target: RemoteMemory | null = null
   #region: MemoryRegion | null = null
   #control: Connection | null = null
+  /** The client has confirmed the connection. */
+  established = false
   #controlClosed = false
   #started = false
   #stopped = false
@@ -118,7 +120,9 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     this.#channel.attach(connection)
   }
 
-  onEstablished(): void {}
+  onEstablished(): void {
+    this.established = true
+  }
 
   onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
     try {

@@ -73,7 +73,9 @@ export class PerfServer implements Listener {
   }
 
   #open(now: Nanos): ServedSession {
-    if (this.#sessions.size >= SESSIONS_MAX) {
+    let established = 0
+    for (const session of this.#sessions) if (session.established) established++
+    if (established >= SESSIONS_MAX) {
       throw new WeirError('WEIR_FULL', `perf: ${SESSIONS_MAX} runs are being served already`)
     }
     const session = new ServedSession(now, {

@@ -198,8 +198,8 @@ export class ActiveTransfer implements Transfer {
 
   #whyGivenUp(last: WeirError): WeirError {
     if (this.#retries.most === 0) return last
-    const text = whyGivenUp(this.#lost!, last, this.#retries.most)
-    return new WeirError('WEIR_CONNECTION_LOST', text, { cause: last })
+    const text = whyGivenUp(this.#lost ?? last, last, this.#retries.most)
+    return new WeirError(this.#lost ? 'WEIR_CONNECTION_LOST' : last.code, text, { cause: last })
   }
 
   async #wait(waitNs: Nanos, why: WeirError): Promise<void> {

@@ -8,6 +8,7 @@ import { type Nanos, SECOND } from '../time/nanos.js'
 import type { Attempts } from './attempts.js'
 import { TransferFailure } from './failure.js'
 import type { TransferMessage } from './messages.js'
+import type { Holder, Places } from './places.js'
 import { Session, type SessionConfig, type Words } from './session.js'
 
 /** How long the peer may take to say what it wants. */
@@ -20,6 +21,8 @@ const LINGER_NS = 2 * SECOND
 export interface PassiveSessionConfig extends SessionConfig {
   /** Attempts of all sessions of this end. Default: no session is a further attempt of a transfer. */
   attempts?: Attempts
+  /** Who holds memory of this direction. Default: nobody gives way. */
+  places?: Places
 }
 
 /** How it ended. */
@@ -30,22 +33,55 @@ export interface PassiveOutcome {
   failure: WeirError | null
 }
 
-export abstract class PassiveSession extends Session {
+export abstract class PassiveSession extends Session implements Holder {
   /** Resolves when every resource has been given back. Never rejects. */
   readonly outcome: Promise<PassiveOutcome>
   /** Deadline of what the peer has to do next. */
   #patienceNs: Nanos
   readonly #attempts: Attempts | undefined
+  readonly #places: Places | undefined
+  /** Resolves when the connection is established, or never will be. */
+  readonly begun: Promise<boolean>
+  progressNs: Nanos
   #answered = false
   #resolve: (outcome: PassiveOutcome) => void = () => {}
+  #resolveBegun: (established: boolean) => void = () => {}
 
   constructor(config: PassiveSessionConfig, receives: number, words: Words) {
     super(config, receives, words)
     this.#attempts = config.attempts
-    this.#patienceNs = config.time.now() + BEGIN_WITHIN_NS
+    this.#places = config.places
+    this.progressNs = config.time.now()
+    this.#patienceNs = this.progressNs + BEGIN_WITHIN_NS
+    this.begun = new Promise(resolve => {
+      this.#resolveBegun = resolve
+    })
     this.outcome = new Promise(resolve => {
       this.#resolve = resolve
     })
+  }
+
+  get remoteName(): string {
+    return this.connection?.remote.toString() ?? ''
+  }
+
+  get hasAsked(): boolean {
+    return this.machine.state !== 'waiting'
+  }
+
+  override onEstablished(now: Nanos, connection: Connection): void {
+    super.onEstablished(now, connection)
+    this.#resolveBegun(true)
+    this.#places?.enter(this)
+  }
+
+  /** Another host needs the place. */
+  giveWay(why: TransferFailure, atOnce: boolean): void {
+    const { granted } = this
+    const body = why.toMessage()
+    this.machine.fail(new WeirError('WEIR_CONNECTION_LOST', why.message, { cause: why }))
+    this.sayLast(this.time.now(), granted ? { body: 'fail', fail: body } : { body: 'refuse', refuse: body })
+    if (atOnce && !this.closed) this.connection?.disconnect(this.time.now())
   }
 
   /** The peer goes on by another connection: this one ends at once, and what has arrived is kept. */
@@ -65,6 +101,7 @@ export abstract class PassiveSession extends Session {
 
   onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
     this.closed = true
+    this.#resolveBegun(false)
     // An orderly end before Done is a cancelled transfer.
     const text = `the ${this.peerRole} cancelled the transfer`
     this.machine.fail(error ?? new WeirError('WEIR_CANCELLED', text))
@@ -86,8 +123,14 @@ export abstract class PassiveSession extends Session {
     await this.#attempts?.begin(this.connection!.remote.toString(), transfer, this)
   }
 
+  /** Resolves when there is memory for it, or none can be had, which whoever takes it then hears. */
+  protected async takePlace(): Promise<void> {
+    await this.#places?.makeRoom(this.time.now(), this)
+  }
+
   /** The peer does what it should. */
   protected onProgress(now: Nanos): void {
+    this.progressNs = now
     this.#patienceNs = now + STALLED_AFTER_NS
   }
 

@@ -80,6 +80,8 @@ export class ReceiveSession extends PassiveSession {
     const { chunkBytes, slots: slotsMax } = this.#config
     await this.succeedEarlier(this.machine.offer!.transfer)
     if (this.machine.state !== 'opening') return
+    await this.takePlace()
+    if (this.machine.state !== 'opening') return
     await this.#intake.open(this.machine.offer!, this.ring)
     if (this.machine.state !== 'opening' || this.closed) return
     const { key: rkey, address } = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)

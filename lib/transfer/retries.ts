@@ -38,13 +38,12 @@ export class Retries {
 }
 
 /**
- * True for a failure that the next attempt may not meet again. At first that is only a lost connection; once one was
- * lost, a host that is being restarted may not answer, may refuse connections, or may have no place free.
+ * True for a failure that the next attempt may not meet again: a lost connection, or a host that has no place free. Once a
+ * connection was lost, a host that is being restarted may not answer, or may refuse connections.
  */
 export function mayPass(failure: WeirError, hasLostConnection: boolean): boolean {
-  if (failure.code === 'WEIR_CONNECTION_LOST') return true
-  if (!hasLostConnection) return false
-  if (failure instanceof TransferFailure) return failure.reason === 'BUSY'
+  if (failure.code === 'WEIR_CONNECTION_LOST' || failure.code === 'WEIR_FULL') return true
+  if (!hasLostConnection || failure instanceof TransferFailure) return false
   return failure.code === 'WEIR_UNREACHABLE' || failure.code === 'WEIR_REJECTED'
 }
 
@@ -53,7 +52,7 @@ export function mayBeginAnew(failure: WeirError): boolean {
   return failure instanceof TransferFailure && failure.reason === 'PART_DIFFERS'
 }
 
-/** What a user is told when all attempts were in vain: the loss, and how the last of them ended. */
+/** What a user is told when all attempts were in vain: the loss, if there was one, and how the last of them ended. */
 export function whyGivenUp(lost: WeirError, last: WeirError, tries: number): string {
   const tried = `tried again ${tries === 1 ? 'once' : `${tries} times in a row`}`
   return lost === last ? `${last.message} (${tried})` : `${lost.message} (${tried}: ${last.message})`

@@ -73,6 +73,8 @@ export class ServeSession extends PassiveSession {
     const { path, digest: kind, transfer } = this.machine.request!
     await this.succeedEarlier(transfer)
     if (this.machine.state !== 'opening') return
+    await this.takePlace()
+    if (this.machine.state !== 'opening') return
     const digest = await createDigest(kind)
     const { machine, ring } = this
     const source = await this.#files.open(path)

@@ -19,6 +19,7 @@ import { type GetOptions, GetTask } from './get-task.js'
 import { GET_PRIVATE_DATA, TRANSFER_PORT } from './messages.js'
 import { Meter } from './meter.js'
 import type { PassiveOutcome, PassiveSession } from './passive-session.js'
+import { Places } from './places.js'
 import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
 import { isLoopback, peerName } from './resolve.js'
@@ -34,6 +35,8 @@ const TRANSFER_NAME_BYTES = 16
 const SHUTTING_DOWN = 'the daemon is shutting down'
 /** How often sessions look after their deadlines. */
 const TICK_MS = 500
+/** Connections that others have asked for and not confirmed. */
+const OPENING_MAX = 256
 
 export interface TransferServiceConfig {
   verbs: Verbs
@@ -69,6 +72,9 @@ export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
   readonly #rings: Readonly<Record<Direction, RingPool>>
   readonly #attempts = new Attempts()
+  readonly #places: Readonly<Record<'receive' | 'serve', Places>>
+  /** Oldest first. */
+  readonly #opening = new Set<PassiveSession>()
   readonly #transfers = new Map<string, Transfer>()
   readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
   #timer: NodeJS.Timeout | null = null
@@ -95,6 +101,7 @@ export class TransferService implements Listener {
     }
     const pool = () => new RingPool(chunkBytes * slots, transfersMax)
     this.#rings = { send: pool(), receive: pool(), get: pool(), serve: pool() }
+    this.#places = { receive: new Places(this.#rings.receive), serve: new Places(this.#rings.serve) }
   }
 
   /** Transfers under way, oldest first. */
@@ -129,25 +136,37 @@ export class TransferService implements Listener {
     return await this.#run('get', task, options, signal, onStarted)
   }
 
+  /** A connection that may come to nothing: it is a transfer once it is established, and only then takes a place. */
   accept(_now: Nanos, request: ConnectionRequest): ConnectionHandler {
     if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
     const direction = wantsToGet(request) ? 'serve' : 'receive'
-    // A few more than can run: those are told why, by a Refuse.
-    let running = 0
-    for (const transfer of this.#transfers.values()) if (transfer.direction === direction) running++
-    if (running >= 2 * this.#config.transfersMax)
-      throw new WeirError('WEIR_FULL', 'too many transfers run here')
     const session = this.#passive(direction)
-    const transfer = new PassiveTransfer(
-      this.#newId(direction),
-      direction,
-      request.remote.toString(),
-      session,
-    )
+    this.#opening.add(session)
+    const peer = request.remote.toString()
+    void session.begun.then(established => {
+      this.#opening.delete(session)
+      if (established) this.#onPassiveBegun(direction, peer, session)
+    })
+    this.#boundOpening()
+    return session
+  }
+
+  /** The oldest request that was not confirmed gives way: a handshake that is one takes a round trip. */
+  #boundOpening(): void {
+    if (this.#opening.size <= OPENING_MAX) return
+    for (const session of this.#opening) {
+      this.#opening.delete(session)
+      session.connection?.disconnect(this.#config.time.now())
+      return
+    }
+  }
+
+  #onPassiveBegun(direction: 'receive' | 'serve', peer: string, session: PassiveSession): void {
+    const transfer = new PassiveTransfer(this.#newId(direction), direction, peer, session)
     this.#transfers.set(transfer.id, transfer)
     this.#config.log.debug({ transfer: transfer.id, from: transfer.peer }, 'connection accepted')
+    if (this.#closing) transfer.interrupt(SHUTTING_DOWN)
     void session.outcome.then(outcome => this.#onPassiveEnded(transfer, outcome))
-    return session
   }
 
   /** Ends a transfer of any direction; null if there is none of that id. */
@@ -238,7 +257,8 @@ export class TransferService implements Listener {
 
   #passive(direction: 'receive' | 'serve'): PassiveSession {
     const { verbs, time, store, share, chunkBytes, slots } = this.#config
-    const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts }
+    const places = this.#places[direction]
+    const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
     if (direction === 'serve') return new ServeSession({ ...common, files: share })
     return new ReceiveSession({ ...common, store, chunkBytes, slots })
   }

@@ -167,6 +167,11 @@ export abstract class Session implements ConnectionHandler {
     this.time.wake()
   }
 
+  /** True while it holds memory of the pool. */
+  get holdsRing(): boolean {
+    return this.#ring !== null && !this.#settled
+  }
+
   /** The ring, taken from the pool when first needed. Throws BUSY when none is free. */
   protected get ring(): Buffer {
     this.#ring ??= this.rings.take(this.#words.being)

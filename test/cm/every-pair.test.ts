@@ -43,6 +43,7 @@ const STIMULI: Record<string, string> = {
   'REJ of REP': '< REJ 2001>1001 of=1',
   'REJ, stale': '< REJ 2001>1001 of=1 reason=10',
   'REJ, time-out': '< REJ 2001>0 of=2 reason=4',
+  'REJ, time-out, both ids': '< REJ 2001>1001 of=2 reason=4',
   'MRA of REQ': '< MRA 2001>1001 of=0 service=18',
   'MRA of REP': '< MRA 2001>1001 of=1 service=18',
   DREQ: '< DREQ 2001>1001',
@@ -71,6 +72,7 @@ const UNDECIDED = {
   'REJ of REP': '! rejected 1001 reason=28',
   'REJ, stale': '! rejected 1001 reason=10; ~2048',
   'REJ, time-out': '! rejected 1001 reason=4',
+  'REJ, time-out, both ids': '! rejected 1001 reason=4',
   disconnect: '! disconnected 1001 local; > REJ 1001>2001 of=0 reason=28',
 }
 const AWAITING_RTU = {
@@ -79,6 +81,7 @@ const AWAITING_RTU = {
   'REJ of REP': '! rejected 1001 reason=28; ~never',
   'REJ, stale': '! rejected 1001 reason=10; ~2048',
   'REJ, time-out': '! rejected 1001 reason=4; ~never',
+  'REJ, time-out, both ids': '! rejected 1001 reason=4; ~never',
   DREQ: '! disconnected 1001 peer; > DREP 1001>2001; ~2048',
   data: '! established 1001 data -; ~never',
   disconnect: '! disconnected 1001 local; > REJ 1001>2001 of=2 reason=28; ~never',
@@ -86,14 +89,14 @@ const AWAITING_RTU = {
 const ESTABLISHED = {
   'REJ of REP': '! disconnected 1001 rejected; ~2048',
   'REJ, stale': '! disconnected 1001 rejected; ~2048',
-  'REJ, time-out': '! disconnected 1001 rejected; ~2048',
+  'REJ, time-out, both ids': '! disconnected 1001 rejected; ~2048',
   DREQ: '! disconnected 1001 peer; > DREP 1001>2001; ~2048',
 }
 const DREQ_SENT = {
   'new REQ': '> REJ 0>2002 of=0 reason=10',
   'REJ of REP': '! disconnected 1001 local; ~2048',
   'REJ, stale': '! disconnected 1001 local; ~2048',
-  'REJ, time-out': '! disconnected 1001 local; ~2048',
+  'REJ, time-out, both ids': '! disconnected 1001 local; ~2048',
   DREQ: '! disconnected 1001 local; > DREP 1001>2001; ~2048',
   DREP: '! disconnected 1001 local; ~2048',
 }
@@ -102,8 +105,7 @@ const TIMEWAIT = {
   'new REQ': NEW_REQUEST,
   DREQ: '> DREP 1001>2001',
 }
-const close = (ms: number) =>
-  `! disconnected 1001 stale; > REJ 0>2002 of=0 reason=10; > DREQ 1001>2001 qpn=201; ~${ms}`
+const ask = '! challenged 1001; > REJ 0>2002 of=0 reason=10; ~1000'
 const again = { REP: '> RTU 1001>2001', 'bad REP': '> RTU 1001>2001' }
 
 const EXPECTED: Record<string, Record<string, string>> = {
@@ -121,12 +123,12 @@ const EXPECTED: Record<string, Record<string, string>> = {
   'established (active)': {
     ...ESTABLISHED,
     ...again,
-    'new REQ': close(6144),
+    'new REQ': ask,
     disconnect: '> DREQ 1001>2001 qpn=201; ~6144',
   },
   'established (passive)': {
     ...ESTABLISHED,
-    'new REQ': close(4096),
+    'new REQ': ask,
     disconnect: '> DREQ 1001>2001 qpn=201; ~4096',
   },
   'DREQ sent (active)': DREQ_SENT,

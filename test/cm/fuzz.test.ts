@@ -155,7 +155,7 @@ t.test('forged, damaged and random datagrams', async t => {
   if (isReplay) return
   t.same(
     [...reached].sort(),
-    ['connectRequest', 'disconnected', 'established', 'rejected', 'timedOut', 'timewaitEnded'],
+    ['challenged', 'connectRequest', 'disconnected', 'established', 'rejected', 'timedOut', 'timewaitEnded'],
     'they got everywhere',
   )
 })

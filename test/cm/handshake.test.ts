@@ -375,7 +375,7 @@ t.test('the application gives up', async t => {
 })
 
 t.test(
-  'a REQ of a GUID and QPN that are connected: REJ for stale, and the old connection is closed',
+  'a REQ of a GUID and QPN that are connected: REJ for stale; the old connection is closed if its peer is silent for 8 s',
   async t => {
     script(
       t,
@@ -387,13 +387,27 @@ t.test(
     1ms     < RTU 2001>1001
     1ms     ! established 1001 rtu 1ms
     5ms     < REQ 2002>0
-    5ms     ! disconnected 1001 stale
+    5ms     ! challenged 1001
     5ms     > REJ 0>2002 of=0 reason=10
-    5ms     > DREQ 1001>2001 qpn=201
-    6ms     < DREP 2001>1001
+    6ms     confirm
     7ms     < REQ 2003>0
-    7ms     ! connectRequest 1002 qpn=201
-    2054ms  ! timewaitEnded 1001`,
+    7ms     ! challenged 1001
+    7ms     > REJ 0>2003 of=0 reason=10
+    8ms     < REQ 2004>0                      # it has been asked
+    8ms     > REJ 0>2004 of=0 reason=10
+    1007ms  ! challenged 1001
+    2007ms  ! challenged 1001
+    3007ms  ! challenged 1001
+    4007ms  ! challenged 1001
+    5007ms  ! challenged 1001
+    6007ms  ! challenged 1001
+    7007ms  ! challenged 1001
+    8007ms  ! disconnected 1001 stale
+    8007ms  > DREQ 1001>2001 qpn=201
+    8008ms  < DREP 2001>1001
+    8009ms  < REQ 2005>0
+    8009ms  ! connectRequest 1002 qpn=201
+    10056ms ! timewaitEnded 1001`,
     )
   },
 )
@@ -423,14 +437,16 @@ t.test('a REP of a GUID and QPN that are connected', async t => {
     2ms     connect
     2ms     > REQ 1002>0
     3ms     < REP 2002>1002                    # qpn 201 again
-    3ms     ! disconnected 1001 stale
+    3ms     ! challenged 1001
     3ms     > REJ 1002>2002 of=1 reason=10
-    3ms     > DREQ 1001>2001 qpn=201
-    4ms     < DREP 2001>1001
-    5ms     < REP 2003>1002
-    5ms     ! established 1002 rep 3ms
-    5ms     > RTU 1002>2003
-    2052ms  ! timewaitEnded 1001`,
+    4ms     disconnect
+    4ms     > DREQ 1001>2001 qpn=201
+    5ms     < DREP 2001>1001
+    5ms     ! disconnected 1001 local
+    6ms     < REP 2003>1002
+    6ms     ! established 1002 rep 4ms
+    6ms     > RTU 1002>2003
+    2053ms  ! timewaitEnded 1001`,
   )
 })
 

@@ -95,7 +95,8 @@ for (const [side, start] of [
     10ms    ! disconnected 1001 rejected
     2058ms  ! timewaitEnded 1001`)
     new Script(t).run(`${start}
-    10ms    < REJ 2001>0 of=2 reason=4        # a time-out: the peer is known by its GUID
+    9ms     < REJ 2001>0 of=2 reason=4        # a time-out of a peer that never learned the id: not of this connection
+    10ms    < REJ 2001>1001 of=2 reason=4
     10ms    ! disconnected 1001 rejected
     2058ms  ! timewaitEnded 1001`)
     new Script(t).run(`${start}
@@ -153,10 +154,18 @@ t.test(
     const s = new Script(t, { maxCmRetries: 0 })
     s.run(`${ACTIVE}
     10ms    < REQ 2009>0 qpn=201
-    10ms    ! disconnected 1001 stale
+    10ms    ! challenged 1001
     10ms    > REJ 0>2009 of=0 reason=10
-    10ms    > DREQ 1001>2001 qpn=201
-    8202ms  ! timewaitEnded 1001`)
+    1010ms  ! challenged 1001
+    2010ms  ! challenged 1001
+    3010ms  ! challenged 1001
+    4010ms  ! challenged 1001
+    5010ms  ! challenged 1001
+    6010ms  ! challenged 1001
+    7010ms  ! challenged 1001
+    8010ms  ! disconnected 1001 stale
+    8010ms  > DREQ 1001>2001 qpn=201
+    16202ms ! timewaitEnded 1001`)
   },
 )
 

@@ -139,6 +139,7 @@ export class Script {
     } else if (name === 'reject') manager.reject(now, id)
     else if (name === 'mra') manager.mra(now, id, Number(words[1] ?? 24))
     else if (name === 'disconnect') manager.disconnect(now, id)
+    else if (name === 'confirm') manager.confirm(now, id)
     else if (name === 'data') manager.onDataArrived(now, id)
     else throw new Error(`no command "${name}"`)
   }

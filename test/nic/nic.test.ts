@@ -236,7 +236,7 @@ t.test('connections up to the bound, then WEIR_FULL; closed ones make room', asy
   const refused = active.filter(app => app.error !== null)
   t.equal(made.length, 12)
   t.equal(refused.length, 8)
-  for (const app of refused) t.match(app.error, { code: 'WEIR_REJECTED', message: /12 connections/ })
+  for (const app of refused) t.match(app.error, { code: 'WEIR_FULL', message: /12 connections/ })
   t.equal(passive.length, 12, 'a listener is not asked when there is no room')
   // All of them work, and the numbers of queue pairs differ.
   const qpns = new Set(made.map(app => app.connection!.id))

@@ -178,7 +178,7 @@ t.test('memory and sessions are bounded', async t => {
   t.match(more.at(-1)!.closed, /16 runs are being served already/)
   const run = world.begin({ ...SETTINGS })
   t.ok(world.until(() => run.state === 'closed', run))
-  t.equal(run.error?.code, 'WEIR_REJECTED')
+  t.equal(run.error?.code, 'WEIR_FULL')
 })
 
 t.test('a client that has fallen silent is forgotten', async t => {

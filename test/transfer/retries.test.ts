@@ -379,8 +379,9 @@ t.test('what the next attempt may not meet', async t => {
   const whileItStarts = [
     new WeirError('WEIR_UNREACHABLE', 'does not answer'),
     new WeirError('WEIR_REJECTED', 'nobody listens'),
-    new TransferFailure('BUSY', 'x'),
   ]
+  for (const full of [new TransferFailure('BUSY', 'x'), new WeirError('WEIR_FULL', 'no connection is free')])
+    t.ok(mayPass(full, false), 'a host without a free place')
   for (const error of whileItStarts) {
     t.notOk(mayPass(error, false), `${error.code} without a loss`)
     t.ok(mayPass(error, true), `${error.code} after one`)

@@ -1,0 +1,161 @@
+/**
+ * A third party against a connection that is there: messages of the connection manager in the name of its peer, and from an
+ * address of its own. Each test says how many packets the attacker sends.
+ */
+import t, { type Test } from 'tap'
+import { NEVER, SECOND } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import * as messages from '../../lib/wire/cm-messages.js'
+import { App, connected, makePair, type PairOptions, PORT } from '../nic/pair.js'
+import { type Knowledge, sendMessage, Wiretap, works } from './third-party.js'
+
+const PEER = HostAddress.parse('10.0.0.2')
+const THIRD = HostAddress.parse('10.0.0.3')
+const KINDS = ['REQ', 'REP', 'RTU', 'REJ', 'MRA', 'DREQ', 'DREP']
+const SECRET = Buffer.from('correct horse battery staple')
+
+function attacked(options: PairOptions = {}) {
+  const pair = makePair(options)
+  const tap = new Wiretap(pair)
+  const { left, right } = connected(pair)
+  return { pair, tap, left, right, known: tap.knowledge }
+}
+
+/** What a message of that kind says to end the connection of `known`. */
+function fieldsOf(kind: string, known: Knowledge): Record<string, number> {
+  if (kind === 'REQ' || kind === 'REP') return { qpn: known.bQpn }
+  if (kind === 'DREQ') return { qpn: known.aQpn }
+  return {}
+}
+
+/** True if neither end has heard of an end, and the connection carries data. */
+function lives(t: Test, { pair, left, right }: ReturnType<typeof attacked>, what: string): void {
+  t.ok(works(pair, left, 7), `${what}: data`)
+  t.same([left.closed, right.closed], [0, 0], `${what}: no end`)
+  t.equal(pair.pool.inUse, 0)
+}
+
+for (const kind of KINDS) {
+  t.test(`${kind} from a third address that knows both ids, QPNs and GUIDs: 20 packets`, async t => {
+    const world = attacked()
+    const { pair, tap, known } = world
+    for (let n = 0; n < 10; n++) {
+      const own = kind === 'REQ' ? 0x5000 + n : known.bId
+      sendMessage(pair, tap, kind, [own, known.aId], fieldsOf(kind, known), THIRD, known.bGuid)
+      sendMessage(
+        pair,
+        tap,
+        kind,
+        [own, known.aId],
+        { ...fieldsOf(kind, known), reason: 4, of: 1 },
+        THIRD,
+        known.bGuid,
+      )
+    }
+    // What a REQ from there opens is a connection of its own, which nobody accepts twice.
+    lives(t, world, kind)
+    const { wrongSource, unknown } = pair.a.counters.cm
+    if (kind !== 'REQ') t.equal(wrongSource + unknown, 20, 'all are counted')
+    t.equal(pair.a.counters.cm.challenges, 0)
+  })
+
+  t.test(
+    `${kind} in the peer's name that knows the GUID, but guesses ids and QPNs: 3000 packets`,
+    async t => {
+      const world = attacked()
+      const { pair, tap, known } = world
+      for (let n = 0; n < 1000; n++) {
+        const guess = 0x1000_0000 + n
+        const fields = { ...fieldsOf(kind, known), qpn: 2 + n }
+        sendMessage(pair, tap, kind, [guess, guess], fields, PEER, known.bGuid)
+        sendMessage(pair, tap, kind, [guess, known.aId], fields, PEER, known.bGuid)
+        sendMessage(pair, tap, kind, [known.bId, guess], { ...fields, reason: 4 }, PEER, known.bGuid)
+      }
+      lives(t, world, kind)
+      t.equal(pair.a.counters.cm.challenges, 0)
+    },
+  )
+}
+
+for (const kind of ['REQ', 'RTU', 'MRA', 'DREP']) {
+  t.test(
+    `${kind} in the peer's name, by who has seen all: the peer is asked and answers, 10 packets`,
+    async t => {
+      const world = attacked()
+      const { pair, tap, known } = world
+      for (let n = 0; n < 10; n++) {
+        const own = kind === 'REQ' ? 0x5000 + n : known.bId
+        sendMessage(pair, tap, kind, [own, known.aId], fieldsOf(kind, known), PEER, known.bGuid)
+      }
+      pair.settle()
+      lives(t, world, kind)
+      t.equal(pair.a.counters.cm.challenges, kind === 'REQ' ? 1 : 0)
+    },
+  )
+}
+
+t.test(
+  "a REP in the peer's name to another request, with the connection's queue pair: it is asked",
+  async t => {
+    const world = attacked()
+    const { pair, tap, known } = world
+    const other = new App(pair.a)
+    pair.b.unlisten(PORT)
+    const swallowed: Uint8Array[] = []
+    const { watch } = pair.tap
+    pair.tap.watch = (frame, now, fromA) => {
+      const goesOn = watch(frame, now, fromA)
+      if (pair.passed.at(-1) !== '>REQ') return goesOn
+      swallowed.push(Uint8Array.from(frame.bytes.subarray(frame.payload, frame.payload + 256)))
+      return false
+    }
+    pair.a.connect(pair.network.now, pair.b.address, PORT, other)
+    pair.until(() => swallowed.length > 0)
+    const asked = messages.localCommId(new DataView(swallowed[0]!.buffer), 0)
+    sendMessage(pair, tap, 'REP', [0x6000, asked], { qpn: known.bQpn }, PEER, known.bGuid)
+    t.equal(pair.a.counters.cm.challenges, 1)
+    lives(t, world, 'REP')
+  },
+)
+
+t.test('a peer that has forgotten the connection does not answer: it ends after 8 s', async t => {
+  const world = attacked()
+  const { pair, tap, left, known } = world
+  const from = pair.network.now
+  pair.tap.watch = () => false
+  sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
+  t.ok(pair.until(() => left.closed > 0))
+  t.equal(left.error?.code, 'WEIR_CONNECTION_LOST')
+  t.match(left.error?.message, /stale/)
+  t.ok(pair.network.now - from >= 8 * SECOND)
+  t.equal(pair.a.counters.cm.challenges, 8)
+})
+
+t.test('with a key, a REQ without its proof has no effect, and only what is authentic answers', async t => {
+  const world = attacked({ a: { secret: SECRET }, b: { secret: SECRET } })
+  const { pair, tap, known } = world
+  sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
+  pair.settle()
+  t.equal(pair.a.counters.cm.challenges, 0)
+  lives(t, world, 'REQ')
+})
+
+t.test('a challenge leaves no deadline behind once it is answered', async t => {
+  const { pair, tap, known } = attacked()
+  sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
+  pair.settle()
+  t.equal(pair.a.nextTimeout(), NEVER)
+})
+
+t.test('GUIDs and QPNs do not follow from the address, nor from one another', async t => {
+  const guids = new Set<bigint>()
+  const steps = new Set<number>()
+  for (let seed = 1; seed <= 20; seed++) {
+    const pair = makePair({ seed })
+    guids.add(pair.b.table.names.guid)
+    const [first, second] = [pair.b.table.reserve().qpn, pair.b.table.reserve().qpn]
+    steps.add(second - first)
+  }
+  t.equal(guids.size, 20)
+  t.ok(steps.size > 18, `${steps.size} different steps from one QPN to the next`)
+})

@@ -1,0 +1,120 @@
+/** A third party against the places of a host: requests that are never confirmed, connections that ask for nothing. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createLog } from '../../lib/log.js'
+import { MILLISECOND } from '../../lib/time/nanos.js'
+import { Inbox } from '../../lib/transfer/inbox.js'
+import { TRANSFER_PORT } from '../../lib/transfer/messages.js'
+import { TransferService } from '../../lib/transfer/service.js'
+import { HostAddress } from '../../lib/wire/address.js'
+import { App, connected, makePair, type Pair, type PairOptions, PORT, pattern } from '../nic/pair.js'
+import { request, Wiretap } from './third-party.js'
+
+/** Host `a` takes files; `b` can send some. */
+async function world(t: Test, options: PairOptions = {}) {
+  const pair = makePair({ ...options, poolSize: 4000 })
+  const tap = new Wiretap(pair)
+  const { left } = connected(pair)
+  left.connection!.disconnect(pair.network.now)
+  pair.settle()
+  const folder = t.testdir({ in: {}, out: {} })
+  const time = { now: () => pair.network.now, wake: () => pair.kick() }
+  const log = createLog('silent', 'test')
+  const service = async (verbs: Pair['a'], name: string) =>
+    new TransferService({
+      verbs,
+      time,
+      log,
+      store: await Inbox.at(join(folder, name)),
+      retryAfterMs: 1,
+    })
+  const receiver = await service(pair.a, 'in')
+  const sender = await service(pair.b, 'out')
+  receiver.start()
+  t.teardown(() => receiver.close(0))
+  const file = join(folder, 'file')
+  writeFileSync(file, pattern(1, 100_000))
+  /** Sends the file while the network runs; true if it arrives as it is. */
+  const sends = async (retries = 0) => {
+    const sending = sender.send(
+      { path: file, host: '10.0.0.1', retries },
+      new AbortController().signal,
+      () => {},
+    )
+    let ended: unknown
+    sending.then(
+      () => {
+        ended = 'sent'
+      },
+      error => {
+        ended = error
+      },
+    )
+    while (ended === undefined) {
+      // The disk takes real time, of which little may pass for the network.
+      pair.network.runUntil(pair.network.now + MILLISECOND)
+      await turn()
+    }
+    if (ended !== 'sent') return ended
+    return readFileSync(join(folder, 'in', 'file')).equals(readFileSync(file)) ? 'sent' : 'differs'
+  }
+  return { pair, tap, receiver, sends }
+}
+
+/** Addresses that nobody has. */
+const forged = (n: number) => HostAddress.parse(`10.7.${(n >> 8) & 255}.${n & 255}`)
+
+for (const count of [16, 2000]) {
+  t.test(`${count} requests from forged addresses take no place: ${count} packets`, async t => {
+    const { pair, tap, receiver, sends } = await world(t)
+    for (let n = 0; n < count; n++) request(pair, tap, TRANSFER_PORT, 0x100 + n, forged(n))
+    t.equal(receiver.count, 0, 'none is a transfer')
+    t.equal(await sends(), 'sent')
+  })
+}
+
+t.test('a table full of requests that nobody confirms has room for one that is: 500 packets', async t => {
+  const pair = makePair({ a: { connectionsMax: 50 } })
+  const tap = new Wiretap(pair)
+  const { left } = connected(pair)
+  pair.a.listen(PORT + 1, { accept: () => new App(pair.a) })
+  for (let n = 0; n < 500; n++) request(pair, tap, PORT + 1, 0x100 + n, forged(n))
+  t.equal(pair.a.table.count, 50)
+  const early = new App(pair.b)
+  pair.b.connect(pair.network.now, pair.a.address, PORT + 1, early)
+  pair.until(() => early.closed > 0)
+  t.equal(early.error?.code, 'WEIR_FULL', 'for 100 ms they might be confirmed')
+  pair.network.runUntil(pair.network.now + 100 * MILLISECOND)
+  const [other, own] = [new App(pair.b), new App(pair.a)]
+  pair.b.connect(pair.network.now, pair.a.address, PORT + 1, other)
+  pair.a.connect(pair.network.now, pair.b.address, PORT, own)
+  t.ok(pair.until(() => other.log.includes('established') && own.log.includes('established')))
+  t.equal(left.closed, 0, 'one that is established keeps its place')
+})
+
+t.test('40 connections that ask for nothing give way: 120 packets', async t => {
+  const { pair, sends, receiver } = await world(t)
+  const idle = Array.from({ length: 40 }, () => new App(pair.b))
+  for (const app of idle) pair.b.connect(pair.network.now, pair.a.address, TRANSFER_PORT, app)
+  pair.until(() => idle.every(app => app.log.includes('established')))
+  t.equal(await sends(), 'sent')
+  t.ok(receiver.count <= 40)
+})
+
+t.test('a sender that is told that there is no place tries again within its retries', async t => {
+  const { pair, sends } = await world(t)
+  let refusals = 2
+  pair.a.unlisten(TRANSFER_PORT)
+  const { WeirError } = await import('../../lib/errors.js')
+  const receiver = pair.a
+  const app = () => {
+    if (refusals-- > 0) throw new WeirError('WEIR_FULL', 'no place')
+    throw new WeirError('WEIR_REJECTED', 'not at all')
+  }
+  receiver.listen(TRANSFER_PORT, { accept: app })
+  t.match(await sends(0), { code: 'WEIR_FULL', message: /no place$/ })
+  refusals = 2
+  t.match(await sends(5), { code: 'WEIR_REJECTED', message: /not at all/ })
+})
