@@ -18,7 +18,6 @@ export function followController(flow: Flow): void {
   const isSparse = cc.collectsAll === false
   flow.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
   // Only a weir answers READ responses. It has to do so before the window is used up.
-  flow.responseAskEvery =
-    isSparse && flow.peerIsWeir ? Math.max(1, Math.floor(windowPackets * flow.ackShare)) : 0
+  flow.responseAskEvery = isSparse && flow.peerIsWeir ? Math.max(1, packets) : 0
   flow.paceInRuns(isSparse)
 }
