@@ -111,6 +111,8 @@ export interface CongestionControl {
 
 /** The receiver's end of a controller whose window is worked out there. */
 export interface ReceiverControl {
+  /** T that the sender has told last. */
+  readonly baseRttNs: Nanos
   /**
    * Telemetry arrived. True if the window is to be sent now.
    *
@@ -122,5 +124,7 @@ export interface ReceiverControl {
   onDirectResponse(now: Nanos, hops: HopRecords): boolean
   /** The sender takes another path. */
   onPathChange(): void
+  /** The sender has measured another T. */
+  onBaseRtt(baseRttNs: Nanos): void
   windowBytes(): number
 }

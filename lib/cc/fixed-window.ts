@@ -1,5 +1,5 @@
 /**
- * A window that never changes, sent at line rate: what congestion control is compared with. It reacts to nothing, unless
+ * A window that never changes once packets have been acknowledged, sent at line rate: what congestion control is compared with. It reacts to nothing, unless
  * `lossReaction` bounds it.
  */
 import { type Nanos, NEVER } from '../time/nanos.js'
@@ -14,7 +14,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
     min: 1,
     max: 2 ** 31,
     default: null,
-    doc: 'bytes in flight; default: line rate x T, one bandwidth-delay product',
+    doc: 'bytes in flight; default: line rate x T as the flow begins, one bandwidth-delay product',
   },
   {
     name: 'rate',
@@ -36,6 +36,8 @@ export class FixedWindow implements CongestionControl {
   readonly #cap: LossCap
   /** Rate of the host's link, where the window is one bandwidth-delay product; else 0. */
   readonly #followedBps: number
+  /** Nothing has been acknowledged: T may have been a guess until now. */
+  #begins = true
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     const value = (name: string) => optionNumber('fixed-window', FIXED_WINDOW_OPTIONS, options, name)
@@ -56,6 +58,7 @@ export class FixedWindow implements CongestionControl {
   }
 
   onAck(_now: Nanos, sample: AckSample): void {
+    this.#begins = false
     this.#cap.onAck(sample.ackedBytes, this.#windowBytes, this.#windowBytes)
   }
 
@@ -64,7 +67,7 @@ export class FixedWindow implements CongestionControl {
   }
 
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
-    if (this.#followedBps > 0) this.#windowBytes = (this.#followedBps * baseRttNs) / 8e9
+    if (this.#followedBps > 0 && this.#begins) this.#windowBytes = (this.#followedBps * baseRttNs) / 8e9
   }
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}

@@ -4,6 +4,7 @@
  * end-host fetches telemetry along the routes of its traffic, and decides by it on path selection and traffic admission.
  */
 import type { Nanos } from '../time/nanos.js'
+import type { Idle } from './idle-setting.js'
 
 /** Settings of path selection and admission; PATH_OPTIONS has their ranges and defaults. */
 export interface PathSettings {
@@ -29,11 +30,19 @@ export type PathOption = {
   name: string
   key: keyof PathSettings
   doc: string
+  /** When it has no effect. Whoever gives it on a command line is told so. */
+  idle?: (settings: PathSettings) => Idle | null
 } & (
   | { kind: 'choice'; choices: readonly string[]; default: string }
   /** A `duration` is in ns. */
   | { kind: 'count' | 'number' | 'duration'; min: number; max: number; default: number }
 )
+
+const onePath = ({ count }: PathSettings): Idle | null =>
+  count === 1 ? { while: 'count is 1', mend: 'count to 2 or more' } : null
+
+const admitsAll = ({ admission }: PathSettings): Idle | null =>
+  admission === 0 ? { while: 'admission is 0', mend: 'admission above 0' } : null
 
 export const PATH_OPTIONS: readonly PathOption[] = [
   {
@@ -48,6 +57,9 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'start',
     key: 'start',
+    idle: settings =>
+      onePath(settings) ??
+      (admitsAll(settings) === null ? { while: 'admission is above 0', mend: 'admission to 0' } : null),
     kind: 'choice',
     choices: ['choose', 'hash'],
     default: 'choose',
@@ -56,6 +68,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'move',
     key: 'move',
+    idle: onePath,
     kind: 'choice',
     choices: ['never', 'idle', 'drain'],
     default: 'never',
@@ -64,6 +77,9 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'margin',
     key: 'margin',
+    idle: settings =>
+      onePath(settings) ??
+      (settings.move === 'never' ? { while: 'move is never', mend: 'move to idle or drain' } : null),
     kind: 'number',
     min: 0,
     max: 1,
@@ -73,6 +89,8 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'interval',
     key: 'intervalNs',
+    // With a bound on admission the one path is probed as well.
+    idle: settings => (admitsAll(settings) === null ? null : onePath(settings)),
     kind: 'duration',
     min: 0,
     max: 60e9,
@@ -91,6 +109,7 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'admissionWait',
     key: 'admissionWaitNs',
+    idle: admitsAll,
     kind: 'duration',
     min: 0,
     max: 600e9,
@@ -100,6 +119,11 @@ export const PATH_OPTIONS: readonly PathOption[] = [
   {
     name: 'admissionQueue',
     key: 'admissionQueue',
+    idle: settings =>
+      admitsAll(settings) ??
+      (settings.admissionWaitNs === 0
+        ? { while: 'admissionWait is 0', mend: 'admissionWait above 0' }
+        : null),
     kind: 'count',
     min: 1,
     max: 4096,

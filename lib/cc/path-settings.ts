@@ -1,6 +1,7 @@
 /** Checks of the settings of path selection, and their reading from text; `path-options.ts` says what there is. */
 import { WeirError } from '../errors.js'
 import { parseDuration } from '../units/units.js'
+import { checkIdleSettings } from './idle-setting.js'
 import { PATH_OPTIONS, type PathOption, type PathSettings, pathRange } from './path-options.js'
 
 export { PATHS_MAX, type PathSettings } from './path-options.js'
@@ -34,7 +35,7 @@ export function probesPaths({ count, admission }: PathSettings): boolean {
   return count > 1 || admission > 0
 }
 
-/** Settings by text: `count=4`, `interval=1ms`. Those that are not named are left out. Throws WEIR_BAD_ARGUMENT. */
+/** Settings by text: `count=4`, `interval=1ms`. Those that are not named are left out. Throws WEIR_BAD_ARGUMENT, also for one without effect. */
 export function parsePathSettings(texts: readonly string[]): Partial<PathSettings> {
   const found: Record<string, unknown> = {}
   for (const text of texts) {
@@ -49,7 +50,8 @@ export function parsePathSettings(texts: readonly string[]): Partial<PathSetting
     }
     found[option.key] = parsed(option, value)
   }
-  pathSettings(found)
+  const given = PATH_OPTIONS.filter(({ key }) => found[key] !== undefined)
+  checkIdleSettings('paths', given, pathSettings(found))
   return found
 }
 
@@ -59,11 +61,10 @@ function parsed(option: PathOption, text: string): unknown {
   return Number(text === '' ? Number.NaN : text)
 }
 
-/** Settings as texts that `parsePathSettings` reads. */
+/** Settings as texts that `parsePathSettings` reads, without those that have no effect. */
 export function pathSettingTexts(settings: PathSettings): string[] {
-  return PATH_OPTIONS.map(
-    ({ name, key, kind }) => `${name}=${settings[key]}${kind === 'duration' ? 'ns' : ''}`,
-  )
+  const effective = PATH_OPTIONS.filter(({ idle }) => (idle?.(settings) ?? null) === null)
+  return effective.map(({ name, key, kind }) => `${name}=${settings[key]}${kind === 'duration' ? 'ns' : ''}`)
 }
 
 function bad(option: PathOption, range: string, value: unknown): WeirError {

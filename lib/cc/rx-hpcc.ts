@@ -62,7 +62,8 @@ export class RxHpcc implements CongestionControl {
   readonly #core: HpccCore
   /** Bytes that may be in flight beyond W: they have arrived, but are not acknowledged yet. */
   readonly #unacknowledged: number
-  readonly #begin: number
+  #begin: number
+  readonly #beginsBytes: number
   readonly #cap: LossCap
   #w: number
 
@@ -74,9 +75,19 @@ export class RxHpcc implements CongestionControl {
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
     this.#cap = new LossCap('rx-hpcc', RX_HPCC_OPTIONS, context, options)
-    const careful = context.careful === true
-    this.#begin = careful ? this.#core.bounded(CAREFUL_PACKETS * context.mtuBytes) : this.#core.wInit
+    this.#beginsBytes =
+      context.careful === true ? CAREFUL_PACKETS * context.mtuBytes : Number.POSITIVE_INFINITY
+    this.#begin = this.#core.bounded(this.#beginsBytes)
     this.#w = this.#begin
+  }
+
+  /** The rate stays as it is. The receiver hears of T as well, and does the same with W. */
+  onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.#core.t
+    const begins = this.#w === this.#begin
+    this.#core.onBaseRtt(baseRttNs)
+    this.#begin = this.#core.bounded(this.#beginsBytes)
+    this.#w = begins ? this.#begin : this.#core.bounded(this.#w * longer)
   }
 
   onReceiverWindow(_now: Nanos, windowBytes: number): void {
@@ -165,6 +176,19 @@ export class RxHpccReceiver implements ReceiverControl {
     if (!core.measureInflight(now, hops)) return false
     core.onFlows(concurrentFlows)
     return this.#newInt(now, hops, acknowledging)
+  }
+
+  get baseRttNs(): Nanos {
+    return this.#core.t
+  }
+
+  /** The sender has measured another T: windows are as much longer. */
+  onBaseRtt(baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.#core.t
+    this.#core.onBaseRtt(baseRttNs)
+    this.#sentW = this.#core.bounded(this.#sentW * longer)
+    this.#w = this.#core.bounded(this.#w * longer)
+    this.#increases *= longer
   }
 
   onPathChange(): void {

@@ -3,6 +3,7 @@
  * their help and docs/telemetry.md follow. Sources are the drafts draft-miao-rtgwg-hpccplus (draft-02) and
  * draft-pan-tsvwg-hpccplus-01 (draft-01).
  */
+import type { Idle } from './idle-setting.js'
 
 export interface TelemetrySettings {
   collect: 'data' | 'probe'
@@ -21,6 +22,8 @@ export interface TelemetrySettings {
 
 interface Described {
   name: keyof TelemetrySettings
+  /** When it has no effect. Whoever gives it on a command line is told so. */
+  idle?: (settings: TelemetrySettings) => Idle | null
   doc: string
   /** Draft and section. */
   source: string
@@ -37,6 +40,9 @@ export type TelemetryOption = Described &
 
 const EVERY_MAX = 65_536
 
+const byProbes = ({ collect }: TelemetrySettings): Idle | null =>
+  collect === 'probe' ? { while: 'collect is probe', mend: 'collect to data' } : null
+
 export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   {
     name: 'collect',
@@ -48,6 +54,9 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'everyPackets',
+    idle: settings =>
+      byProbes(settings) ??
+      (settings.everyBytes > 0 ? { while: 'everyBytes is above 0', mend: 'everyBytes to 0' } : null),
     kind: 'count',
     min: 1,
     max: EVERY_MAX,
@@ -57,6 +66,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'everyBytes',
+    idle: byProbes,
     kind: 'bytes',
     min: 0,
     max: 2 ** 31,
@@ -66,6 +76,8 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'probeShare',
+    idle: ({ collect }) =>
+      collect === 'data' ? { while: 'collect is data', mend: 'collect to probe' } : null,
     kind: 'share',
     min: 0.0001,
     max: 1,
@@ -106,6 +118,8 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'subscribeEvery',
+    idle: ({ subscribe }) =>
+      subscribe === 'off' ? { while: 'subscribe is off', mend: 'subscribe to flag or dscp' } : null,
     kind: 'count',
     min: 1,
     max: EVERY_MAX,
@@ -115,6 +129,8 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'subscribeDscp',
+    idle: ({ subscribe }) =>
+      subscribe === 'dscp' ? null : { while: `subscribe is ${subscribe}`, mend: 'subscribe to dscp' },
     kind: 'count',
     min: 0,
     max: 63,

@@ -1,6 +1,7 @@
 /** Checks of telemetry settings, and their reading from text; `telemetry-options.ts` says what there is. */
 import { WeirError } from '../errors.js'
 import { parseBytes, parseFraction } from '../units/units.js'
+import { checkIdleSettings } from './idle-setting.js'
 import {
   DEFAULT_TELEMETRY,
   rangeOf,
@@ -34,7 +35,7 @@ function check(option: TelemetryOption, value: unknown): void {
   }
 }
 
-/** Settings by text: `collect=probe`, `everyBytes=64KB`. Those that are not named are left out. Throws WEIR_BAD_ARGUMENT. */
+/** Settings by text: `collect=probe`, `plain=true`. Those that are not named are left out. Throws WEIR_BAD_ARGUMENT, also for one without effect. */
 export function parseTelemetrySettings(texts: readonly string[]): Partial<TelemetrySettings> {
   const found: Record<string, unknown> = {}
   for (const text of texts) {
@@ -49,8 +50,15 @@ export function parseTelemetrySettings(texts: readonly string[]): Partial<Teleme
     }
     found[name] = parsed(option, value)
   }
-  telemetrySettings(found)
+  const given = TELEMETRY_OPTIONS.filter(({ name }) => found[name] !== undefined)
+  checkIdleSettings('telemetry', given, telemetrySettings(found))
   return found
+}
+
+/** Settings as texts that `parseTelemetrySettings` reads, without those that have no effect. */
+export function telemetrySettingTexts(settings: TelemetrySettings): string[] {
+  const effective = TELEMETRY_OPTIONS.filter(({ idle }) => (idle?.(settings) ?? null) === null)
+  return effective.map(({ name }) => `${name}=${settings[name]}`)
 }
 
 function parsed(option: TelemetryOption, text: string): unknown {

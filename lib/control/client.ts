@@ -46,6 +46,8 @@ export class ControlClient {
   /** Looks for signs of life while there are requests that may take any time. */
   readonly #silence: SilenceWatch
   #patient = 0
+  /** What the daemon says of itself that hangs, '' = nothing. */
+  #trouble = ''
   #lastId = 0
   #ended: WeirError | null = null
   /** Resolves when the connection has ended, whoever ended it. */
@@ -144,7 +146,8 @@ export class ControlClient {
   }
 
   #hangs(ms: number): WeirError {
-    const text = `the daemon on ${this.#path} has not answered for ${ms / 1000} s: end its process and start it again, if it is a daemon`
+    const what = this.#trouble === '' ? '' : `, as ${this.#trouble}`
+    const text = `the daemon on ${this.#path} has not answered for ${ms / 1000} s${what}: end its process and start it again, if it is a daemon`
     return new WeirError('WEIR_DAEMON_UNREACHABLE', text)
   }
 
@@ -154,7 +157,6 @@ export class ControlClient {
   }
 
   #onData(piece: Buffer): void {
-    this.#silence.onHeard()
     try {
       this.#splitter.push(piece, message => this.#onResponse(responses.decode(message)))
     } catch (error) {
@@ -165,6 +167,10 @@ export class ControlClient {
 
   #onResponse(response: Response): void {
     const pending = this.#pending.get(response.id)
+    // An error that answers a ping is no sign of life, but says what hangs.
+    const isTrouble = response.error && pending === undefined
+    this.#trouble = isTrouble ? response.error!.message : ''
+    if (!isTrouble) this.#silence.onHeard()
     if (response.id === 0 && response.error) this.#end(response.error.message)
     else if (response.body === 'progress') pending?.onProgress(response.progress!)
     else if (pending) {

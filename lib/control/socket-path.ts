@@ -19,15 +19,20 @@ export function defaultSocketPath(): string {
   return join(tmpdir(), `weir-${process.getuid?.() ?? 'user'}`, 'daemon.sock')
 }
 
+/** Throws WEIR_BAD_ARGUMENT when the path is too long. @param mend what to do then, for the message */
+export function checkSocketPath(path: string, mend = ''): void {
+  if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return
+  const text = `the socket path ${path} is longer than ${PATH_BYTES_MAX} bytes`
+  throw new WeirError('WEIR_BAD_ARGUMENT', mend === '' ? text : `${text}: ${mend}`)
+}
+
 /**
  * Makes the folder of a control socket that is to be created, for its owner alone. Throws WEIR_BAD_ARGUMENT
  * when the path is too long, or when the folder is somebody else's or open to writing by others: they could
  * put a socket of their own there.
  */
 export function prepareSocketFolder(path: string): void {
-  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `the socket path ${path} is longer than ${PATH_BYTES_MAX} bytes`)
-  }
+  checkSocketPath(path)
   const folder = dirname(path)
   const mend = 'choose another place with --socket'
   makeFolder(folder, { use: 'the control socket', mend, mode: 0o700, code: 'WEIR_BAD_ARGUMENT' })

@@ -10,6 +10,9 @@ import { HOST_REQUESTS, type HostAbout, type HostRequest, type HostService } fro
 import type { HostOptions } from './local-host.js'
 import { WorkerHost } from './worker-host.js'
 
+/** How long the data path may take to show a sign of life: less than a client takes between two questions. */
+const PING_MS = 4000
+
 export interface DaemonOptions extends HostOptions {
   /** Path of the control socket. */
   socketPath: string
@@ -61,6 +64,10 @@ export class Daemon {
       onDefect: error => log.error({ err: error }, 'a request failed by a defect'),
     })
     for (const kind of HOST_REQUESTS) this.#forward(kind)
+    this.control.registerHandler('ping', async () => {
+      await answeredWithin(PING_MS, this.#host.isAlive())
+      return { ping: {} }
+    })
     this.control.registerHandler('stop', async () => {
       // The answer goes out first.
       setImmediate(() => void this.close())
@@ -102,5 +109,19 @@ export class Daemon {
     this.#log.fatal({ err: error }, 'the NIC has stopped by a defect')
     this.failure = error
     void this.close()
+  }
+}
+
+/** Throws WEIR_DAEMON_UNREACHABLE if the data path shows no sign of life for so long. */
+async function answeredWithin(ms: number, alive: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const text = 'the thread of the daemon that handles packets hangs'
+    timer = setTimeout(() => reject(new WeirError('WEIR_DAEMON_UNREACHABLE', text)), ms)
+  })
+  try {
+    await Promise.race([alive, late])
+  } finally {
+    clearTimeout(timer)
   }
 }

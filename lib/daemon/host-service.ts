@@ -38,6 +38,8 @@ export interface HostService {
     request: RequestBodies[K],
     context: RequestContext,
   ): Promise<ResponseContent>
+  /** Resolves when the thread that handles packets shows a sign of life. */
+  isAlive(): Promise<void>
   /** Ends what runs, transfers at both ends, and closes the port. Call it once. */
   close(): Promise<void>
 }

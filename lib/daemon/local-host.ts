@@ -116,6 +116,9 @@ export class LocalHost implements HostService {
     }
   }
 
+  /** Whoever asks is on the same thread. */
+  async isAlive(): Promise<void> {}
+
   async close(): Promise<void> {
     this.#closing = true
     const { transfers, loop } = this.parts

@@ -14,6 +14,8 @@ export class WorkerHost implements HostService {
   readonly parts = null
   readonly #thread: ServiceThread<HostAbout>
   readonly #log: Logger
+  /** A sign of life has been asked for: one at a time, however many ask. */
+  #alive: Promise<void> | null = null
 
   /** Throws what `LocalHost.open` throws. `onDefect` is called once, too, if the thread ends by itself. */
   static async open(
@@ -42,6 +44,13 @@ export class WorkerHost implements HostService {
     context: RequestContext,
   ): Promise<ResponseContent> {
     return (await this.#thread.call(kind, request, context)) as ResponseContent
+  }
+
+  async isAlive(): Promise<void> {
+    this.#alive ??= this.#thread.ping().finally(() => {
+      this.#alive = null
+    })
+    await this.#alive
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,9 @@ import type { Waiter } from '../io/waiter.js'
 import type { Nanos } from '../time/nanos.js'
 import type { Doorbell } from './doorbell.js'
 
+/** The port's waiter does not see the bell: work of another thread waits for the end of a nap. */
+const NAP_MOST_NS: Nanos = 30_000
+
 /** Waits for what comes in by a port and for work of another thread at a time. */
 export class DoorbellWaiter implements Waiter {
   readonly #doorbell: Doorbell
@@ -19,7 +22,7 @@ export class DoorbellWaiter implements Waiter {
 
   wait(ns: Nanos): boolean {
     if (this.#doorbell.isRung) return true
-    if (this.#port?.wait(ns)) return true
+    if (this.#port?.wait(Math.min(ns, NAP_MOST_NS))) return true
     if (this.#port === null && ns > 0) this.#doorbell.nap(ns / 1e6)
     return this.#doorbell.isRung
   }

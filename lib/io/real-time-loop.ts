@@ -48,10 +48,13 @@ const SHORT_NAP_NS: Nanos = 30_000
 const LINGER_NS: Nanos = 2_000_000
 /**
  * To yield a core that nobody else wants takes some microseconds. If it takes this long, another thread was waiting for the core, and the loop
- * sleeps for a while where it would spin: the other thread may be the very peer that it waits for.
+ * sleeps for a while where it would spin: the other thread may be the very peer that it waits for. A loop without a waiter
+ * never yields while it spins, as it goes through Node's event loop at each look, and so cannot tell.
  */
 const CONTENDED_NS: Nanos = 30_000
 const CONCEDE_NS: Nanos = 20_000_000
+/** So many times in a row: a single time may have been an interrupt or a collection of garbage. */
+const CONTENDED_LOOKS = 2
 
 /**
  * Runs rounds in real time on Node's event loop: when woken, when I/O wakes it, and at the deadline. Idle, it
@@ -75,6 +78,8 @@ export class RealTimeLoop {
   #timerNs: Nanos = NEVER
   /** Until when the loop looks at the sockets without sleeping. */
   #spinUntil: Nanos = 0
+  /** Looks in a row that took long. */
+  #slowLooks = 0
   /** Until when it does not spin, since others want the core. */
   #concedeUntil: Nanos = 0
   /** Until when it sleeps in the waiter on its own thread. */
@@ -157,11 +162,13 @@ export class RealTimeLoop {
     if (this.#pollers > 0) return waiter.look()
     const come = waiter.wait(0)
     const after = this.#clock()
-    if (after - now > CONTENDED_NS) this.#concede(after)
+    this.#slowLooks = after - now > CONTENDED_NS ? this.#slowLooks + 1 : 0
+    if (this.#slowLooks >= CONTENDED_LOOKS) this.#concede(after)
     return come
   }
 
   #concede(now: Nanos): void {
+    this.#slowLooks = 0
     this.#concedeUntil = now + CONCEDE_NS
     this.#spinUntil = 0
   }

@@ -121,17 +121,16 @@ export class Feedback {
 
   #onRequest(flow: Flow, frame: Frame): void {
     try {
-      if (flow.receiver === null) {
-        const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
-        const { baseRttNs, lineRateBps } = context
-        const sound =
-          baseRttNs >= 1 &&
-          baseRttNs <= BASE_RTT_MAX_NS &&
-          lineRateBps >= 1000 &&
-          lineRateBps <= LINE_RATE_MAX_BPS
-        if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
-        flow.receiver = createReceiverControl(RECEIVER_ALGORITHM, context, options)
-      }
+      const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
+      const { baseRttNs, lineRateBps } = context
+      const sound =
+        baseRttNs >= 1 &&
+        baseRttNs <= BASE_RTT_MAX_NS &&
+        lineRateBps >= 1000 &&
+        lineRateBps <= LINE_RATE_MAX_BPS
+      if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
+      if (flow.receiver === null) flow.receiver = createReceiverControl(RECEIVER_ALGORITHM, context, options)
+      else if (baseRttNs !== flow.receiver.baseRttNs) flow.receiver.onBaseRtt(baseRttNs)
       this.#control.push(flow, Control.RATE)
     } catch (error) {
       if (!(error instanceof WeirError)) throw error

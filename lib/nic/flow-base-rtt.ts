@@ -31,8 +31,10 @@ export class FlowBaseRtt {
   #nextSequence = FIRST_SEQUENCE
   /** The packet that left last while nothing else was in flight, or -1. */
   #aloneSeq = NONE
-  /** When the idle path is to be measured. */
+  /** When the path is to be measured. */
   #probeNs: Nanos = NEVER
+  /** It is to be measured at once, though the flow goes on: else T would be that of its next packets until it falls idle. */
+  #pathIsNew = false
 
   /** @param windowNs NEVER: T only falls, and nothing is probed; @param leastNs T is not less */
   constructor(windowNs: Nanos, leastNs: Nanos) {
@@ -47,7 +49,7 @@ export class FlowBaseRtt {
 
   /** A packet with payload leaves for the first time. @param alone nothing else is in flight */
   onSent(seq: number, alone: boolean): void {
-    this.#probeNs = NEVER
+    if (!this.#pathIsNew) this.#probeNs = NEVER
     if (alone) this.#aloneSeq = seq
   }
 
@@ -81,10 +83,12 @@ export class FlowBaseRtt {
     flow.qp.baseRttNs = baseRttNs
     flow.telemetryProbe?.onBaseRtt(baseRttNs)
     flow.cc?.onBaseRtt?.(now, baseRttNs)
+    flow.rateRequest?.onBaseRtt(baseRttNs)
   }
 
   #onQuiet(now: Nanos, rttNs: Nanos): void {
     const old = now - this.#filter.cleanNs > OLD * this.#windowNs
+    if (this.#pathIsNew) return
     this.#probeNs = old && this.#windowNs !== NEVER ? now + QUIET_ROUND_TRIPS * rttNs : NEVER
   }
 
@@ -104,6 +108,7 @@ export class FlowBaseRtt {
   /** True, once, if it is time for that. */
   takeDue(now: Nanos): boolean {
     if (now < this.#probeNs) return false
+    this.#pathIsNew = false
     this.#probeNs = NEVER
     return true
   }
@@ -112,6 +117,9 @@ export class FlowBaseRtt {
   onPathChange(): void {
     this.#filter.forget()
     this.#aloneSeq = NONE
+    if (this.#windowNs === NEVER) return
+    this.#pathIsNew = true
+    this.#probeNs = 0
   }
 }
 

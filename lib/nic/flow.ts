@@ -244,6 +244,8 @@ export class Flow implements QpObserver {
     this.plausibility.onPathChange()
     this.telemetryProbe?.onPathChange()
     this.baseRtt?.onPathChange()
+    // What probes were measuring is the old path.
+    if (this.cc !== null) this.probe = null
     followController(this)
   }
 
@@ -424,7 +426,9 @@ export class Flow implements QpObserver {
     if (this.cc !== null) deadline = Math.min(deadline, this.cc.nextTimeout())
     if (this.probe !== null) deadline = Math.min(deadline, this.probe.nextTimeout())
     if (this.baseRtt !== null) deadline = Math.min(deadline, this.baseRtt.nextTimeout())
-    if (this.rateRequest !== null) deadline = Math.min(deadline, this.rateRequest.nextTimeout())
+    // A request that waits for the link has no deadline.
+    if (this.rateRequest !== null && (this.control & Control.RATE_REQUEST) === 0)
+      deadline = Math.min(deadline, this.rateRequest.nextTimeout())
     // A probe that waits for the link has no deadline.
     if ((this.control & Control.PROBE) === 0 && this.wantsProbe(now)) {
       deadline = Math.min(deadline, this.telemetryProbe!.nextTimeout())

@@ -261,7 +261,7 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
     const probe = flow.probe!
-    if (flow.qp.inFlightBytes > 0) probe.clean = false
+    if (flow.dataInFlight(now)) probe.clean = false
     probe.onAnswer(now, sequence, hops)
     if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
   }

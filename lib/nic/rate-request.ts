@@ -12,9 +12,14 @@ const FIRST_TIMEOUT_ROUND_TRIPS = 4
 /** …but at least as often as this. */
 const TIMEOUT_MAX_NS = 50 * MILLISECOND
 
+/** A change of T is told so often, as no answer tells that it has been heard. */
+const CHANGE_REPEATS = 3
+
 /** The sender's part of receiver-based control: asks the receiver to work out the window, until it answers. */
 export class RateRequest {
-  readonly #context: CongestionContext
+  #context: CongestionContext
+  /** Times that the request is to be sent, whatever comes back. */
+  #repeats = 0
   readonly #options: OptionValues
   #answered = false
   #sentNs: Nanos = -1
@@ -27,11 +32,23 @@ export class RateRequest {
   }
 
   get wantsToSend(): boolean {
-    return !this.#answered && this.#sentNs < 0
+    return this.#waits && this.#sentNs < 0
+  }
+
+  get #waits(): boolean {
+    return !this.#answered || this.#repeats > 0
+  }
+
+  /** T has changed: the receiver is to know. */
+  onBaseRtt(baseRttNs: Nanos): void {
+    this.#context = { ...this.#context, baseRttNs }
+    this.#repeats = CHANGE_REPEATS
+    if (this.#answered) this.#timeoutNs = Math.min(TIMEOUT_MAX_NS, FIRST_TIMEOUT_ROUND_TRIPS * baseRttNs)
   }
 
   onSent(now: Nanos): void {
     this.#sentNs = now
+    if (this.#repeats > 0) this.#repeats--
   }
 
   /** The first window has come. */
@@ -40,7 +57,8 @@ export class RateRequest {
   }
 
   nextTimeout(): Nanos {
-    return this.#answered || this.#sentNs < 0 ? NEVER : this.#sentNs + this.#timeoutNs
+    if (!this.#waits) return NEVER
+    return this.#sentNs < 0 ? 0 : this.#sentNs + this.#timeoutNs
   }
 
   onTimeout(now: Nanos): void {

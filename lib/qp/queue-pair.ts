@@ -62,8 +62,9 @@ export class QueuePair {
   /** True if that packet was a request that had been sent before. */
   lastTransmittedWasRetransmission = false
   readonly #context: QpContext
-  readonly #requester: Requester
-  readonly #responder: Responder
+  /** A connection's: those of the next one are new. */
+  #requester: Requester
+  #responder: Responder
   #requestsTurn = false
   /** A NAK that took the peer into error has come since this end was in error. */
   #peerRefused = false
@@ -203,8 +204,14 @@ export class QueuePair {
   #reset(): void {
     this.#context.sendQueue.clear()
     this.#context.receiveQueue.clear()
+    this.#requester.stop()
+    this.#responder.stop()
+    this.#requester = new Requester(this.#context)
+    this.#responder = new Responder(this.#context)
     this.#requester.start(0)
     this.#responder.start(0)
+    this.#requestsTurn = false
+    this.#nextSlot = null
     this.#peerRefused = false
   }
 

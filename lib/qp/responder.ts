@@ -56,9 +56,12 @@ export class Responder {
   /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
   #gapTold = false
   #packetsSinceAck = 0
+  /** Duplicates of the connections before. */
+  readonly #duplicatesBefore: number
 
   constructor(context: QpContext) {
     this.context = context
+    this.#duplicatesBefore = context.counters.duplicates
   }
 
   /** Begins with that PSN. */
@@ -76,6 +79,11 @@ export class Responder {
     const { selectiveRepeat, reorderPool, reorderPackets, maxPacketsInFlight } = this.context.settings
     this.kept?.clear()
     this.kept = selectiveRepeat ? new ReorderBuffer(reorderPool, reorderPackets, maxPacketsInFlight) : null
+  }
+
+  /** Packets of this connection that have arrived twice. */
+  get duplicates(): number {
+    return this.context.counters.duplicates - this.#duplicatesBefore
   }
 
   /** A request packet of the peer. */

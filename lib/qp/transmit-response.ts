@@ -40,7 +40,7 @@ export function transmitAck(responder: Responder, frame: Frame, at: number): voi
   }
   endFrame(frame, at, end)
   writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
-  if (kept !== null) bth.setDuplicates(frame.view, at, responder.context.counters.duplicates)
+  if (kept !== null) bth.setDuplicates(frame.view, at, responder.duplicates)
 }
 
 /**

@@ -5,6 +5,8 @@ import type { ErrorRecord } from './error-record.js'
 export type ToService =
   | { type: 'call'; id: number; kind: string; body: unknown }
   | { type: 'abort'; id: number }
+  /** A sign of life is asked for: answered at once by `result`. */
+  | { type: 'ping'; id: number }
   /** Anything that is not answered. */
   | { type: 'event'; event: unknown }
   | { type: 'close' }

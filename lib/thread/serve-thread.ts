@@ -64,6 +64,9 @@ class Calls {
       case 'abort':
         this.#running.get(message.id)?.abort()
         break
+      case 'ping':
+        this.#post({ type: 'result', id: message.id, result: null })
+        break
       case 'event':
         this.#service.onEvent?.(message.event as never)
         break

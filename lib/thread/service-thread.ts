@@ -95,6 +95,18 @@ export class ServiceThread<About> {
     }
   }
 
+  /** Resolves when the thread shows a sign of life: its event loop runs. Throws WEIR_INTERNAL once it is lost. */
+  async ping(): Promise<void> {
+    if (this.#lost !== null) throw this.#lost
+    const id = ++this.#lastId
+    this.#post({ type: 'ping', id })
+    try {
+      await new Promise((resolve, reject) => this.#calls.set(id, { resolve, reject, progress: () => {} }))
+    } finally {
+      this.#calls.delete(id)
+    }
+  }
+
   /** Tells the service something that it does not answer. */
   tell(event: unknown): void {
     this.#post({ type: 'event', event })

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { checkSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import type { CapturePlace } from '../port-captures.js'
@@ -177,6 +178,8 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     processes: [],
     up: false,
   }
+  const mend = `set ${LABS_VARIABLE} to a folder with a shorter path, or give a shorter name`
+  for (const { name } of hosts) checkSocketPath(daemonSocket(state.name, name), mend)
   try {
     claimLab(state)
     mkdirSync(state.dataFolder, { mode: 0o700 })

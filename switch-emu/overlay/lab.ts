@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkSocketPath } from '../../lib/control/socket-path.js'
 import type { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { Child } from '../real-time/child.js'
@@ -95,6 +96,8 @@ export class OverlayLab implements Lab {
 
   async #start(): Promise<void> {
     const { hosts } = this.scenario
+    for (const { name } of hosts)
+      checkSocketPath(this.#socket(name), 'set TMPDIR to a folder with a shorter path')
     const [hubPort, ...hostPorts] = await freePorts(hosts.length + 1, LOOPBACK)
     // Cancelled meanwhile: nobody would end what is started from here on.
     if (this.#isDown) return

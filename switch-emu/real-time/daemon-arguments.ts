@@ -1,4 +1,5 @@
 import { pathSettingTexts } from '../../lib/cc/path-settings.js'
+import { telemetrySettingTexts } from '../../lib/cc/telemetry-settings.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { linksOf } from '../fabric.js'
@@ -27,7 +28,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
   }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
-  for (const [name, value] of Object.entries(telemetry)) args.push('--telemetry', `${name}=${value}`)
+  for (const text of telemetrySettingTexts(telemetry)) args.push('--telemetry', text)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
   // Many hosts share few cores: threads of their own would only cost them memory and time to start.

@@ -32,6 +32,13 @@ const HELPS: [string, string][] = [
 ]
 
 /** A value that is not the default. */
+/** What a setting needs beside it to have an effect. */
+const BESIDE_TELEMETRY: Record<string, string[]> = {
+  probeShare: ['collect=probe'],
+  subscribeEvery: ['subscribe=flag'],
+  subscribeDscp: ['subscribe=dscp'],
+}
+
 function otherValue(option: TelemetryOption): string {
   if (option.kind === 'choice') return option.choices.find(choice => choice !== option.default)!
   if (option.kind === 'flag') return String(!option.default)
@@ -46,11 +53,44 @@ t.test('telemetry: scenario, daemon, perf, page', async t => {
     const yaml = `${BASE}switches: [s1]\nint: {format: wide}\ntelemetry: {${name}: ${value}}`
     const inFile = name === 'subscribeDscp' ? '63' : String(parseScenario(yaml, 'x.yaml').telemetry[name])
     t.equal(inFile, value, `scenario: ${name}`)
-    t.equal(String(parseTelemetrySettings([`${name}=${value}`])[name]), value, `command line: ${name}`)
+    const typed = [`${name}=${value}`, ...(BESIDE_TELEMETRY[name] ?? [])]
+    t.equal(String(parseTelemetrySettings(typed)[name]), value, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
     t.match(PAGE, `\`${name}\``, `page: ${name}`)
     t.match(source, /^draft-0[12], /)
+  }
+})
+
+const BESIDE_PATHS: Record<string, string[]> = {
+  start: ['count=2'],
+  move: ['count=2'],
+  margin: ['count=2', 'move=idle'],
+  interval: ['count=2'],
+  admissionWait: ['admission=0.5'],
+  admissionQueue: ['admission=0.5', 'admissionWait=1s'],
+}
+
+t.test('settings without effect are refused with the reason', async t => {
+  for (const [name, beside] of Object.entries(BESIDE_PATHS)) {
+    const option = PATH_OPTIONS.find(known => known.name === name)!
+    const value = option.kind === 'choice' ? option.choices[0] : option.kind === 'duration' ? '2ms' : '1'
+    const alone = {
+      code: 'WEIR_BAD_ARGUMENT',
+      message: new RegExp(`^paths: ${name} has no effect while .*: leave`),
+    }
+    t.throws(() => parsePathSettings([`${name}=${value}`]), alone)
+    t.doesNotThrow(() => parsePathSettings([`${name}=${value}`, ...beside]))
+  }
+  for (const [texts, why] of [
+    [['collect=probe', 'everyPackets=8'], /everyPackets has no effect while collect is probe/],
+    [['everyBytes=64KB', 'everyPackets=8'], /everyPackets has no effect while everyBytes is above 0/],
+    [['collect=probe', 'everyBytes=64KB'], /everyBytes has no effect while collect is probe/],
+    [['probeShare=5%'], /probeShare has no effect while collect is data/],
+    [['subscribeEvery=2'], /subscribeEvery has no effect while subscribe is off/],
+    [['subscribe=flag', 'subscribeDscp=26'], /subscribeDscp has no effect while subscribe is flag/],
+  ] as const) {
+    t.throws(() => parseTelemetrySettings(texts), { code: 'WEIR_BAD_ARGUMENT', message: why })
   }
 })
 
@@ -63,7 +103,8 @@ t.test('paths: scenario, daemon, perf, page', async t => {
     const yaml = `${BASE}switches: [s1]\npaths: {${name}: ${value}${name === 'admission' ? '' : others}}`
     const read = kind === 'duration' ? '2000000' : value
     t.equal(String(parseScenario(yaml, 'x.yaml').paths[key]), read, `scenario: ${name}`)
-    t.equal(String(parsePathSettings([`${name}=${value}`])[key]), read, `command line: ${name}`)
+    const typed = [`${name}=${value}`, ...(BESIDE_PATHS[name] ?? [])]
+    t.equal(String(parsePathSettings(typed)[key]), read, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, PATHS_SOURCE, `${command}: ${name}`)
     t.match(PAGE, `\`${name}\``, `page: ${name}`)

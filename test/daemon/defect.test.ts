@@ -18,6 +18,12 @@ t.test('a thread that hears nothing any more is ended as it is', { skip: noThrea
   })
   writeFileSync(trigger, '')
   await daemon.until(() => existsSync(`${trigger}.hangs`), 'its thread hung')
+  const client = await connectDaemon(daemon.socket)
+  await t.rejects(client.send(trigger, '10.0.0.9'), {
+    code: 'WEIR_DAEMON_UNREACHABLE',
+    message: /has not answered for 15 s, as the thread of the daemon that handles packets hangs/,
+  })
+  client.close()
   daemon.child.kill('SIGTERM')
   const { code, stderr } = await daemon.ended
   t.equal(code, 0)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { CompletionRing } from '../../lib/host/completion-ring.js'
 import { BELLS_MAX, Doorbell } from '../../lib/host/doorbell.js'
+import { DoorbellWaiter } from '../../lib/host/doorbell-waiter.js'
 import { pollFlushed } from '../../lib/host/hosted-connection.js'
 import { Queues } from '../../lib/host/queues.js'
 import { SharedRing } from '../../lib/host/shared-ring.js'
@@ -186,4 +187,21 @@ t.test('what a closed connection has not taken is flushed, receives first', asyn
     { id: 2, status, opcode: 128, isReceive: true, qpn: 99 },
     { id: 1, status, opcode: WorkOpcode.RDMA_READ, isReceive: false, qpn: 99 },
   ])
+})
+
+t.test('work that is posted waits for a short nap at most, as the port does not see the bell', async t => {
+  const asked: number[] = []
+  const port = {
+    look: () => false,
+    wait: (ns: number) => {
+      asked.push(ns)
+      return false
+    },
+    arm: () => {},
+    close: async () => {},
+  }
+  const waiter = new DoorbellWaiter(new Doorbell(), port)
+  waiter.wait(350_000)
+  waiter.wait(0)
+  t.same(asked, [30_000, 0])
 })

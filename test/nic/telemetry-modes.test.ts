@@ -117,14 +117,14 @@ t.test('a flow whose packets collect probes only when it has heard nothing for t
 
 t.test('settings by text, and what they refuse', async t => {
   t.same(telemetrySettings(parseTelemetrySettings([])), DEFAULT_TELEMETRY)
-  const texts = ['collect=probe', 'everyBytes=64KB', 'plain=true', 'subscribeDscp=26', 'probeShare=1.5%']
+  const texts = ['everyBytes=64KB', 'plain=true', 'subscribe=dscp', 'subscribeDscp=26']
   t.same(parseTelemetrySettings(texts), {
-    collect: 'probe',
     everyBytes: 64_000,
     plain: true,
+    subscribe: 'dscp',
     subscribeDscp: 26,
-    probeShare: 0.015,
   })
+  t.match(parseTelemetrySettings(['collect=probe', 'probeShare=1.5%']), { probeShare: 0.015 })
   for (const text of [
     'collect=all',
     'everyPackets=0',

@@ -3,7 +3,7 @@ import { Completion, CompletionQueue } from '../../lib/qp/completion-queue.js'
 import { type QpAttributes, QpState } from '../../lib/qp/queue-pair.js'
 import { mayBecome, qpStateName } from '../../lib/qp/states.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
-import { Host } from './pipe.js'
+import { Host, Pipe } from './pipe.js'
 
 const ALL = Object.values(QpState)
 /** IBA 10.3.1: besides these, any state goes to RESET and to ERR. */
@@ -108,4 +108,27 @@ t.test('a full completion queue refuses posts instead of losing completions', as
   host.connect(6, 10, 20)
   t.ok(host.qp.postSend(0, { id: 1, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
   t.notOk(host.qp.postSend(0, { id: 2, opcode: WorkOpcode.SEND, region, offset: 0, length: 1 }))
+})
+
+t.test('a queue pair that is used again has forgotten the round trips of the connection before', async t => {
+  const config = { retransmitTimeoutLeastNs: 1000 }
+  const [a, b] = [new Host(5, config), new Host(6, config)]
+  const faults = { loss: 0, duplicate: 0, reorder: 0, delayNs: 1000, pause: 0 }
+  const pipe = new Pipe(a, b, faults, () => 0.5)
+  const [from, to] = [a, b].map(host => host.memory.register(null, 64, 15))
+  const firstNs: number[] = []
+  for (let round = 0; round < 2; round++) {
+    a.connect(6, 1000 - 500 * round, 20)
+    b.connect(5, 20, 1000 - 500 * round)
+    for (let id = 0; id < 4; id++) {
+      b.qp.postReceive({ id, region: to!, offset: 0, length: 1 })
+      a.qp.postSend(0, { id, opcode: WorkOpcode.SEND, region: from!, offset: 0, length: 1 })
+      pipe.step()
+      if (id === 0) firstNs.push(a.qp.nextTimeout() - pipe.now)
+      while (pipe.step()) {}
+    }
+    t.equal(a.qp.inFlightBytes, 0)
+    for (const host of [a, b]) host.qp.modify(pipe.now, QpState.RESET)
+  }
+  t.equal(firstNs[1], firstNs[0])
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -110,4 +110,20 @@ t.test('a lab that is cancelled before it has ports starts no process', async t 
     const children = process.getActiveResourcesInfo().filter(name => name === 'ProcessWrap')
     if (children.length > 0) return t.fail('the switch process was started all the same')
   }
+})
+
+t.test('a temporary folder with a path too long for sockets is refused before anything starts', async t => {
+  const before = process.env.TMPDIR
+  t.teardown(() => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+  const folder = join(t.testdir({}), 'x'.repeat(100))
+  mkdirSync(folder)
+  process.env.TMPDIR = folder
+  await t.rejects(OverlayLab.up(SCENARIO), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /longer than 103 bytes: set TMPDIR/,
+  })
+  t.same(readdirSync(folder), [], 'nothing is left')
 })

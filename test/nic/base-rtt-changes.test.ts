@@ -1,0 +1,36 @@
+/** Who hears that T has changed, and when it is measured anew. */
+import t from 'tap'
+import { FlowBaseRtt } from '../../lib/nic/flow-base-rtt.js'
+import { RateRequest } from '../../lib/nic/rate-request.js'
+import { NEVER, SECOND } from '../../lib/time/nanos.js'
+
+t.test('a receiver that works out windows is told of a new T three times, and then left alone', async t => {
+  const request = new RateRequest({ lineRateBps: 1e9, baseRttNs: 1000, mtuBytes: 1000 }, {})
+  t.ok(request.wantsToSend)
+  request.onSent(0)
+  request.onAnswer()
+  t.equal(request.nextTimeout(), NEVER)
+  request.onBaseRtt(2000)
+  const sentNs = []
+  for (let now = 1e6; request.nextTimeout() < NEVER; now = Math.max(now, request.nextTimeout())) {
+    request.onTimeout(now)
+    if (!request.wantsToSend) continue
+    sentNs.push(now)
+    request.onSent(now)
+  }
+  t.equal(sentNs.length, 3, `${sentNs}`)
+})
+
+t.test('after a change of path T is measured at once, whatever the flow sends', async t => {
+  const baseRtt = new FlowBaseRtt(10 * SECOND, 0)
+  t.equal(baseRtt.nextTimeout(), NEVER)
+  baseRtt.onPathChange()
+  baseRtt.onSent(1, true)
+  t.ok(baseRtt.nextTimeout() <= 5)
+  t.ok(baseRtt.takeDue(5))
+  t.notOk(baseRtt.takeDue(5), 'once')
+  t.equal(baseRtt.nextTimeout(), NEVER)
+  const once = new FlowBaseRtt(NEVER, 0)
+  once.onPathChange()
+  t.equal(once.nextTimeout(), NEVER, 'where T is measured once, nothing is probed')
+})
