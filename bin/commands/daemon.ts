@@ -42,7 +42,7 @@ interface DaemonFlags {
   start: Start
   priority: string
   dscpOfPriority?: string
-  int: string
+  int?: string
   telemetry?: string[]
   paths?: string[]
   keyFile?: string
@@ -131,8 +131,7 @@ function optionsOfDaemon(): Command {
     .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
     .option(
       '--int <format:hops>',
-      `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')}`,
-      'wide:5',
+      `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
     )
     .option(
       '--key-file <path>',
@@ -179,7 +178,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     start: flags.start,
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
-    int: parseTelemetry(flags.int),
+    int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
     telemetry: telemetryOf(flags),
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),

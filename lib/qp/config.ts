@@ -24,8 +24,6 @@ export interface QpConfig {
   ackRequestEveryPackets?: number
   /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
   maxPacketsInFlight?: number
-  /** Default 0xffff. */
-  partitionKey?: number
   /** 256, 512, 1024, 2048 or 4096. Default 1024. */
   pathMtu?: number
   /** What the peer may do, a sum of `Access` (IBA 10.6.3). Default 0. */
@@ -42,8 +40,6 @@ export interface QpConfig {
   ackTimeoutExponent?: number
   /** Code of the least time that an RNR NAK asks the peer to wait, 0 to 31 (IBA table 45). Default 12: 0.64 ms. */
   minRnrTimer?: number
-  /** Sends and obeys end-to-end credits (IBA 9.7.7.2). Default false. */
-  endToEndCredits?: boolean
   /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
   gathers?: boolean
   /**
@@ -92,7 +88,6 @@ export interface QpAttributes {
   rnrRetry?: number
   ackTimeoutExponent?: number
   minRnrTimer?: number
-  endToEndCredits?: boolean
   /** From INIT to RTR only. */
   selectiveRepeat?: boolean
 }
@@ -111,7 +106,6 @@ export class QpSettings implements Required<QpConfig> {
   ackEveryPackets = 1
   ackRequestEveryPackets = 64
   maxPacketsInFlight = 8192
-  partitionKey = 0xffff
   pathMtu = 1024
   access = 0
   responderResources = 16
@@ -120,7 +114,6 @@ export class QpSettings implements Required<QpConfig> {
   rnrRetry = 7
   ackTimeoutExponent = 14
   minRnrTimer = 12
-  endToEndCredits = false
   gathers = false
   selectiveRepeat = false
   reorderPackets = 2048
@@ -153,7 +146,6 @@ const RANGES: Record<string, readonly [number, number]> = {
   ackEveryPackets: [0, PSN_HALF],
   ackRequestEveryPackets: [1, 1 << 22],
   maxPacketsInFlight: [1, PSN_HALF],
-  partitionKey: [0, 0xffff],
   access: [0, 15],
   responderResources: [0, 255],
   initiatorDepth: [0, 255],

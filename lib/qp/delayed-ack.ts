@@ -10,7 +10,6 @@ import { onAcknowledge } from './on-acknowledge.js'
 import { unwrapPsn } from './psn.js'
 import type { Requester } from './requester.js'
 import type { Responder } from './responder.js'
-import { ackSyndrome } from './transmit-response.js'
 
 /**
  * Writes the AETH of an ACK of everything that came in order, and counts the ACK that is owed as sent. Returns its
@@ -25,7 +24,7 @@ export function writeDelayedAck(responder: Responder, frame: Frame, at: number):
     aeth.write(frame.view, at, 0, 0)
     return -1
   }
-  aeth.write(frame.view, at, ackSyndrome(responder), responder.msn)
+  aeth.write(frame.view, at, aeth.ACK_UNLIMITED, responder.msn)
   // While requests are kept, the ACK that is owed has to be a SACK, which says more.
   if (kept === null || kept.count === 0) responder.acknowledged()
   return seq

@@ -21,10 +21,8 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
   }
   requester.context.counters.acks++
   requester.onDuplicateCount(now, bth.duplicates(frame.view, frame.bth))
-  if (kind === aeth.KIND_ACK) {
-    requester.credits.onAck(aeth.msn(frame.view, at), aeth.value(syndrome))
-    onAck(requester, now, seq)
-  } else onNak(requester, now, seq, syndrome)
+  if (kind === aeth.KIND_ACK) onAck(requester, now, seq)
+  else onNak(requester, now, seq, syndrome)
 }
 
 function onAck(requester: Requester, now: Nanos, seq: number): void {

@@ -141,7 +141,6 @@ function onReadResponse(
   readPayload(frame, slot.region!, slot.offset + doneBytes)
   context.counters.readResponsePackets++
   context.counters.readResponseBytes += frame.payloadLength
-  if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) takeCredits(requester, frame)
   accept(requester, now, slot)
 }
 
@@ -159,14 +158,7 @@ function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: 
   const low = atomicAckEth.originalLow(frame.view, at)
   writeAtomicResult(slot.region!, slot.offset, high, low)
   requester.context.counters.acks++
-  takeCredits(requester, frame)
   accept(requester, now, slot)
-}
-
-function takeCredits(requester: Requester, frame: Frame): void {
-  const at = frame.bth + bth.BYTES
-  const syndrome = aeth.syndrome(frame.view, at)
-  if (aeth.isAck(syndrome)) requester.credits.onAck(aeth.msn(frame.view, at), aeth.value(syndrome))
 }
 
 function accept(requester: Requester, now: Nanos, slot: SendSlot): void {

@@ -32,7 +32,6 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
   counters.acks++
   counters.sacks++
   requester.onDuplicateCount(now, bth.duplicates(view, frame.bth))
-  requester.credits.onAck(aeth.msn(view, frame.bth + bth.BYTES), aeth.value(syndrome))
   if (seq >= requester.sndUna) {
     requester.acknowledgeThrough(now, seq)
     selective.acknowledged(now, seq)

@@ -45,7 +45,8 @@ export const TxKind = {
 export type TxKind = (typeof TxKind)[keyof typeof TxKind]
 
 const LAST_RC_OPCODE = 0x1f
-const FULL_MEMBER = 0x8000
+/** Without the bit of full members. */
+const PARTITION = bth.DEFAULT_PARTITION_KEY & 0x7fff
 
 /**
  * A reliable connected queue pair (IBA 9.7, 10.2.4): requester and responder on one connection, sans-IO.
@@ -239,7 +240,7 @@ export class QueuePair {
 
   /**
    * Posts a receive. False if the receive queue or its completion queue is full. In ERR it completes with
-   * WR_FLUSH_ERR at once. With end-to-end credits it may owe the peer an ACK: poll afterwards.
+   * WR_FLUSH_ERR at once.
    */
   postReceive(work: ReceiveWork): boolean {
     const context = this.#context
@@ -248,7 +249,6 @@ export class QueuePair {
     checkReceiveWork(this.qpn, work)
     if (!context.receiveQueue.post(work)) return false
     if (rule.flushes) context.receiveQueue.flush()
-    else this.#responder.onReceivePosted()
     return true
   }
 
@@ -265,8 +265,7 @@ export class QueuePair {
     const { counters, settings } = this.#context
     const opcode = bth.opcode(frame.view, frame.bth)
     if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
-    else if (!partitionMatches(settings.partitionKey, bth.partitionKey(frame.view, frame.bth)))
-      counters.droppedPartition++
+    else if (!isDefaultPartition(bth.partitionKey(frame.view, frame.bth))) counters.droppedPartition++
     else if (
       !isKnown(opcode) ||
       (opcode > LAST_RC_OPCODE && !(opcode === Opcode.SACK && settings.selectiveRepeat))
@@ -395,7 +394,10 @@ export class QueuePair {
   }
 }
 
-/** Same partition, and not both limited members (IBA 9.6.1). */
-function partitionMatches(own: number, theirs: number): boolean {
-  return ((own ^ theirs) & 0x7fff) === 0 && ((own | theirs) & FULL_MEMBER) !== 0
+/**
+ * The default partition, of which every queue pair is a full member (IBA 9.6.1): RoCEv2 has no others, as VLANs divide an Ethernet
+ * (IBA annex A16). The peer may be a limited member.
+ */
+function isDefaultPartition(key: number): boolean {
+  return (key & PARTITION) === PARTITION
 }

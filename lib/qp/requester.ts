@@ -1,7 +1,6 @@
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
 import type { QpContext } from './context.js'
-import { Credits } from './credits.js'
 import { NewlyAcked } from './newly-acked.js'
 import { Retries } from './retries.js'
 import { RoundTrips } from './round-trips.js'
@@ -35,7 +34,6 @@ export class Requester {
   readonly context: QpContext
   readonly timers: RequesterTimers
   readonly trips = new RoundTrips()
-  readonly credits = new Credits()
   log: SendLog
   readonly spurious: Spurious
   /** The oldest PSN without an answer. */
@@ -94,7 +92,6 @@ export class Requester {
     this.#awaitNothing()
     this.unaskedPackets = 0
     this.#repairedSeq = NO_SEQ
-    this.credits.start(settings.endToEndCredits)
     this.#silent = false
     this.log = new SendLog(settings.maxPacketsInFlight)
     this.timers.stop()
@@ -110,7 +107,6 @@ export class Requester {
     const settings = this.context.settings
     this.timers.setExponent(settings.ackTimeoutExponent)
     this.#retries.restore()
-    this.credits.settle(settings.endToEndCredits)
   }
 
   /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
@@ -131,7 +127,6 @@ export class Requester {
     if (this.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
     const slot = queue.at(this.sendIndex)
     if (this.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
-    if (this.credits.holdBack(slot, this.sendSeq)) return null
     const bound = context.settings.maxPacketsInFlight
     if (slot.awaitsResponse) {
       // A READ that takes more PSNs than the bound runs alone.

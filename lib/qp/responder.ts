@@ -39,7 +39,7 @@ export class Responder {
   writeRegion: MemoryRegion | null = null
   writeOffset = 0
   table = new ResponseTable(0)
-  /** An ACK or NAK is owed: its PSN, MSN and syndrome (an ACK's credits are filled in as it leaves). */
+  /** An ACK or NAK is owed: its PSN, MSN and syndrome. */
   ackPending = false
   ackSeq = 0
   ackMsn = 0
@@ -49,8 +49,6 @@ export class Responder {
    * for.
    */
   refused = false
-  /** Credits were 0 when last told, so the next receive posted is worth an ACK of its own. */
-  starving = false
   /** Requests that came out of order; null: go-back-N. */
   kept: ReorderBuffer | null = null
   /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
@@ -73,7 +71,6 @@ export class Responder {
     this.table = new ResponseTable(this.context.settings.responderResources)
     this.ackPending = false
     this.refused = false
-    this.starving = false
     this.#gapTold = false
     this.#packetsSinceAck = 0
     const { selectiveRepeat, reorderPool, reorderPackets, maxPacketsInFlight } = this.context.settings
@@ -236,12 +233,5 @@ export class Responder {
     this.message = Message.NONE
     this.writeRegion = null
     this.kept?.clear()
-  }
-
-  /** A receive was posted: tells a requester that waits for credit (IBA 9.7.7.2, unsolicited ACK). */
-  onReceivePosted(): void {
-    if (!this.starving || this.ackPending || !this.context.responds) return
-    this.starving = false
-    this.oweAck()
   }
 }

@@ -31,8 +31,6 @@ export class SendSlot {
   firstSeq = 0
   /** Unwrapped PSN of the last packet; of a READ, that of its last response (IBA 9.7.1). */
   lastSeq = 0
-  /** Send sequence number: counts messages from 1 on (IBA 9.7.7.2). */
-  ssn = 0
   /** Unwrapped PSNs and bytes of the whole work request, where a READ is asked for in parts. */
   workFirstSeq = 0
   workLastSeq = 0
@@ -52,11 +50,6 @@ export class SendSlot {
   get awaitsResponse(): boolean {
     return this.opcode >= WorkOpcode.RDMA_READ
   }
-
-  /** Takes a receive work request of the peer, so limited by its credits (IBA 9.7.7.2). */
-  get takesCredit(): boolean {
-    return this.opcode <= WorkOpcode.SEND_WITH_INV || this.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
-  }
 }
 
 /**
@@ -75,7 +68,6 @@ export class SendQueue {
   tail = 0
   /** PSN that the next work request begins with. */
   nextSeq = 0
-  #nextSsn = 1
   readonly #qpn: number
   readonly #cq: CompletionQueue
   #slots: SendSlot[] = []
@@ -140,7 +132,6 @@ export class SendQueue {
     if (this.#slots.length === this.tail % this.#capacity) this.#slots.push(new SendSlot())
     const slot = this.at(this.tail++)
     fill(slot, work)
-    slot.ssn = this.#nextSsn++
     return slot
   }
 
@@ -192,7 +183,6 @@ export class SendQueue {
   clear(): void {
     for (; this.head < this.tail; this.head++) this.at(this.head).region = null
     for (; this.pending > 0; this.pending--) this.#cq.release()
-    this.#nextSsn = 1
   }
 }
 

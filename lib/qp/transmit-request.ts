@@ -156,7 +156,7 @@ function writeBth(
   seq: number,
 ): void {
   const context = requester.context
-  const key = context.settings.partitionKey
+  const key = bth.DEFAULT_PARTITION_KEY
   bth.write(frame.view, at, opcode, false, bth.MIGRATED, pad, key, context.remoteQpn, ackRequest, seq)
 }
 
@@ -166,7 +166,7 @@ function writeBth(
  */
 function wantsAck(requester: Requester, slot: SendSlot): boolean {
   const seq = requester.sendSeq
-  if (seq === slot.lastSeq || requester.isAlone || requester.credits.isLast(slot)) return true
+  if (seq === slot.lastSeq || requester.isAlone) return true
   const settings = requester.context.settings
   const bound = settings.maxPacketsInFlight
   const every = Math.min(settings.ackRequestEveryPackets, Math.max(1, bound >>> 1))

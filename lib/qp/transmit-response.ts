@@ -8,7 +8,7 @@ import * as sack from '../wire/sack.js'
 import { Access } from './memory.js'
 import { writePayload } from './payload.js'
 import type { ReorderBuffer } from './reorder-buffer.js'
-import { Message, type Responder } from './responder.js'
+import type { Responder } from './responder.js'
 import type { ResponseRecord } from './response-table.js'
 import { WorkStatus } from './work-status.js'
 
@@ -25,8 +25,8 @@ export function ackIsNext(responder: Responder): boolean {
 /** Writes the ACK or NAK that is owed; an ACK becomes a SACK while requests are kept that came out of order. */
 export function transmitAck(responder: Responder, frame: Frame, at: number): void {
   const { kept } = responder
-  const isAck = aeth.isAck(responder.ackSyndrome)
-  const syndrome = isAck ? ackSyndrome(responder) : responder.ackSyndrome
+  const syndrome = responder.ackSyndrome
+  const isAck = aeth.isAck(syndrome)
   responder.ackPending = false
   responder.context.counters.acksSent++
   writeAeth(frame, at, syndrome, responder.ackMsn)
@@ -62,7 +62,7 @@ export function transmitAtomicResponse(
   frame: Frame,
   at: number,
 ): void {
-  writeAeth(frame, at, ackSyndrome(responder), record.msn)
+  writeAeth(frame, at, aeth.ACK_UNLIMITED, record.msn)
   atomicAckEth.write(frame.view, at + bth.BYTES + aeth.BYTES, record.originalHigh, record.originalLow)
   endFrame(frame, at, at + bth.BYTES + aeth.BYTES + atomicAckEth.BYTES)
   writeBth(responder, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
@@ -98,7 +98,7 @@ export function transmitReadResponse(
   const opcode = responseOpcode(record)
   let next = at + bth.BYTES
   if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) {
-    writeAeth(frame, at, ackSyndrome(responder), record.msn)
+    writeAeth(frame, at, aeth.ACK_UNLIMITED, record.msn)
     next += aeth.BYTES
   }
   let pad = 0
@@ -131,16 +131,6 @@ function advance(responder: Responder, record: ResponseRecord): void {
   responder.table.settle()
 }
 
-/** An ACK's syndrome: the receives posted, the running one included as the MSN leaves it out (IBA 9.7.7.2). */
-export function ackSyndrome(responder: Responder): number {
-  const { settings, receiveQueue } = responder.context
-  if (!settings.endToEndCredits) return aeth.ACK_UNLIMITED
-  const code = aeth.creditCode(receiveQueue.count)
-  const running = responder.message === Message.SEND ? 1 : 0
-  responder.starving = receiveQueue.count - running === 0
-  return aeth.ackSyndrome(code)
-}
-
 function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {
   aeth.write(frame.view, at + bth.BYTES, syndrome, msn)
 }
@@ -169,7 +159,7 @@ function writeBth(
     false,
     bth.MIGRATED,
     pad,
-    context.settings.partitionKey,
+    bth.DEFAULT_PARTITION_KEY,
     context.remoteQpn,
     false,
     seq,

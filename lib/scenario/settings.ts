@@ -71,7 +71,8 @@ export interface RunSettings {
   switches: SwitchSettings[]
   links: Link[]
   routes: Resolved<StaticRoute, 'startNs' | 'endNs'>[]
-  events: Resolved<NetworkEvent, 'priority'>[]
+  /** Absent: there are none. */
+  events?: Resolved<NetworkEvent, 'priority'>[]
   deadlockPrevention: DeadlockPreventionSettings | null
   /** Those that the file lists; `sourcePort` null: the NIC draws one. */
   flows: (Omit<Resolved<Flow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
@@ -104,7 +105,9 @@ export function settingsOf(scenario: Scenario): RunSettings {
       startNs,
       endNs,
     })),
-    events: (scenario.events ?? []).map(({ priority = null, ...event }) => ({ ...event, priority })),
+    ...(scenario.events && {
+      events: scenario.events.map(({ priority = null, ...event }) => ({ ...event, priority })),
+    }),
     deadlockPrevention: scenario.deadlockPrevention ?? null,
     flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
       ...flow,

@@ -20,8 +20,9 @@ const INTAKE: HostIntake = { stampNs: 1, takenBytes: 0, queueByteNs: 0, rateBps:
 function exchange(options: ConnectOptions, nic: Partial<NicConfig> = {}) {
   const config = { hostIntake: INTAKE, cc: { name: 'hpcc', options: {} }, ...nic }
   const pair = makePair({ a: config, b: config })
-  /** Of data packets from the connecting end; echoes that this end sends with a record of its own. */
+  /** DSCPs of data packets from the connecting end. */
   const dscps = new Set<number>()
+  /** Echoes that this end sends with a record of its own. */
   let hostEchoes = 0
   pair.tap.watch = (frame, _now, fromA) => {
     if (!fromA || frame.bth < 0) return true

@@ -74,7 +74,6 @@ t.test('settings out of range', async t => {
     { responderResources: 256 },
     { initiatorDepth: 1.5 },
     { access: 16 },
-    { partitionKey: 65_536 },
     { ackRequestEveryPackets: 0 },
   ]
   for (const config of wrong) {

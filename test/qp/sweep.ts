@@ -40,7 +40,6 @@ function drawConfig(random: () => number): Partial<QpConfig> {
     maxPacketsInFlight: pick(random, [1, 4, 64, 8192]),
     responderResources: resources,
     initiatorDepth: resources,
-    endToEndCredits: random() < 0.3,
     ackTimeoutExponent: 4,
     minRnrTimer: 1,
   }

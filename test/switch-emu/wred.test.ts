@@ -72,7 +72,7 @@ t.test('who understands ECN is marked, who does not is dropped, who is marked al
 t.test('in a lossless queue who does not understand ECN is neither marked nor dropped', async t => {
   const pool = new FramePool(2, HEADER_SLOT_BYTES)
   const wred = new Wred(ECN, () => 0, false)
-  const plain = buildFrame(pool, { from: HOST(0), to: HOST(1) })
+  const plain = buildFrame(pool, { from: HOST(0), to: HOST(1), tos: 0 })
   t.equal(wred.onEnqueue(plain, 400_001), WredVerdict.PASS)
   t.equal(plain.view.getUint8(plain.l3 + 1) & 3, ipv4.ECN_NOT_ECT)
   const capable = buildFrame(pool, { from: HOST(0), to: HOST(1), tos: 2 })
