@@ -23,6 +23,10 @@ export function report(error: unknown): void {
     if (outputFailed) return
     outputFailed = true
     process.stderr.write(`weir: the output cannot be written: ${whyNotWritten(error)} (WEIR_NO_FILE)\n`)
+  } else if (lacksDescriptors(error)) {
+    process.stderr.write(
+      'weir: too many open files: raise the limit of this process (ulimit -n) (WEIR_FULL)\n',
+    )
   } else if (error instanceof WeirError && error.code !== 'WEIR_INTERNAL') {
     process.stderr.write(`weir: ${withoutControls(error.message)} (${error.code})\n`)
   } else {
@@ -51,6 +55,15 @@ function usageError(text: string, command: Command): string {
 /** What else is written to is in a WeirError that names it. */
 function isOutputFailure(error: unknown): boolean {
   return !(error instanceof WeirError) && (error as NodeJS.ErrnoException | null)?.syscall === 'write'
+}
+
+/** True if the limit of open files stopped a command, wherever that happened: to load a module takes a descriptor, too. */
+function lacksDescriptors(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'EMFILE' || code === 'ENFILE' || /\bE[MN]FILE\b/.test(cause.message)) return true
+  }
+  return false
 }
 
 /** Names of files may hold anything; a message may have several lines. */

@@ -5,9 +5,9 @@ import { makeProgram } from './program.js'
 import { rawArguments } from './raw-arguments.js'
 
 const argv = rawArguments()
-const program = await makeProgram(argv.slice(2))
 heedClosedPipes(report)
 try {
+  const program = await makeProgram(argv.slice(2))
   await program.parseAsync(argv)
 } catch (error) {
   report(error)

@@ -1,4 +1,5 @@
 /** What two weirs tell each other beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+import { probesPaths } from '../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../cm/events.js'
 import * as weirData from '../cm/weir-private-data.js'
 import { WeirError } from '../errors.js'
@@ -19,6 +20,8 @@ const SELECTIVE_REPEAT = 1
 const PATH_ANSWERS = 2
 /** Takes no runs of packets: each must be sent by itself. A peer that says nothing takes runs. */
 const NO_RUNS = 4
+/** Sends a connection's packets from one UDP source port, unless the peer chooses paths, which it follows. */
+const KEEPS_PORT = 8
 const NO_WORDS = new Uint8Array(0)
 
 /** This end's words, for a REQ or a REP. */
@@ -36,8 +39,9 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
   })
 }
 
-function ownFeatures({ takesRuns }: NicSettings, { selectiveRepeat }: Flow): number {
-  return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS)
+function ownFeatures({ takesRuns }: NicSettings, { selectiveRepeat, pathSettings }: Flow): number {
+  const keepsPort = probesPaths(pathSettings) ? 0 : KEEPS_PORT
+  return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS) | keepsPort
 }
 
 /** The other end's words, null for a peer that is no weir. Words that cannot be read count as none. */
@@ -114,6 +118,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   }
   flow.peerIsWeir = true
   flow.peerAnswersPaths = (words.features & PATH_ANSWERS) !== 0
+  flow.peerKeepsPort = (words.features & KEEPS_PORT) !== 0
   flow.peerTakesRuns = (words.features & NO_RUNS) === 0
   flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
   flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)

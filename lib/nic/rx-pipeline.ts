@@ -154,30 +154,26 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
-    if (!this.#isFrom(frame, flow.remote)) {
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.counters.wrongSource++
       return
     }
-    const opcode = bth.opcode(frame.view, frame.bth)
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK
     if (!forQp) frame.bringIn()
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     if (flow.challenged && (guarded || flow.guard === null)) this.#events.onAlive(now, flow)
-    if (opcode < Opcode.CNP && frame.payloadLength > 0) {
-      const sourcePort = udp.sourcePort(frame.view, frame.l4)
-      if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
-    }
-    const collected = this.#takeTelemetry(now, frame, flow, opcode)
     // A packet without a tag may carry data and collect telemetry, but not bring any back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
+    else this.#takeEcho(now, frame, flow, opcode)
     if (forQp) {
+      const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
+      if (flow.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
+        flow.keptPort = udp.sourcePort(frame.view, frame.l4)
       flow.settle(now, this.sample)
-      if (frame.payloadLength > 0) this.#events.onData(now, flow)
-      if (isReadResponse(opcode)) flow.unechoedResponses++
-      if (collected || (flow.peerIsWeir && asksForAnswer(frame, opcode)))
-        this.#events.onCollected(now, flow, frame)
+      if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {
       flow.cc?.onCnp(now)
@@ -185,6 +181,26 @@ export class RxPipeline {
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
     }
+  }
+
+  /**
+   * What else a packet tells that the queue pair has taken: where it came from, what it met on its way. One that came before,
+   * or that nobody awaits, tells nothing: it may be forged by whoever can forge an address.
+   */
+  #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
+    if (isMarked(frame)) flow.echoCe = true
+    if (frame.payloadLength > 0) {
+      const sourcePort = udp.sourcePort(frame.view, frame.l4)
+      if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
+      this.#events.onData(now, flow)
+    }
+    if (isReadResponse(opcode)) flow.unechoedResponses++
+    const collected = frame.shim >= 0 && !telemetry.isEcho(frame)
+    // What was collected waits for the flow's next answer, unless this end works on it itself.
+    const isKept = flow.receiver === null
+    if (collected && isKept) flow.echo.keep(frame)
+    if (collected || (isKept && flow.peerIsWeir && asksForAnswer(frame, opcode)))
+      this.#events.onCollected(now, flow, frame)
   }
 
   /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
@@ -214,11 +230,8 @@ export class RxPipeline {
     return null
   }
 
-  /**
-   * Echoed telemetry goes into the sample; what was collected waits for the flow's next answer, unless this end works on
-   * it itself. True if the packet has collected any.
-   */
-  #takeTelemetry(now: Nanos, frame: Frame, flow: Flow, opcode: number): boolean {
+  /** Echoed telemetry goes into the sample, and so do marks of what is no data: data has to be taken first. */
+  #takeEcho(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     const sample = this.sample
     sample.hops.count = 0
     sample.hops.flows = 0
@@ -228,19 +241,18 @@ export class RxPipeline {
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
-    if (isMarked(frame) && !ofPaths) flow.echoCe = true
-    if (frame.shim < 0) return false
+    if (isMarked(frame) && !ofPaths && !isData(opcode)) flow.echoCe = true
+    if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
       const isDirect = opcode === Opcode.DIRECT_NOTIFY
       if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
         sample.hops.count = 0
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
-      return false
+      return
     }
-    if (ofPaths) return false
-    if (flow.receiver === null) flow.echo.keep(frame)
-    return true
+    // A probe of Weir's own: the queue pair never sees it.
+    if (!ofPaths && opcode >= Opcode.CNP && flow.receiver === null) flow.echo.keep(frame)
   }
 
   /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
@@ -282,6 +294,20 @@ function asksForAnswer(frame: Frame, opcode: number): boolean {
 
 function isIpv4(frame: Frame): boolean {
   return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
+}
+
+/**
+ * A peer that says so sends all from one UDP port: the one that the first packet came from which its queue pair took. Unless this
+ * end chooses paths, for then the peer follows. What a switch sends is not the peer's.
+ */
+function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
+  if (!flow.peerKeepsPort || flow.keptPort === 0 || flow.paths !== null) return true
+  return udp.sourcePort(frame.view, frame.l4) === flow.keptPort || opcode === Opcode.DIRECT_NOTIFY
+}
+
+/** Requests and responses, which a connection with a key does not authenticate. */
+function isData(opcode: number): boolean {
+  return opcode < Opcode.CNP && !feedbackTag.isOn(opcode)
 }
 
 function isMarked(frame: Frame): boolean {

@@ -19,6 +19,8 @@ export class QpContext {
   remoteQpn = 0
   /** Request packets and READ responses sent so far: numbers them, from 0. */
   transmissions = 0
+  /** The packet at hand was new, and is carried out or kept: not one that came before, or that nobody awaits. */
+  took = false
   /** Ends timers and packets under way; set by the queue pair. */
   onStopped: () => void = () => {}
 

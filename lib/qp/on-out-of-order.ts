@@ -20,6 +20,7 @@ export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame:
   const follows = kept.count > 0 && seq === kept.latestSeq + 1
   if (inSpan && kept.put(seq, frame)) {
     counters.outOfSequence++
+    responder.context.took = true
     responder.acceptKept(!follows || bth.ackRequest(frame.view, frame.bth))
     return
   }

@@ -52,8 +52,10 @@ function onAnyResponse(
   requester.acknowledgeThrough(now, seq - 1)
   const isNext = requester.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
-  else if (selective.keep(seq, frame)) requester.onSign(now)
-  else {
+  else if (selective.keep(seq, frame)) {
+    requester.context.took = true
+    requester.onSign(now)
+  } else {
     counters.droppedResponseOrder++
     const twice = selective.kept.has(seq) && requester.spurious.onResponseTwice(frame.payloadLength)
     if (twice) selective.answeredTwice()
@@ -162,6 +164,7 @@ function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: 
 }
 
 function accept(requester: Requester, now: Nanos, slot: SendSlot): void {
+  requester.context.took = true
   const seq = requester.sndUna
   requester.acceptResponse(now, slot)
   tellAcked(requester, now, seq)

@@ -97,6 +97,11 @@ export class QueuePair {
     return this.#context.settings.pathMtu
   }
 
+  /** The packet that `onPacket` has handled last was new: a request or a response that was carried out, or kept until its turn. */
+  get took(): boolean {
+    return this.#context.took
+  }
+
   /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
   get inFlightBytes(): number {
     return this.#requester.inFlightBytes
@@ -264,6 +269,7 @@ export class QueuePair {
   onPacket(now: Nanos, frame: Frame): void {
     const { counters, settings } = this.#context
     const opcode = bth.opcode(frame.view, frame.bth)
+    this.#context.took = false
     if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
     else if (!isDefaultPartition(bth.partitionKey(frame.view, frame.bth))) counters.droppedPartition++
     else if (

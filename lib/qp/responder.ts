@@ -122,6 +122,7 @@ export class Responder {
 
   /** One packet of a SEND or WRITE has been carried out. */
   acceptPacket(frame: Frame, opcode: number): void {
+    this.context.took = true
     this.context.counters.receivedPackets++
     this.context.counters.receivedBytes += frame.payloadLength
     this.#advance(1)
@@ -139,6 +140,7 @@ export class Responder {
 
   /** A READ or atomic has been taken; its response acknowledges it. */
   acceptResponding(responsePackets: number): void {
+    this.context.took = true
     this.context.counters.receivedPackets++
     this.#advance(responsePackets)
     this.#packetsSinceAck = 0

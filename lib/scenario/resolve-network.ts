@@ -50,6 +50,7 @@ function resolveHosts(problems: Problems, places: Map<string, Path>, value: unkn
     return []
   }
   const hosts: (Host & { given: boolean })[] = []
+  const before = problems.count
   for (const [i, item] of value.entries()) {
     const path = ['hosts', i]
     const entry =
@@ -67,9 +68,11 @@ function resolveHosts(problems: Problems, places: Map<string, Path>, value: unkn
       for (const name of names) {
         if (claim(problems, places, name, path)) {
           hosts.push({ name, address: entry.address ?? '', given: entry.address !== undefined })
-        }
+        } else if (places.size >= NODES_MAX) break
       }
     }
+    // The rest is as much too many.
+    if (places.size >= NODES_MAX && problems.count > before) break
   }
   assignAddresses(problems, places, hosts)
   return hosts.map(({ name, address }) => ({ name, address }))

@@ -9,6 +9,8 @@ import { watchSchema } from './schema/settings.js'
 import type { Hop, Topology } from './topology.js'
 
 const DEFAULT_WATCH_EVERY_NS = 100_000
+/** A run spends most of its time on samples that are closer together. */
+const WATCH_EVERY_LEAST_NS = 100
 
 /** @param topology null when the network has problems of its own: ports are not looked at then */
 export function resolveWatch(
@@ -19,6 +21,8 @@ export function resolveWatch(
 ): Watch {
   if (value === undefined) return { queues: [], everyNs: DEFAULT_WATCH_EVERY_NS, flows: false }
   const shape = checkShape(problems, ['watch'], watchSchema, value, 'watch')
+  if (shape?.every !== undefined && shape.every < WATCH_EVERY_LEAST_NS)
+    problems.at(['watch', 'every'], `every is at least ${WATCH_EVERY_LEAST_NS}ns, not ${shape.every}ns`)
   const hops = resolveQueues(problems, shape?.queues === undefined ? [] : shape.queues, topology, switchNames)
   return {
     queues: [...new Set(hops)].map(hop => ({ switch: hop.node, port: hop.port })),

@@ -1,14 +1,20 @@
 /** The end that a user asked for a transfer: it connects, and it disconnects when the transfer has ended. */
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectOptions } from '../nic/types.js'
-import type { Nanos } from '../time/nanos.js'
+import type { Completion } from '../qp/completion-queue.js'
+import { type Nanos, SECOND } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import { CHANNEL_ID_MAX } from './channel.js'
 import { TransferFailure } from './failure.js'
-import { type DigestKind, TRANSFER_PORT } from './messages.js'
+import { type DigestKind, TRANSFER_PORT, type TransferMessage } from './messages.js'
 import { Session, type SessionConfig, type Words } from './session.js'
 
 /** Receives that wait for the peer's messages: of each kind at most one is on its way, and there are Pings. */
 const RECEIVES = 16
+
+/** How long the other end may take for the next message about a file that moves, and while it reads or syncs its disk. */
+const STALLED_AFTER_NS = 600 * SECOND
+const DISK_WORK_NS = 3600 * SECOND
 
 export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
@@ -57,6 +63,8 @@ export abstract class ActiveSession extends Session {
   /** What is still to be said is heard before the connection ends, also after a failure. */
   #lastWords = false
   #maxPathQueueBytes = 0
+  /** When the other end last did what it has to. A Ping is nothing that it has to do. */
+  #progressNs: Nanos
   #resolve: (outcome: TransferOutcome) => void = () => {}
   #reject: (error: WeirError) => void = () => {}
 
@@ -69,6 +77,7 @@ export abstract class ActiveSession extends Session {
     this.#remote = config.remote
     this.#connectOptions = { privateData, udpPort: config.udpPort, patient: config.patient }
     this.#startNs = config.time.now()
+    this.#progressNs = this.#startNs
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -112,7 +121,30 @@ export abstract class ActiveSession extends Session {
 
   override tick(now: Nanos): void {
     this.#sampleQueue()
+    this.#checkPatience(now)
     super.tick(now)
+  }
+
+  #checkPatience(now: Nanos): void {
+    if (this.closed || this.machine.ended || !this.connection?.established) return
+    // While this end works on its own disk, the other one waits.
+    if (this.steps.running) this.#progressNs = now
+    const mayTakeNs =
+      this.machine.state === 'streaming' || this.machine.state === 'receiving'
+        ? STALLED_AFTER_NS
+        : DISK_WORK_NS
+    if (now - this.#progressNs < mayTakeNs) return
+    this.fail(new TransferFailure('STALLED', `${this.peer} was silent for too long`))
+  }
+
+  override onCompletion(now: Nanos, connection: Connection, completion: Completion): void {
+    if (!completion.isReceive && completion.id > CHANNEL_ID_MAX) this.#progressNs = now
+    super.onCompletion(now, connection, completion)
+  }
+
+  protected override onMessage(now: Nanos, message: TransferMessage): void {
+    if (message.body !== 'ping') this.#progressNs = now
+    super.onMessage(now, message)
   }
 
   override onEstablished(now: Nanos, connection: Connection): void {

@@ -38,11 +38,12 @@ export class Retries {
 }
 
 /**
- * True for a failure that the next attempt may not meet again: a lost connection, or a host that has no place free. Once a
- * connection was lost, a host that is being restarted may not answer, or may refuse connections.
+ * True for a failure that the next attempt may not meet again: a lost connection, a host that has no place free, or bytes that
+ * were changed on their way. Once a connection was lost, a host that is being restarted may not answer, or may refuse connections.
  */
 export function mayPass(failure: WeirError, hasLostConnection: boolean): boolean {
   if (failure.code === 'WEIR_CONNECTION_LOST' || failure.code === 'WEIR_FULL') return true
+  if (failure instanceof TransferFailure && failure.reason === 'DIGEST_MISMATCH') return true
   if (!hasLostConnection || failure instanceof TransferFailure) return false
   return failure.code === 'WEIR_UNREACHABLE' || failure.code === 'WEIR_REJECTED'
 }

@@ -184,6 +184,7 @@ t.test('watch', async t => {
     ['watch: {queues: [¦s1]}', ['written as s1:s2']],
     ['watch: {queues: ¦some}', ["'all'"]],
     ['watch: {every: ¦0us}', ['above zero']],
+    ['watch: {every: ¦99ns}', ['at least 100ns']],
     ['watch: {flows: ¦perhaps}', ['true or false']],
     ["watch: {queues: [¦'s1:h1#1']}", ["s1 has 1 link to 'h1'", '#0']],
     ['watch: {queues: [¦s1:7]}', ['no port 7', '0 to 2']],

@@ -321,3 +321,33 @@ function takeMessages(_now: number, connection: Connection): void {
   const region = (connection as unknown as { verbs: FakeVerbs }).verbs.memory.register(memory, 4096, 1)
   for (let id = 0; id < 4; id++) connection.postReceive({ id, region, offset: 0, length: 4096 })
 }
+
+t.test('a receiver that falls silent after Ready does not keep its sender waiting without limit', async t => {
+  const both = receiving()
+  const session = await sending(t, both, 9)
+  both.receiver.hook = (_from, work, bytes) =>
+    work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body !== 'ready' ? 'hold' : undefined
+  await settle()
+  t.equal(session.state, 'streaming')
+  session.tick(both.clock.at(599 * SECOND))
+  await settle()
+  t.equal(session.state, 'streaming')
+  session.tick(both.clock.at(601 * SECOND))
+  await t.rejects(session.outcome, { code: 'WEIR_CONNECTION_LOST', message: /h2 was silent for too long/ })
+})
+
+t.test('a receiver that only pings is silent as well', async t => {
+  const both = receiving()
+  const session = await sending(t, both, 9)
+  both.receiver.hook = (_from, work, bytes) => {
+    const { body = '' } = work.opcode === WorkOpcode.SEND ? decodeMessage(bytes) : {}
+    return body === 'credit' ? 'hold' : undefined
+  }
+  await settle()
+  for (let at = 100; at <= 600; at += 100) {
+    session.tick(both.clock.at(at * SECOND))
+    await settle()
+  }
+  session.tick(both.clock.at(601 * SECOND))
+  await t.rejects(session.outcome, { code: 'WEIR_CONNECTION_LOST', message: /silent/ })
+})

@@ -187,7 +187,8 @@ export const watchSchema = mapping(
       },
     ),
     every: key(f.positiveDuration, {
-      description: 'Interval of the samples, of flows too. A run keeps a million samples at most.',
+      description:
+        'Interval of the samples, of flows too, at least 100ns. A run keeps a million samples at most.',
       default: '100us',
       example: '10ms',
     }),
