@@ -143,6 +143,41 @@ t.test(
   },
 )
 
+t.test('what was not lost does not end slow start, however late it comes', async t => {
+  for (const byTimeout of [false, true]) {
+    const cc = new Cubic(CONTEXT, {})
+    let [now, sndNxt, acked] = [0, 0, 0]
+    const fill = () => {
+      while ((sndNxt - acked + 1) * MTU <= cc.windowBytes()) cc.onSent(now, sndNxt++, MTU)
+    }
+    const acks = (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const seq = acked++
+        now += 0.01 * MS
+        const inFlightBytes = (sndNxt - acked) * MTU
+        cc.onAck(now, sampleOf([], { seq, sndNxt, ackedBytes: MTU, inFlightBytes, rttNs: 10 * MS }))
+        fill()
+      }
+    }
+    fill()
+    for (let round = 0; round < 4; round++) {
+      now += 8 * MS
+      acks(sndNxt - acked)
+    }
+    t.equal(cc.windowBytes(), 160 * MTU)
+    acks(1)
+    now += 30 * MS
+    const left = { sndNxt, inFlightBytes: (sndNxt - acked - 1) * MTU, lostBytes: MTU, ackedBytes: 0 }
+    cc.onLoss(now, lossOf({ ...left, newestSeq: acked, byTimeout }))
+    acks(10)
+    t.ok(cc.windowBytes() < 160 * MTU)
+    cc.onSpurious(now)
+    t.equal(cc.windowBytes(), 161 * MTU)
+    acks(100)
+    t.equal(cc.windowBytes(), 261 * MTU, byTimeout ? 'after a timeout' : 'after a loss')
+  }
+})
+
 t.test(
   'HyStart++ is of the first slow start alone, and ends it with the window as the threshold',
   async t => {

@@ -267,6 +267,9 @@ export class Cubic implements CongestionControl {
     this.#timedOut = false
     this.#cwnd = Math.max(this.#cwnd, this.#undoCwnd)
     this.#ssthresh = this.#undoSsthresh
+    // Slow start goes on: neither the wait for what was late nor the window after it says anything of the path.
+    this.#roundCwnd = this.#cwnd
+    this.#hystart.forgetRound()
     this.#growth.undo()
     this.#undoCwnd = 0
     this.#pace()

@@ -78,6 +78,11 @@ export class HyStart {
     return now - this.#roundBeganNs >= Math.max(this.#leastNs, this.#constants.hystartRttLeastNs)
   }
 
+  /** When this round began does not count: the flow took something for lost since, and did not go on as it would have. */
+  forgetRound(): void {
+    this.#roundBeganNs = NEVER
+  }
+
   #judge(recentNs: Nanos, isSpread: boolean): boolean {
     if (this.#baselineNs === NEVER) {
       if (!isSpread && !this.#hasGrown(this.#lastRoundLeastNs, recentNs)) return false
