@@ -43,6 +43,7 @@ interface DaemonFlags {
   priority: string
   dscpOfPriority?: string
   int?: string
+  ifaProtocol: string
   telemetry?: string[]
   paths?: string[]
   keyFile?: string
@@ -133,6 +134,7 @@ function optionsOfDaemon(): Command {
       '--int <format:hops>',
       `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
     )
+    .option('--ifa-protocol <number>', 'IP protocol of IFA in this network, 0 to 255', '253')
     .option(
       '--key-file <path>',
       'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +
@@ -179,6 +181,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
+    ifaProtocol: whole('--ifa-protocol', flags.ifaProtocol, 0, 255),
     telemetry: telemetryOf(flags),
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),

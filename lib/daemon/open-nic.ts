@@ -119,6 +119,8 @@ export interface NicOptions {
   dscpOfPriority?: readonly number[]
   /** Telemetry of data packets, and for how many hops. Default wide, 5. */
   int?: { format: IntFormat; hops: number }
+  /** IP protocol of IFA, the same in the whole network, 0 to 255. Default 253. */
+  ifaProtocol?: number
   /** How telemetry is collected and brought back. */
   telemetry?: Partial<TelemetrySettings>
   /** How the paths of flows are chosen, and flows admitted. */
@@ -161,7 +163,7 @@ export async function openNic(
   { onRound, waiterWith }: LoopHooks = {},
 ): Promise<OpenedNic> {
   const address = HostAddress.parse(options.address)
-  const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES)
+  const pool = new FramePool(FRAMES, undefined, PORT_ROOM_BYTES, options.ifaProtocol)
   const udpPort = options.port ?? 4791
   const reachability = new Reachability(options.address)
   const { io, port, link } = await openPort({ ...options, pool, io: options.io ?? 'auto', port: udpPort })

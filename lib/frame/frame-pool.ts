@@ -1,5 +1,5 @@
 import { WeirError } from '../errors.js'
-import { Frame } from './frame.js'
+import { Frame, IFA_PROTOCOL } from './frame.js'
 
 /** Room for a 4,096-byte payload with every header that Weir writes, and telemetry of 15 hops in any encapsulation. */
 export const SLOT_BYTES = 4864
@@ -18,6 +18,8 @@ export class FramePool {
   readonly slotBytes: number
   /** The memory of all slots, slot n from n * slotBytes on, and then of the room for ports. */
   readonly arena: Uint8Array
+  /** IP protocol that IFA has in the network of these frames, 0 to 255: IANA has assigned none. */
+  readonly ifaProtocol: number
   readonly #roomBytes: number
   #roomUsed = 0
   #made = 0
@@ -29,8 +31,14 @@ export class FramePool {
    * @param capacity number of slots, 1 to 1,048,576
    * @param slotBytes size of each, 256 to 65,536
    * @param roomBytes for `reserve`, 0 to 64 MiB
+   * @param ifaProtocol IP protocol of IFA
    */
-  constructor(capacity: number, slotBytes: number = SLOT_BYTES, roomBytes = 0) {
+  constructor(
+    capacity: number,
+    slotBytes: number = SLOT_BYTES,
+    roomBytes = 0,
+    ifaProtocol: number = IFA_PROTOCOL,
+  ) {
     if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1 << 20) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: capacity is 1 to ${1 << 20}, not ${capacity}`)
     }
@@ -41,6 +49,7 @@ export class FramePool {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: room is 0 to ${1 << 26} bytes, not ${roomBytes}`)
     }
     this.capacity = capacity
+    this.ifaProtocol = ifaProtocol
     this.slotBytes = slotBytes
     this.arena = new Uint8Array(capacity * slotBytes + roomBytes)
     this.#roomBytes = roomBytes
@@ -97,6 +106,7 @@ export class FramePool {
     const slot = this.#made++
     const bytes = Buffer.from(this.arena.buffer, slot * this.slotBytes, this.slotBytes)
     const frame = new Frame(slot, bytes)
+    frame.ifaProtocol = this.ifaProtocol
     frame.taken = true
     this.#frames.push(frame)
     return frame

@@ -1,5 +1,8 @@
 import type { Backing } from './backing.js'
 
+/** IP protocol of IFA: for experimentation and testing (RFC 3692), as the draft's implementations use it. */
+export const IFA_PROTOCOL = 253
+
 /**
  * One Ethernet frame in one pooled slot.
  *
@@ -57,6 +60,8 @@ export class Frame {
   udpPort = 0
   /** Must leave as a packet of its own: its receiver cannot take runs, see `Port.takesRuns`. */
   alone = false
+  /** IP protocol that IFA has in this network; see FramePool. */
+  ifaProtocol = IFA_PROTOCOL
   /** Kept by FramePool: true while somebody owns the frame. */
   taken = false
   /** The view of the slot that was asked for last. */

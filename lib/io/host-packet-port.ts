@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { HostAddress } from '../wire/address.js'
-import * as ifa from '../wire/ifa.js'
 import { type MacAddress, parseMac } from '../wire/mac.js'
 import * as udp from '../wire/udp.js'
 import { ProtocolGuard } from './linux/protocol-guard.js'
@@ -49,7 +48,7 @@ export class HostPacketPort extends PacketPort {
     const guards: Guard[] = []
     try {
       for (const port of [udp.PORT_ROCE, udp.PORT_INT]) guards.push(new UdpGuard(options.address, port))
-      guards.push(new ProtocolGuard(options.address, ifa.IP_PROTOCOL))
+      guards.push(new ProtocolGuard(options.address, options.pool.ifaProtocol))
       return new HostPacketPort(options, name, mac, guards)
     } catch (error) {
       for (const guard of guards) guard.close()
@@ -64,7 +63,7 @@ export class HostPacketPort extends PacketPort {
     guards: readonly Guard[],
   ) {
     const { pool, address, ringBytes } = options
-    super({ pool, interface: name, ringBytes, filter: roceFilter(address) })
+    super({ pool, interface: name, ringBytes, filter: roceFilter(address, pool.ifaProtocol) })
     this.interface = name
     this.mac = mac
     this.#guards = guards

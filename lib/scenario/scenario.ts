@@ -245,6 +245,8 @@ export interface IntSettings {
    * (compact), INT-MD 2.1 of P4.org, IFA 2.0, or the pre-allocated trace of IOAM (RFC 9197).
    */
   format: IntFormat
+  /** IP protocol of IFA, 0 to 255. Absent: 253. */
+  ifaProtocol?: number
   /** Switches that may write into a packet, 1 to 15. Default: the number on the longest path of the traffic. */
   hops: number
 }

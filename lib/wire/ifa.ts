@@ -1,6 +1,6 @@
 /**
  * Inband Flow Analyzer 2.0 (draft-kumar-ippm-ifa): an IFA header between IP and UDP, as an upper layer of its own with
- * IP protocol 253; behind the UDP header a metadata header and a stack that every hop makes longer by its metadata.
+ * IP protocol 253, or the one that the network has chosen; behind the UDP header a metadata header and a stack that every hop makes longer by its metadata.
  * IP's length counts all of it. UDP's length and checksum stay those of the packet without IFA, so that whoever strips
  * it has nothing to mend. Big-endian.
  *
@@ -31,8 +31,6 @@ import type { HopSnapshot } from './hop-snapshot.js'
 import { readU48of64, secondsToU48, writeU64 } from './u64.js'
 import { WireError } from './wire-error.js'
 
-/** IP protocol: for experimentation and testing (RFC 3692), as the draft's implementations use it. */
-export const IP_PROTOCOL = 253
 /** Bytes of the header before UDP. */
 export const BYTES = 4
 /** Bytes of the metadata header behind UDP. */

@@ -74,7 +74,7 @@ function parseIpv6(frame: Frame, l3: number): WireError {
 /** @param wireEnd first byte behind the IP packet, materialised or not */
 function parseNext(frame: Frame, protocol: number, at: number, wireEnd: number): WireError {
   if (protocol === ipv4.PROTOCOL_UDP) return parseUdp(frame, at, wireEnd)
-  return protocol === ifa.IP_PROTOCOL ? parseIfa(frame, at, wireEnd) : WireError.OK
+  return protocol === frame.ifaProtocol ? parseIfa(frame, at, wireEnd) : WireError.OK
 }
 
 /** Skips options other than IOAM's. */

@@ -94,8 +94,8 @@ function beginIfa(frame: Frame, hops: number): number {
   moveUdp(frame, ifa.BYTES)
   ifa.write(view, l4, hops)
   ifa.writeMetadata(view, frame.shim)
-  if (isIpv6(frame)) ipv6.setNextHeader(view, frame.l3, ifa.IP_PROTOCOL)
-  else ipv4.replaceProtocol(view, frame.l3, ifa.IP_PROTOCOL)
+  if (isIpv6(frame)) ipv6.setNextHeader(view, frame.l3, frame.ifaProtocol)
+  else ipv4.replaceProtocol(view, frame.l3, frame.ifaProtocol)
   return frame.shim + ifa.METADATA_BYTES
 }
 

@@ -56,8 +56,8 @@ export class OverlaySwitch implements Driven, RunningSwitch {
   }
 
   private constructor(options: OverlaySwitchOptions) {
-    this.#pool = new FramePool(options.poolFrames ?? 16_384)
     const { scenario, captures } = options
+    this.#pool = new FramePool(options.poolFrames ?? 16_384, undefined, 0, scenario.int.ifaProtocol)
     this.#captures = captures && new PortCaptures(scenario, { ...captures, epochNs: clockEpochNs() })
     this.#fabric = new RealTimeFabric({
       scenario,

@@ -24,6 +24,7 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     start: transport.start,
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
+    ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),
     ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),
     ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
   }

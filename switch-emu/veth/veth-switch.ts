@@ -221,7 +221,8 @@ function hostTable(scenario: Scenario): HostTable {
 function poolFor(scenario: Scenario, slotBytes: number): FramePool {
   const buffered = scenario.switches.reduce((sum, { bufferBytes }) => sum + bufferBytes, 0)
   const wanted = Math.max(POOL_FRAMES_LEAST, Math.ceil(buffered / MEAN_FRAME_BYTES))
-  return new FramePool(Math.min(wanted, Math.floor(POOL_BYTES_MOST / slotBytes)), slotBytes)
+  const frames = Math.min(wanted, Math.floor(POOL_BYTES_MOST / slotBytes))
+  return new FramePool(frames, slotBytes, 0, scenario.int.ifaProtocol)
 }
 
 /** Room for a whole frame with a VLAN tag, in multiples of 64 bytes. */

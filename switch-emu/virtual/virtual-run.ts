@@ -88,7 +88,12 @@ export class VirtualRun {
   constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
     this.#scenario = options.seed === undefined ? scenario : withSeed(scenario, options.seed)
     this.#options = options
-    this.#pool = new FramePool(options.framesMax ?? FRAMES_MAX, headerSlotBytes(scenario.int))
+    this.#pool = new FramePool(
+      options.framesMax ?? FRAMES_MAX,
+      headerSlotBytes(scenario.int),
+      0,
+      scenario.int.ifaProtocol,
+    )
     const random = new Random(this.#scenario.seed)
     const marking = random.fork('marking')
     this.#captures = options.captures && new PortCaptures(scenario, { ...options.captures, virtual: true })

@@ -1,6 +1,7 @@
 /** The packet socket's filter, run by a small machine of classic BPF, on RoCEv2 in every encapsulation and on what is none. */
+
 import t from 'tap'
-import { Frame } from '../../lib/frame/frame.js'
+import { Frame, IFA_PROTOCOL } from '../../lib/frame/frame.js'
 import { roceFilter } from '../../lib/io/linux/roce-filter.js'
 import type { FilterInstruction } from '../../lib/io/linux/socket-filter.js'
 import { HostAddress } from '../../lib/wire/address.js'
@@ -54,8 +55,8 @@ const TO = {
 
 for (const family of [4, 6] as const) {
   t.test(`IPv${family}`, async t => {
-    const program = roceFilter(TO[family])
-    const other = roceFilter(HostAddress.parse(family === 4 ? '10.99.0.3' : 'fd00::3'))
+    const program = roceFilter(TO[family], IFA_PROTOCOL)
+    const other = roceFilter(HostAddress.parse(family === 4 ? '10.99.0.3' : 'fd00::3'), IFA_PROTOCOL)
     for (const format of [-1, ...telemetry.FORMAT_NAMES.map(telemetry.formatOf)]) {
       const frame = packet(family, format)
       t.ok(accepts(program, frame), `format ${format}`)

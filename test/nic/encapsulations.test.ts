@@ -82,8 +82,8 @@ t.test('malformed telemetry is counted and dropped; the transport sends again', 
     pair.tap.watch = frame => {
       if (frame.shim < 0 || telemetry.isEcho(frame) || broken === 5) return true
       broken++
-      // INT-MD: the instruction bitmap; IFA: the length of its stack; IOAM: the length of a node.
-      const at = frame.shim + (format === 'p4-int-md' ? 8 : format === 'ifa' ? 3 : 2)
+      // INT-MD: the version; IFA: the length of its stack; IOAM: the length of a node.
+      const at = frame.shim + (format === 'p4-int-md' ? 4 : format === 'ifa' ? 3 : 2)
       frame.view.setUint8(at, frame.view.getUint8(at) ^ 0xff)
       return true
     }

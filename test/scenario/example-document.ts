@@ -16,7 +16,8 @@ export function documentWith(section: Section, keys: Mapping): Mapping {
   const { parent } = section
   if (parent === undefined) return { ...NETWORK, ...keys }
   const value = section.within === 'list' ? [full] : section.within === 'names' ? { s1: full } : full
-  if (parent.section.parent === undefined) return atRoot(parent.key.name, value, full)
+  if (parent.section.parent === undefined)
+    return { ...atRoot(parent.key.name, value, full), ...parent.key.with }
   return documentWith(parent.section, { ...parent.key.with, [parent.key.name]: value })
 }
 

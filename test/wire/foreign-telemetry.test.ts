@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import { HopSnapshot } from '../../lib/wire/hop-snapshot.js'
 import * as icrc from '../../lib/wire/icrc.js'
@@ -323,3 +324,24 @@ t.test(
     t.ok(parsed > 100, `${parsed} were parsed`)
   },
 )
+
+t.test('IFA has the IP protocol that the network has chosen', async t => {
+  const pool = new FramePool(2, SLOT, 0, 131)
+  const sender = pool.take()!
+  const plain = buildRoce({ ...PLAIN, family: 4, payloadBytes: 40 })
+  parseFrame(plain)
+  sender.bytes.set(plain.bytes.subarray(0, plain.bth))
+  Object.assign(sender, { l3: plain.l3, l4: plain.l4, payload: plain.bth })
+  telemetry.begin(sender, telemetry.IFA, 5, 0)
+  t.equal(sender.bytes[sender.l3 + 9], 131)
+  const bytes = ifa('2f1100ff', '0000ff00')
+  const receiver = pool.take()!
+  bytes.bytes.copy(receiver.bytes)
+  receiver.length = bytes.length
+  receiver.wireLength = bytes.length
+  t.equal(parseFrame(receiver), WireError.OK)
+  t.equal(receiver.bth, -1, '253 is no IFA there')
+  receiver.bytes[receiver.l3 + 9] = 131
+  t.equal(parseFrame(receiver), WireError.OK)
+  t.equal(receiver.intFormat, telemetry.IFA)
+})

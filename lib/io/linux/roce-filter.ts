@@ -4,7 +4,6 @@
  */
 import type { HostAddress } from '../../wire/address.js'
 import * as ethernet from '../../wire/ethernet.js'
-import * as ifa from '../../wire/ifa.js'
 import * as ipv4 from '../../wire/ipv4.js'
 import * as ipv6 from '../../wire/ipv6.js'
 import * as udp from '../../wire/udp.js'
@@ -41,19 +40,21 @@ interface Step {
  * Passes whole RoCEv2 packets to `address`, with or without telemetry of any encapsulation, and MAC control frames
  * (PAUSE, PFC). Any IFA packet, and any UDP behind the one hop-by-hop header that IOAM makes, passes too: the NIC
  * looks closer.
+ *
+ * @param ifaProtocol IP protocol of IFA
  */
-export function roceFilter(address: HostAddress): FilterInstruction[] {
+export function roceFilter(address: HostAddress, ifaProtocol: number): FilterInstruction[] {
   return assemble([
     { code: LOAD_HALF, k: TYPE_AT },
     { code: JUMP_EQUAL, k: ethernet.TYPE_MAC_CONTROL, yes: 'accept' },
-    ...(address.family === 4 ? toIpv4(address) : toIpv6(address)),
+    ...(address.family === 4 ? toIpv4(address, ifaProtocol) : toIpv6(address, ifaProtocol)),
     { code: JUMP_EQUAL, k: udp.PORT_ROCE, yes: 'accept' },
     { code: JUMP_EQUAL, k: udp.PORT_INT, yes: 'accept', no: 'reject' },
   ])
 }
 
 /** Ends with the UDP destination port loaded. */
-function toIpv4(address: HostAddress): Step[] {
+function toIpv4(address: HostAddress, ifaProtocol: number): Step[] {
   return [
     { code: JUMP_EQUAL, k: ethernet.TYPE_IPV4, no: 'reject' },
     { code: LOAD_HALF, k: L3 + 6 },
@@ -61,7 +62,7 @@ function toIpv4(address: HostAddress): Step[] {
     { code: LOAD_WORD, k: L3 + 16 },
     { code: JUMP_EQUAL, k: address.ipv4, no: 'reject' },
     { code: LOAD_BYTE, k: L3 + 9 },
-    { code: JUMP_EQUAL, k: ifa.IP_PROTOCOL, yes: 'accept' },
+    { code: JUMP_EQUAL, k: ifaProtocol, yes: 'accept' },
     { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, no: 'reject' },
     { code: LOAD_X_IP_HEADER, k: L3 },
     { code: LOAD_HALF_INDEXED, k: L3 + 2 },
@@ -69,7 +70,7 @@ function toIpv4(address: HostAddress): Step[] {
 }
 
 /** The same; of extension headers RoCEv2 has at most IOAM's. */
-function toIpv6(address: HostAddress): Step[] {
+function toIpv6(address: HostAddress, ifaProtocol: number): Step[] {
   const gid = new DataView(address.gid.buffer, address.gid.byteOffset, 16)
   const words = [0, 4, 8, 12].flatMap(at => [
     { code: LOAD_WORD, k: L3 + 24 + at },
@@ -79,7 +80,7 @@ function toIpv6(address: HostAddress): Step[] {
     { code: JUMP_EQUAL, k: ethernet.TYPE_IPV6, no: 'reject' },
     ...words,
     { code: LOAD_BYTE, k: L3 + 6 },
-    { code: JUMP_EQUAL, k: ifa.IP_PROTOCOL, yes: 'accept' },
+    { code: JUMP_EQUAL, k: ifaProtocol, yes: 'accept' },
     { code: JUMP_EQUAL, k: ipv6.HOP_BY_HOP, no: 2 },
     { code: LOAD_BYTE, k: L3 + ipv6.BYTES },
     { code: JUMP_EQUAL, k: ipv4.PROTOCOL_UDP, yes: 'accept', no: 'reject' },

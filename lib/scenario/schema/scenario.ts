@@ -67,6 +67,12 @@ export const scenarioSchema = mapping(
       description: 'What an operator does to switches while the traffic runs.',
       usual: 'nothing',
       example: [{ at: '2s', pfcOn: 's1:s2' }],
+      with: {
+        switches: {
+          s1: { pfc: { xoff: '500KB', watchdog: { limit: { deadlocks: 3, window: '10s' } } } },
+          s2: {},
+        },
+      },
     }),
     deadlockPrevention: part(preventionSchema, {
       description: 'Packets on paths that can close a circle of pauses move to another priority.',

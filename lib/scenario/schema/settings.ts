@@ -76,6 +76,12 @@ export const intSchema = mapping(
       usual: 'the number of switches on the longest path of the traffic',
       example: 5,
     }),
+    ifaProtocol: key(f.whole(0, 255), {
+      description:
+        'IP protocol of IFA, for which IANA has assigned none. Not that of UDP (17) or of IPv6 options (0).',
+      default: 253,
+      example: 131,
+    }),
   },
 )
 
