@@ -20,7 +20,7 @@ const INTAKE: HostIntake = { stampNs: 1, takenBytes: 0, queueByteNs: 0, rateBps:
 function exchange(options: ConnectOptions, nic: Partial<NicConfig> = {}) {
   const config = { hostIntake: INTAKE, cc: { name: 'hpcc', options: {} }, ...nic }
   const pair = makePair({ a: config, b: config })
-  /** Of data packets from the connecting end; echoes that this end sends with a record of its own. */
+  /** What the connecting end sends: DSCPs of its data packets, and echoes with a record of its own. */
   const dscps = new Set<number>()
   let hostEchoes = 0
   pair.tap.watch = (frame, _now, fromA) => {
