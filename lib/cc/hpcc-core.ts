@@ -11,6 +11,9 @@ import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
 import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
 
+/** The round trip alone reduces no window of so few packets (as RFC 9438, section 4.6, for losses). */
+const HIDDEN_LEAST_PACKETS = 2
+
 /** U, W, Wc and L of one flow, and the functions that change them. */
 export class HpccCore {
   /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
@@ -167,6 +170,9 @@ export class HpccCore {
     if (!hops.overflow) return told
     const hidden = this.#hidden.utilization(hops, this.t, this.#eta)
     if (hidden <= told) return told
+    // So few packets are no queue: what round trips are longer is the hosts' doing, and it would hold the flow down for good.
+    if (hidden > this.#eta && this.#w <= HIDDEN_LEAST_PACKETS * this.#context.mtuBytes)
+      return Math.max(told, this.#eta)
     this.#busiest = -1
     return hidden
   }

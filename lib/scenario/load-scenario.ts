@@ -231,5 +231,11 @@ function longestPathSwitches(
   for (const { hosts } of workloads) {
     for (const from of hosts) for (const to of hosts) look(from, to)
   }
-  return longest
+  if (flows.length > 0 || workloads.length > 0) return longest
+  // A lab without traffic of its own: any host may send to any other that it can reach.
+  const hosts = topology.hostNames
+  for (const from of hosts) {
+    for (const to of hosts) if (topology.distance(from, to) !== Number.POSITIVE_INFINITY) look(from, to)
+  }
+  return Math.min(longest, INT_HOPS_MAX)
 }

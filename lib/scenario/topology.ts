@@ -55,6 +55,10 @@ export class Topology {
     this.#ports[this.#index.get(from.node)!]![from.port] = hop
   }
 
+  get hostNames(): string[] {
+    return [...this.#index.keys()].slice(0, this.#hostCount)
+  }
+
   /** The ports of a node in order; empty for one that is not there. */
   ports(node: string): readonly Hop[] {
     return this.#ports[this.#index.get(node) ?? -1] ?? []

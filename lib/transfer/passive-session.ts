@@ -111,7 +111,7 @@ export abstract class PassiveSession extends Session implements Holder {
   /** What the peer is, as in 'sender'. */
   protected abstract readonly peerRole: string
   /** True while it is this end that has something to do. */
-  protected abstract get isBusy(): boolean
+  abstract get isBusy(): boolean
   /** True once the peer's wish has been granted: from then on a failure is said by Fail, not by Refuse. */
   protected abstract get granted(): boolean
   /** Path of the file in the inbox or the share once it has been delivered, else ''. */

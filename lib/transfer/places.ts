@@ -19,6 +19,8 @@ export interface Holder {
   readonly holdsRing: boolean
   /** When the peer last did what it has to. */
   readonly progressNs: Nanos
+  /** The peer waits for this host, which looks through a part that has arrived before, or brings a file to disk. */
+  readonly isBusy: boolean
   /** Resolves when it has given back all that it holds. */
   readonly outcome: Promise<unknown>
   /** Ends it. What has arrived is kept. @param atOnce without waiting until the peer has heard why */
@@ -100,6 +102,6 @@ export class Places {
   }
 }
 
-function isSilent(now: Nanos, { progressNs }: Holder): boolean {
-  return now - progressNs >= SILENT_NS
+function isSilent(now: Nanos, { progressNs, isBusy }: Holder): boolean {
+  return !isBusy && now - progressNs >= SILENT_NS
 }

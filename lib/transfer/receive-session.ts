@@ -53,7 +53,7 @@ export class ReceiveSession extends PassiveSession {
     return this.#intake.writtenBytes
   }
 
-  protected get isBusy(): boolean {
+  get isBusy(): boolean {
     return this.machine.state === 'opening' || this.machine.state === 'committing'
   }
 

@@ -47,7 +47,7 @@ export class ServeSession extends PassiveSession {
     return plan ? Math.min(plan.sizeBytes, plan.positionOf(creditedChunks)) : 0
   }
 
-  protected get isBusy(): boolean {
+  get isBusy(): boolean {
     return this.machine.state === 'opening'
   }
 

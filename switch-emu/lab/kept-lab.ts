@@ -93,8 +93,13 @@ export class KeptLab {
     const { portsOf } = await import('../../lib/scenario/ports.js')
     const hops = portsOf(scenario, port)
     const { node } = hops[0]!
-    if (scenario.switches.find(({ name }) => name === node)!.pfc?.watchdog?.limit === undefined) {
+    const { pfc } = scenario.switches.find(({ name }) => name === node)!
+    if (pfc?.watchdog?.limit === undefined) {
       const text = `${node} has no watchdog with a limit, which alone turns PFC off: give it one in ${scenario.file}`
+      throw new WeirError('WEIR_BAD_ARGUMENT', text)
+    }
+    if (priority !== undefined && !pfc.priorities.includes(priority)) {
+      const text = `priority ${priority} is lossy at ${node}; lossless are ${pfc.priorities.join(', ')}`
       throw new WeirError('WEIR_BAD_ARGUMENT', text)
     }
     const ports = hops.map(hop => hop.port)

@@ -1,7 +1,9 @@
 /** Hops that the telemetry does not tell: what the round trip says of them. */
 import t from 'tap'
 import { HiddenHops } from '../../lib/cc/hidden-hops.js'
+import { Hpcc } from '../../lib/cc/hpcc.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
+import { sampleOf } from './samples.js'
 
 const T = 10_000
 const ETA = 0.95
@@ -29,6 +31,17 @@ t.test(
   },
 )
 
+t.test('what round trips differ by is noise, a lasting queue is not', async t => {
+  const hidden = new HiddenHops()
+  const u = () => hidden.utilization(told(0), T, ETA)
+  for (let i = 0; i < 50; i++) {
+    hidden.onRoundTrip(2 * i * T, (i % 2 === 0 ? 1.2 : 2) * T, T)
+    if (i > 10 && i % 2 === 0) t.equal(u(), ETA, 'hosts that take turns make each round trip longer than T')
+  }
+  for (let i = 50; i < 100; i++) hidden.onRoundTrip(2 * i * T, 1.2 * T, T)
+  t.equal(u(), 1.2)
+})
+
 t.test('the least round trip of one to two T counts', async t => {
   const hidden = new HiddenHops()
   const u = () => hidden.utilization(told(0), T, ETA)
@@ -39,8 +52,22 @@ t.test('the least round trip of one to two T counts', async t => {
   t.equal(u(), ETA)
   hidden.onRoundTrip(20_000, 3 * T, T)
   t.equal(u(), 3, 'they have been long for a whole T')
-  hidden.onRoundTrip(50_000, 1.5 * T, T)
-  t.equal(u(), 1.5, 'after a silence what was before does not count')
+  hidden.onRoundTrip(50_000, 2.5 * T, T)
+  t.equal(u(), 2.5, 'after a silence what was before does not count')
   hidden.forget()
   t.equal(u(), ETA)
+})
+
+t.test('slow hosts behind a path that is not told hold no flow below two packets', async t => {
+  const cc = new Hpcc({ lineRateBps: 200e6, baseRttNs: 1e6, mtuBytes: 1024 })
+  for (let i = 0; i < 200; i++) {
+    const now = i * 3e6
+    cc.onSent(now, i, 1024)
+    const hop = { rateBps: 200e6, tsNs: now, txBytes: i * 1024, qlenBytes: 0 }
+    const sample = sampleOf([hop], { seq: i, sndNxt: i + 1, rttNs: 3e6 })
+    sample.hops.overflow = true
+    cc.onAck(now, sample)
+  }
+  const packets = cc.windowBytes() / 1024
+  t.ok(packets > 0.5 && packets < 4, `${packets} packets`)
 })

@@ -74,6 +74,10 @@ t.test('up, status, exec, down: the machine is as before', { skip }, async t => 
 
   const pfc = await place.weir(['lab', 'pfc', 'small', 's1:h1', 'on', '--priority', '3'])
   t.equal(pfc.stdout, 'PFC of s1:h1 was on already\n', pfc.stderr)
+  t.match(await place.weir(['lab', 'pfc', 'small', 's1:h1', 'on', '--priority', '5']), {
+    code: 1,
+    stderr: /priority 5 is lossy at s1; lossless are 3 .*WEIR_BAD_ARGUMENT/,
+  })
   t.match(await place.weir(['lab', 'pfc', 'small', 's1:h3', 'on']), {
     code: 1,
     stderr: /s1 has no port to 'h3'; its neighbours are h1, h2.*WEIR_BAD_ARGUMENT/,

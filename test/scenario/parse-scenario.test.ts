@@ -252,4 +252,5 @@ t.test('slots of the telemetry follow the longest path of the traffic', async t 
   t.equal(parse(`${net}traffic: [{from: a, to: b, size: 1KB}]`).int.hops, 1)
   t.equal(parse(`${net}traffic: [{from: a, to: b, size: 1KB}, {from: c, to: b, size: 1KB}]`).int.hops, 3)
   t.equal(parse(`${net}traffic: [{workload: fbhadoop, load: 10%, duration: 1us}]`).int.hops, 3)
+  t.equal(parse(net).int.hops, 3, 'in a lab without traffic any host may send to any other')
 })

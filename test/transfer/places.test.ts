@@ -9,6 +9,7 @@ class FakeSession implements Holder {
   hasAsked = false
   holdsRing = false
   progressNs: number
+  isBusy = false
   said = ''
   atOnce = false
   readonly outcome: Promise<void>
@@ -111,6 +112,21 @@ t.test('who is not silent keeps its place', async t => {
     ['', ''],
     'the pool then says that there is none',
   )
+})
+
+t.test('who waits for this host is not silent', async t => {
+  const { places, runs } = world(4)
+  const busy = await runs('x', 0)
+  busy.isBusy = true
+  const silent = await runs('x', 1 * SECOND)
+  await runs('x', 15 * SECOND)
+  await runs('x', 15 * SECOND)
+  t.same([busy.said, silent.said], ['', 'BUSY'], 'of the same host')
+  await runs('y', 15 * SECOND)
+  const late = new FakeSession('z')
+  places.enter(late)
+  await places.makeRoom(16 * SECOND, late)
+  t.equal(busy.said, '', 'of any host')
 })
 
 t.test('many that are told to go are not waited for', async t => {

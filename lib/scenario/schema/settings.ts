@@ -73,7 +73,8 @@ export const intSchema = mapping(
     }),
     hops: key(f.whole(1, INT_HOPS_MAX), {
       description: 'Switches that may write into a packet.',
-      usual: 'the number of switches on the longest path of the traffic',
+      usual:
+        'the number of switches on the longest path of the traffic, without traffic on that of any two hosts',
       example: 5,
     }),
     ifaProtocol: key(f.whole(0, 255), {
