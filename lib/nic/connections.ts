@@ -127,6 +127,7 @@ export class Connections {
     flow.udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
     flow.sourcePort = this.#nic.sourcePorts.choose(options.sourcePort, this.#nic.settings.random)
+    flow.firstPort = flow.sourcePort
     flow.priority = options.priority ?? this.#nic.settings.priority
     const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
     this.#nic.headers.prepare(flow, dscp)
@@ -299,6 +300,7 @@ export class Connections {
     heed(this.#nic.settings, flow, words)
     flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
     flow.sourcePort = this.#nic.sourcePorts.ofRequest(request, flow.qpn)
+    flow.firstPort = flow.sourcePort
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
     flow.priority = priorityOfDscp(this.#nic.settings, dscp)

@@ -76,6 +76,8 @@ export class Flow implements QpObserver {
   /** The peer sends all its packets from one UDP port, and which that is; 0 = not known yet. */
   peerKeepsPort = false
   keptPort = 0
+  /** UDP source port that this end began with. */
+  firstPort = 0
   /** UDP source port of the peer's last data packet, 0 = none has come. */
   peerSourcePort = 0
   /** 0 to 7: the priority by which a switch pauses the flow. */

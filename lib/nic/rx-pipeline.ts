@@ -297,12 +297,14 @@ function isIpv4(frame: Frame): boolean {
 }
 
 /**
- * A peer that says so sends all from one UDP port: the one that the first packet came from which its queue pair took. Unless this
- * end chooses paths, for then the peer follows. What a switch sends is not the peer's.
+ * A peer that says so sends all from one UDP port: the one that the first packet came from which the queue pair took, or the one
+ * that this end began with, as an end whose ports are others follows its peer. Unless this end chooses paths, for then the peer
+ * follows to any. What a switch sends is not the peer's.
  */
 function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peerKeepsPort || flow.keptPort === 0 || flow.paths !== null) return true
-  return udp.sourcePort(frame.view, frame.l4) === flow.keptPort || opcode === Opcode.DIRECT_NOTIFY
+  const port = udp.sourcePort(frame.view, frame.l4)
+  return port === flow.keptPort || port === flow.firstPort || opcode === Opcode.DIRECT_NOTIFY
 }
 
 /** Requests and responses, which a connection with a key does not authenticate. */
