@@ -174,6 +174,9 @@ export class RxPipeline {
         flow.keptPort = udp.sourcePort(frame.view, frame.l4)
       flow.settle(now, this.sample)
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
+      // The peer waits for this answer, whether or not it has to say something new.
+      else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
+        this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {
       flow.cc?.onCnp(now)
@@ -197,10 +200,8 @@ export class RxPipeline {
     if (isReadResponse(opcode)) flow.unechoedResponses++
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame)
     // What was collected waits for the flow's next answer, unless this end works on it itself.
-    const isKept = flow.receiver === null
-    if (collected && isKept) flow.echo.keep(frame)
-    if (collected || (isKept && flow.peerIsWeir && asksForAnswer(frame, opcode)))
-      this.#events.onCollected(now, flow, frame)
+    if (collected && flow.receiver === null) flow.echo.keep(frame)
+    if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
   }
 
   /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
@@ -288,7 +289,8 @@ const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
 export type IcrcMode = 'off' | 'whole' | 'ignore-id'
 
 /** A weir that sends READ responses asks now and then whether they arrive. */
-function asksForAnswer(frame: Frame, opcode: number): boolean {
+function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
+  if (!flow.peerIsWeir || flow.receiver !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
 }
 

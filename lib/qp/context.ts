@@ -21,6 +21,8 @@ export class QpContext {
   transmissions = 0
   /** The packet at hand was new, and is carried out or kept: not one that came before, or that nobody awaits. */
   took = false
+  /** It was a response that came before. */
+  tookBefore = false
   /** Ends timers and packets under way; set by the queue pair. */
   onStopped: () => void = () => {}
 

@@ -43,6 +43,7 @@ function onAnyResponse(
   }
   if (seq < requester.sndUna) {
     counters.droppedResponseOrder++
+    requester.context.tookBefore = true
     if (requester.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
     observer.onAcked(now, seq, 0)
     return
@@ -57,7 +58,8 @@ function onAnyResponse(
     requester.onSign(now)
   } else {
     counters.droppedResponseOrder++
-    const twice = selective.kept.has(seq) && requester.spurious.onResponseTwice(frame.payloadLength)
+    requester.context.tookBefore = selective.kept.has(seq)
+    const twice = requester.context.tookBefore && requester.spurious.onResponseTwice(frame.payloadLength)
     if (twice) selective.answeredTwice()
   }
   if (!requester.context.requests) return
@@ -101,6 +103,7 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
   }
   if (seq < requester.sndUna) {
     counters.droppedResponseOrder++
+    requester.context.tookBefore = true
     observer.onAcked(now, seq, 0)
     return null
   }

@@ -102,6 +102,11 @@ export class QueuePair {
     return this.#context.took
   }
 
+  /** It was a response that had come before. */
+  get tookBefore(): boolean {
+    return this.#context.tookBefore
+  }
+
   /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
   get inFlightBytes(): number {
     return this.#requester.inFlightBytes
@@ -270,6 +275,7 @@ export class QueuePair {
     const { counters, settings } = this.#context
     const opcode = bth.opcode(frame.view, frame.bth)
     this.#context.took = false
+    this.#context.tookBefore = false
     if (bth.version(frame.view, frame.bth) !== 0) counters.droppedVersion++
     else if (!isDefaultPartition(bth.partitionKey(frame.view, frame.bth))) counters.droppedPartition++
     else if (

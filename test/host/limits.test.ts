@@ -138,7 +138,7 @@ t.test('on two hosts', { skip: noThreads }, async t => {
     await t.rejects(b.listen(PORT + 1, { privateData: new Uint8Array(21) }), { code: 'WEIR_BAD_ARGUMENT' })
     const waiting = [await a.connect(b.about.address, PORT), await a.connect(b.about.address, PORT)]
     await t.rejects(a.connect(b.about.address, PORT), {
-      code: 'WEIR_REJECTED',
+      code: 'WEIR_FULL',
       message: /2 connections wait/,
     })
     const taken = await listener.accept()
