@@ -134,7 +134,11 @@ function optionsOfDaemon(): Command {
       '--int <format:hops>',
       `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
     )
-    .option('--ifa-protocol <number>', 'IP protocol of IFA in this network, 0 to 255', '253')
+    .option(
+      '--ifa-protocol <number>',
+      'IP protocol of IFA in this network, 0 to 255, none of another use here',
+      '253',
+    )
     .option(
       '--key-file <path>',
       'file of mode 0600 with a secret of 16 to 1024 bytes, the same on all hosts: hosts refuse connections without it ' +

@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'nic.badIcrc': 'damaged: the ICRC is wrong',
   'nic.notForUs': 'to another address',
   'nic.unknownQpn': 'to a queue pair that does not exist',
-  'nic.wrongSource': "from another address than the connection's peer",
+  'nic.wrongSource': "from another address or UDP port than the peer's",
   'nic.unknownOpcode': 'of an opcode without a use here',
   'nic.untaggedFeedback': 'feedback without the tag of the shared key',
   'nic.forgedFeedback': 'feedback with a wrong tag',
@@ -45,6 +45,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'cm.wrongQpn': 'disconnects of another queue pair',
   'cm.challenges': 'peers asked whether a connection is stale',
   'cm.noResources': 'connections refused for want of room',
+  'cm.unconfirmedCutShort': 'unconfirmed connections ended early, for room',
   'cm.timewaitCutShort': 'ended connections forgotten early, for room',
 }
 

@@ -20,6 +20,8 @@ export class CmCounters {
   challenges = 0
   /** Requests refused for want of room. */
   noResources = 0
+  /** Connections that a peer has asked for and not confirmed, ended to make room. */
+  unconfirmedCutShort = 0
   /** Connections that left timewait early to make room. */
   timewaitCutShort = 0
 }

@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
-import { Frame, IFA_PROTOCOL } from './frame.js'
+import { Frame } from './frame.js'
+import { IFA_PROTOCOL, ifaProtocolFault } from './ifa-protocol.js'
 
 /** Room for a 4,096-byte payload with every header that Weir writes, and telemetry of 15 hops in any encapsulation. */
 export const SLOT_BYTES = 4864
@@ -31,7 +32,7 @@ export class FramePool {
    * @param capacity number of slots, 1 to 1,048,576
    * @param slotBytes size of each, 256 to 65,536
    * @param roomBytes for `reserve`, 0 to 64 MiB
-   * @param ifaProtocol IP protocol of IFA
+   * @param ifaProtocol IP protocol of IFA, 0 to 255, none that other packets of hosts have
    */
   constructor(
     capacity: number,
@@ -48,6 +49,8 @@ export class FramePool {
     if (!Number.isInteger(roomBytes) || roomBytes < 0 || roomBytes > 1 << 26) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `frame pool: room is 0 to ${1 << 26} bytes, not ${roomBytes}`)
     }
+    const fault = ifaProtocolFault(ifaProtocol)
+    if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', fault)
     this.capacity = capacity
     this.ifaProtocol = ifaProtocol
     this.slotBytes = slotBytes

@@ -1,7 +1,5 @@
 import type { Backing } from './backing.js'
-
-/** IP protocol of IFA: for experimentation and testing (RFC 3692), as the draft's implementations use it. */
-export const IFA_PROTOCOL = 253
+import { IFA_PROTOCOL } from './ifa-protocol.js'
 
 /**
  * One Ethernet frame in one pooled slot.

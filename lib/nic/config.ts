@@ -14,6 +14,9 @@ import type { HostIntake } from './host-hop.js'
 import type { IcrcMode } from './rx-pipeline.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
+/** Silence after which packets are sent again by default: the standard's exponent 14 (IBA 9.9.2.1). */
+export const ACK_TIMEOUT_NS: Nanos = 67_108_864
+
 export interface NicConfig {
   address: HostAddress
   pool: FramePool
@@ -180,7 +183,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     ackEveryPackets: 1,
     retryCount: 7,
     rnrRetry: 7,
-    ackTimeoutNs: 67_108_864,
+    ackTimeoutNs: ACK_TIMEOUT_NS,
     connectionsMax: 1024,
     packetsInFlightMax: 8192,
     queueDepth: 128,

@@ -373,6 +373,7 @@ export class Connections {
     const isLate = oldest !== undefined && now - oldest[1] >= CONFIRM_WITHIN_NS
     const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.phase === 'closing')
     if (!loser) return
+    if (isLate) this.#cm.counters.unconfirmedCutShort++
     this.#cm.disconnect(now, loser.cmId)
     this.close(now, loser, null)
   }

@@ -274,7 +274,7 @@ export class TxPipeline {
     const at = frame.payload
     const psn = wrapPsn(flow.qp.sndUna - 1)
     const key = bth.DEFAULT_PARTITION_KEY
-    bth.write(view, at, Opcode.RC_RDMA_WRITE_ONLY, false, false, 0, key, flow.qp.remoteQpn, true, psn)
+    bth.write(view, at, Opcode.RC_RDMA_WRITE_ONLY, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, true, psn)
     reth.write(view, at + bth.BYTES, 0, 0, 0)
     frame.bth = at
     this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)

@@ -11,7 +11,7 @@ import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 
 import * as ccCatalogue from '../cc/catalogue.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
-import { IFA_PROTOCOL } from '../frame/frame.js'
+import { IFA_PROTOCOL, ifaProtocolFault } from '../frame/ifa-protocol.js'
 import { scenarioFile } from './bundled-scenarios.js'
 import { checkMemory } from './check-memory.js'
 import { resolveDeadlockPrevention } from './deadlock-prevention.js'
@@ -36,8 +36,6 @@ import type { SizeDistribution } from './size-distribution.js'
 import { Topology } from './topology.js'
 
 const DEFAULT_SEED = 1
-/** Hop-by-hop options, ICMP, TCP, UDP, ICMPv6. */
-const TAKEN_PROTOCOLS = [0, 1, 6, 17, 58]
 
 const DEFAULT_TRANSPORT: TransportSettings = {
   pathMtu: 1024,
@@ -206,12 +204,8 @@ function resolveInt(
     )
   }
   const ifaProtocol = shape?.ifaProtocol
-  if (ifaProtocol !== undefined && TAKEN_PROTOCOLS.includes(ifaProtocol)) {
-    problems.at(
-      ['int', 'ifaProtocol'],
-      `IP protocol ${ifaProtocol} is not IFA's; choose another, such as 253`,
-    )
-  }
+  const fault = ifaProtocol === undefined ? null : ifaProtocolFault(ifaProtocol)
+  if (fault !== null) problems.at(['int', 'ifaProtocol'], fault)
   return {
     format: shape?.format ?? 'wide',
     ...(ifaProtocol !== undefined && ifaProtocol !== IFA_PROTOCOL && { ifaProtocol }),

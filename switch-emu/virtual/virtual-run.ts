@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { probesPaths } from '../../lib/cc/path-settings.js'
 import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import { ACK_TIMEOUT_NS } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
@@ -33,8 +34,7 @@ const FRAMES_MAX = 1 << 20
 const SINK_BYTES = 2 ** 31
 /** Series of single flows are kept for so many flows at most. */
 const FLOW_SERIES_MAX = 64
-/** Silence that the standard's exponent 14 means, which the NIC has as its default, and the round trips that it has to hold. */
-const ACK_TIMEOUT_NS = 67_108_864
+/** So many round trips have to fit into the silence that has packets sent again. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND

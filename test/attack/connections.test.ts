@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
+import * as bth from '../../lib/wire/bth.js'
 import * as messages from '../../lib/wire/cm-messages.js'
 import { App, connected, makePair, type PairOptions, PORT } from '../nic/pair.js'
 import { type Knowledge, sendMessage, Wiretap, works } from './third-party.js'
@@ -122,7 +123,14 @@ t.test('a peer that has forgotten the connection does not answer: it ends after 
   const world = attacked()
   const { pair, tap, left, known } = world
   const from = pair.network.now
-  pair.tap.watch = () => false
+  pair.tap.watch = frame => {
+    if (bth.destQpn(frame.view, frame.bth) === known.bQpn)
+      t.ok(
+        bth.migrationRequest(frame.view, frame.bth),
+        'a question says Migrated, as all packets of a queue pair',
+      )
+    return false
+  }
   sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
   t.ok(pair.until(() => left.closed > 0))
   t.equal(left.error?.code, 'WEIR_CONNECTION_LOST')

@@ -94,6 +94,7 @@ t.test('a table full of requests that nobody confirms has room for one that is: 
   pair.a.connect(pair.network.now, pair.b.address, PORT, own)
   t.ok(pair.until(() => other.log.includes('established') && own.log.includes('established')))
   t.equal(left.closed, 0, 'one that is established keeps its place')
+  t.equal(pair.a.counters.cm.unconfirmedCutShort, 2, 'one for each of the two')
 })
 
 t.test('40 connections that ask for nothing give way: 120 packets', async t => {

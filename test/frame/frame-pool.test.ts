@@ -87,3 +87,9 @@ t.test('slots and reserved room lie in one memory and do not overlap', async t =
   t.same([...frames[2]!.bytes.subarray(0, 5)], [7, 7, 7, 7, 0])
   t.throws(() => new FramePool(1, 256, -1), { code: 'WEIR_BAD_ARGUMENT' })
 })
+
+t.test('a pool is not made for an IP protocol of IFA by which other packets come', async t => {
+  for (const taken of [0, 1, 6, 17, 58, 256, 1.5])
+    t.throws(() => new FramePool(1, 256, 0, taken), { code: 'WEIR_BAD_ARGUMENT', message: /253/ }, `${taken}`)
+  t.equal(new FramePool(1, 256, 0, 131).take()!.ifaProtocol, 131)
+})

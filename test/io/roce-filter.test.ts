@@ -1,7 +1,8 @@
 /** The packet socket's filter, run by a small machine of classic BPF, on RoCEv2 in every encapsulation and on what is none. */
 
 import t from 'tap'
-import { Frame, IFA_PROTOCOL } from '../../lib/frame/frame.js'
+import { Frame } from '../../lib/frame/frame.js'
+import { IFA_PROTOCOL } from '../../lib/frame/ifa-protocol.js'
 import { roceFilter } from '../../lib/io/linux/roce-filter.js'
 import type { FilterInstruction } from '../../lib/io/linux/socket-filter.js'
 import { HostAddress } from '../../lib/wire/address.js'

@@ -17,7 +17,7 @@ import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
 const LOSS_WINDOW_PACKETS = 1
-/** While round trips are judged, TCP's two packets an acknowledgement would be as many of a window of 64. */
+/** In the first slow start an acknowledgement is asked for at least this often: of a window of 64 packets that is TCP's every second. */
 const SLOW_START_ACK_SHARE = 1 / 32
 /** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
 const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND

@@ -1,7 +1,7 @@
 /**
- * HyStart++: the first slow start ends when round trips grow, or when a round's packets are spread over more of the round trip
- * than they left in, as by a bottleneck. It goes on more slowly for some rounds, to find out whether
- * that was a queue of its own (RFC 9406, section 4.2). The pace bounds bursts, so L is infinite.
+ * HyStart++: the first slow start ends when round trips grow, or when the acknowledgements of one round keep coming for a whole
+ * round trip. Both tell of a bottleneck. It first goes on more slowly for some rounds, to find out whether the queue is its own
+ * (RFC 9406, section 4.2). The pace bounds bursts, so L is infinite.
  *
  * Where this differs from the RFC:
  *
