@@ -39,13 +39,15 @@ export class WeirDaemon {
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
     child.once('exit', () => process.removeListener('exit', kill))
-    for (const end = Date.now() + START_MS_MAX; !existsSync(socket); await sleep(50)) {
+    for (const end = Date.now() + START_MS_MAX; ; await sleep(50)) {
       if (child.exitCode !== null || Date.now() > end) {
         kill()
         throw new WeirError('WEIR_BAD_STATE', `the daemon on ${address} did not start`)
       }
+      // The socket is there a moment before the daemon listens.
+      const client = existsSync(socket) ? await connectDaemon(socket).catch(() => null) : null
+      if (client !== null) return new WeirDaemon(child, client)
     }
-    return new WeirDaemon(child, await connectDaemon(socket))
   }
 
   private constructor(child: ChildProcess, client: DaemonClient) {
