@@ -1,10 +1,9 @@
 /** Every mode of HPCC++ on veth: exact bytes, and feedback that is believed. */
 import t from 'tap'
-import { checkModes } from './modes.js'
+import { checkModes, DIRECT } from './modes.js'
 import { noLabs } from './support.js'
 
 const skip = noLabs()
-const DIRECT = 'telemetry: {direct: {threshold: 20KB, interval: 20ms}}'
 const KEY = ', key: correct horse battery staple'
 
 t.test('probes, and some of the packets', { skip }, t =>
