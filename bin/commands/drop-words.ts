@@ -43,6 +43,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'cm.unknown': 'connection messages of an unknown connection',
   'cm.wrongSource': 'connection messages from another host',
   'cm.wrongQpn': 'disconnects of another queue pair',
+  'cm.unprovenEnds': 'disconnects without the proof of the key',
   'cm.challenges': 'peers asked whether a connection is stale',
   'cm.noResources': 'connections refused for want of room',
   'cm.unconfirmedCutShort': 'unconfirmed connections ended early, for room',

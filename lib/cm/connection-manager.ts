@@ -164,10 +164,11 @@ export class ConnectionManager {
 
   /**
    * Ends a connection in whatever state it is in; nothing happens when it has ended already.
-   * @param privateData at most 220 bytes, for the DREQ; the REJ that ends what is not established carries none of it
+   * @param privateData at most 220 bytes, for the DREQ; default: the option `farewell`, which is also that of the REJ that ends
+   * what is not established
    */
-  disconnect(now: Nanos, id: number, privateData: Uint8Array = NOTHING): void {
-    within('privateData.length', privateData.length, 0, dreq.PRIVATE_DATA_BYTES)
+  disconnect(now: Nanos, id: number, privateData?: Uint8Array): void {
+    within('privateData.length', privateData?.length ?? 0, 0, dreq.PRIVATE_DATA_BYTES)
     const connection = this.#table.byId(id)
     if (connection && this.#machine.allows(connection, 'close'))
       this.#machine.step(now, connection, 'close', { ofDreq: privateData })

@@ -16,6 +16,8 @@ export class CmCounters {
   wrongSource = 0
   /** Dropped: a DREQ for another queue pair. */
   wrongQpn = 0
+  /** Dropped: a DREQ or REJ that would end an established connection, without the proof that its peer sends it. */
+  unprovenEnds = 0
   /** Times that the peer of an established connection was asked whether it still knows it. */
   challenges = 0
   /** Requests refused for want of room. */

@@ -135,7 +135,11 @@ export class Machine {
         this.#sendAndAwait(now, connection, repBytes(connection, input.rep!))
         break
       case 'sendDreq':
-        this.#sendAndAwait(now, connection, dreqBytes(connection, input.ofDreq ?? NOTHING))
+        this.#sendAndAwait(
+          now,
+          connection,
+          dreqBytes(connection, input.ofDreq ?? this.#options.farewell(connection.id)),
+        )
         break
       case 'repeat':
         this.#repeat(now, connection)
@@ -178,10 +182,20 @@ export class Machine {
         sender.reject(connection, MessageKind.OTHER, rej.Reason.STALE_CONNECTION)
         break
       case 'rejectTimeout':
-        sender.reject(connection, MessageKind.OTHER, rej.Reason.TIMEOUT)
+        sender.reject(
+          connection,
+          MessageKind.OTHER,
+          rej.Reason.TIMEOUT,
+          this.#options.farewell(connection.id),
+        )
         break
       case 'rejectOther':
-        sender.reject(connection, MessageKind.OTHER, rej.Reason.CONSUMER)
+        sender.reject(
+          connection,
+          MessageKind.OTHER,
+          rej.Reason.CONSUMER,
+          this.#options.farewell(connection.id),
+        )
         break
       default:
         this.#tell(now, connection, action, input, before)

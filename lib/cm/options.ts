@@ -18,6 +18,10 @@ export interface CmOptions {
    * there. Default: every REQ may be.
    */
   mayClaim?: (privateData: Uint8Array, qpn: number, startingPsn: number) => boolean
+  /** False for a DREQ or REJ that cannot be the peer's, by its private data: it does not end the established connection `id`. */
+  mayEnd?: (id: number, privateData: Uint8Array) => boolean
+  /** Private data by which this end's DREQ and REJ pass the peer's `mayEnd`, at most 148 bytes. Default: none. */
+  farewell?: (id: number) => Uint8Array
   /** Connections in any state, timewait included, 1 to 65,536. Default 4,096. */
   connectionsMax?: number
   /** Requests that the application has not decided yet, 1 to `connectionsMax`. Default 128. */
@@ -88,6 +92,8 @@ export type AcceptParams = QueuePairParams
 /** User bytes in a REQ, after the CMA header. */
 export const REQ_USER_BYTES = 56
 
+const NOTHING = new Uint8Array(0)
+
 /** Fills in the defaults; throws WEIR_BAD_ARGUMENT. */
 export function resolveOptions(options: CmOptions): ResolvedCmOptions {
   const connectionsMax = options.connectionsMax ?? 4096
@@ -97,6 +103,8 @@ export function resolveOptions(options: CmOptions): ResolvedCmOptions {
     udpPort: options.udpPort ?? udp.PORT_ROCE,
     random: options.random,
     mayClaim: options.mayClaim ?? (() => true),
+    mayEnd: options.mayEnd ?? (() => true),
+    farewell: options.farewell ?? (() => NOTHING),
     connectionsMax,
     pendingRequestsMax: options.pendingRequestsMax ?? Math.min(128, connectionsMax),
     transmitQueueMax: options.transmitQueueMax ?? 256,

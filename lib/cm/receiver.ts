@@ -199,7 +199,7 @@ export class Receiver {
   #onRej(now: Nanos, from: HostAddress): void {
     const message = rej.read(this.#view, 0)
     const connection = this.#expected(from, this.#rejected(from, message))
-    if (!connection) return
+    if (!connection || !this.#mayEnd(connection, message.privateData)) return
     const trigger = message.reason === rej.Reason.STALE_CONNECTION ? 'rejStale' : 'rej'
     this.#machine.step(now, connection, trigger, { rej: message, cause: 'rejected' })
   }
@@ -243,6 +243,7 @@ export class Receiver {
     if (connection.qpn !== dreq.remoteQpn(this.#view, 0)) this.#counters.wrongQpn++
     else {
       const ofDreq = dreq.read(this.#view, 0).privateData
+      if (!this.#mayEnd(connection, ofDreq)) return
       this.#machine.step(now, connection, 'dreq', { transactionId, cause: 'peer', ofDreq })
     }
   }
@@ -250,6 +251,13 @@ export class Receiver {
   #onDrep(now: Nanos, from: HostAddress): void {
     const connection = this.#expected(from, this.#byBothIds())
     if (connection) this.#machine.step(now, connection, 'drep', {})
+  }
+
+  /** Only an established connection has something to lose: before, its peer may not have the keys; after, it is ending. */
+  #mayEnd(connection: Connection, privateData: Uint8Array): boolean {
+    if (connection.state !== 'ESTABLISHED' || this.#options.mayEnd(connection.id, privateData)) return true
+    this.#counters.unprovenEnds++
+    return false
   }
 
   #byBothIds(): Connection | null {

@@ -16,6 +16,7 @@ const PREFIX_BYTES = MAGIC.length + 1
 /** What an application can add in a REQ, and for symmetry in a REP. */
 export const APPLICATION_BYTES_MAX = 20
 export const KEY_WORDS_MAX = 16
+const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
 
@@ -40,8 +41,11 @@ export interface ConnectParameters {
 }
 
 export interface ConnectRejection {
+  /** Empty: nothing has failed. */
   code: string
   message: string
+  /** Shows that the peer ends an established connection, at most 16 bytes; empty: there is no key. */
+  proof: Uint8Array
 }
 
 const parametersCodec = new MessageCodec<ConnectParameters>(
@@ -91,10 +95,13 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
 /** Private data for a REJ, or a DREQ, at most 148 bytes: a long message is cut off. */
 export function encodeRejection(rejection: ConnectRejection): Uint8Array {
   const room = rej.PRIVATE_DATA_BYTES - PREFIX_BYTES
+  const { proof } = rejection
+  within('proof.length', proof.length, 0, END_PROOF_MAX)
   const code = cutOff(rejection.code, 40)
   // Each field has a tag, and a length of one or two bytes.
-  const message = cutOff(rejection.message, room - Buffer.byteLength(code) - 5)
-  return framed(rejectionCodec.encode({ code, message }))
+  const others = Buffer.byteLength(code) + (proof.length > 0 ? proof.length + 2 : 0)
+  const message = cutOff(rejection.message, room - others - 5)
+  return framed(rejectionCodec.encode(proof.length > 0 ? { code, message, proof } : { code, message }))
 }
 
 /**

@@ -1,12 +1,13 @@
 /**
  * Keys of a connection's feedback, from a secret that both hosts have. The REQ brings a nonce and a proof that its
  * sender has the secret; the REP brings another nonce and a proof by the keys that follow from both nonces:
- * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction. So no two connections have the same keys,
- * and packets recorded on one are worthless on another.
+ * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction, and what each end shows when it ends the connection. So no
+ * two connections have the same keys, and packets recorded on one are worthless on another.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { WeirError } from '../errors.js'
 import { keyWords } from '../wire/siphash.js'
+import { END_PROOF_BYTES, EndProof } from './end-proof.js'
 import { FeedbackGuard } from './feedback-guard.js'
 
 /** Length of a secret, bytes. */
@@ -22,6 +23,12 @@ export const REPLY_BYTES = NONCE_BYTES + REPLY_PROOF_BYTES
 
 const KEY_BYTES = 16
 const LABEL = 'weir feedback 1'
+
+/** What an end of a connection has of the secret. */
+export interface ConnectionKeys {
+  guard: FeedbackGuard
+  ends: EndProof
+}
 
 /** Throws WEIR_BAD_ARGUMENT for a secret that is too short or too long. */
 export function checkSecret(secret: Uint8Array): void {
@@ -45,26 +52,30 @@ export function provesRequest(words: Uint8Array, secret: Uint8Array, qpn: number
   return timingSafeEqual(proof, words.subarray(NONCE_BYTES))
 }
 
-/** The passive end: key words of the REP to a REQ that `provesRequest`, and the guard of the connection. */
+/** The passive end: key words of the REP to a REQ that `provesRequest`, and the keys of the connection. */
 export function answerRequest(
   words: Uint8Array,
   secret: Uint8Array,
   random: () => number,
-): { words: Uint8Array; guard: FeedbackGuard } {
+): ConnectionKeys & { words: Uint8Array } {
   const nonce = drawNonce(random)
   const keys = deriveKeys(secret, words.subarray(0, NONCE_BYTES), nonce)
   return {
     words: Buffer.concat([nonce, keys.proof]),
     guard: new FeedbackGuard(keys.ofPassive, keys.ofActive),
+    ends: new EndProof(keys.endOfPassive, keys.endOfActive),
   }
 }
 
-/** The active end: the guard, or null if the sender of the REP does not have the secret. */
-export function takeReply(own: Uint8Array, words: Uint8Array, secret: Uint8Array): FeedbackGuard | null {
+/** The active end: the keys, or null if the sender of the REP does not have the secret. */
+export function takeReply(own: Uint8Array, words: Uint8Array, secret: Uint8Array): ConnectionKeys | null {
   if (words.length !== REPLY_BYTES) return null
   const keys = deriveKeys(secret, own.subarray(0, NONCE_BYTES), words.subarray(0, NONCE_BYTES))
-  const proven = timingSafeEqual(keys.proof, words.subarray(NONCE_BYTES))
-  return proven ? new FeedbackGuard(keys.ofActive, keys.ofPassive) : null
+  if (!timingSafeEqual(keys.proof, words.subarray(NONCE_BYTES))) return null
+  return {
+    guard: new FeedbackGuard(keys.ofActive, keys.ofPassive),
+    ends: new EndProof(keys.endOfActive, keys.endOfPassive),
+  }
 }
 
 function drawNonce(random: () => number): Buffer {
@@ -80,11 +91,18 @@ function requestProof(secret: Uint8Array, nonce: Uint8Array, qpn: number, psn: n
 }
 
 function deriveKeys(secret: Uint8Array, active: Uint8Array, passive: Uint8Array) {
-  const bytes = 2 * KEY_BYTES + REPLY_PROOF_BYTES
+  const bytes = 2 * KEY_BYTES + REPLY_PROOF_BYTES + 2 * END_PROOF_BYTES
   const made = Buffer.from(hkdfSync('sha256', secret, Buffer.concat([active, passive]), LABEL, bytes))
+  let taken = 0
+  const next = (length: number) => {
+    taken += length
+    return made.subarray(taken - length, taken)
+  }
   return {
-    ofActive: keyWords(made.subarray(0, KEY_BYTES)),
-    ofPassive: keyWords(made.subarray(KEY_BYTES, 2 * KEY_BYTES)),
-    proof: made.subarray(2 * KEY_BYTES),
+    ofActive: keyWords(next(KEY_BYTES)),
+    ofPassive: keyWords(next(KEY_BYTES)),
+    proof: next(REPLY_PROOF_BYTES),
+    endOfActive: next(END_PROOF_BYTES),
+    endOfPassive: next(END_PROOF_BYTES),
   }
 }

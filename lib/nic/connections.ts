@@ -23,7 +23,9 @@ import type { Nic } from './nic.js'
 import { NicConnection } from './nic-connection.js'
 import {
   checkKey,
+  farewell,
   heed,
+  mayEnd,
   ownWords,
   peerFailure,
   proves,
@@ -70,6 +72,8 @@ export class Connections {
       udpPort: settings.udpPort,
       random: settings.random,
       mayClaim: (data, qpn, startingPsn) => proves(settings, spokenWords(data), { qpn, startingPsn }),
+      mayEnd: (id, data) => mayEnd(this.#byCmId.get(id), data),
+      farewell: id => farewell(this.#byCmId.get(id)),
       connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
       pendingRequestsMax: settings.connectionsMax,
       ...settings.cm,

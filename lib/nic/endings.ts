@@ -110,7 +110,7 @@ export class Endings {
       this.#owner.flowChanged(now, flow)
     } else {
       flow.endsNs = NEVER
-      this.#cm.disconnect(now, flow.cmId, refusal(flow.failure))
+      this.#cm.disconnect(now, flow.cmId, refusal(flow.failure, flow))
       this.#owner.close(now, flow, flow.failure)
     }
   }

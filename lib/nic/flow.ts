@@ -10,6 +10,7 @@ import type { HostAddress } from '../wire/address.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
 import { newConnectionStats, recordSample } from './connection-stats.js'
 import { Control } from './control-packets.js'
+import type { EndProof } from './end-proof.js'
 import type { FeedbackGuard } from './feedback-guard.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { onAnswersTaken } from './flow-feedback.js'
@@ -125,6 +126,8 @@ export class Flow implements QpObserver {
   keyWords: Uint8Array = new Uint8Array(0)
   /** Authenticates feedback, both ways; null without a shared secret. */
   guard: FeedbackGuard | null = null
+  /** What proves who ends the connection; null without a key. */
+  ends: EndProof | null = null
   /** The same for what switches say directly. */
   switchGuard: SwitchGuard | null = null
   /** The peer is a weir: it understands shims, probes and notifications. */

@@ -98,10 +98,15 @@ function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWord
     const answer = answerRequest(spoken, secret, random)
     flow.keyWords = answer.words
     flow.guard = answer.guard
+    flow.ends = answer.ends
     return
   }
-  flow.guard = takeReply(flow.keyWords, spoken, secret)
-  if (flow.guard !== null) return
+  const keys = takeReply(flow.keyWords, spoken, secret)
+  if (keys !== null) {
+    flow.guard = keys.guard
+    flow.ends = keys.ends
+    return
+  }
   const why = spoken.length === 0 ? 'has no key' : 'has another key'
   flow.failure = new WeirError(
     'WEIR_REJECTED',
@@ -125,17 +130,35 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   if (words.receiveBudgetBytes > 0) flow.hostShare.budgetBytes = words.receiveBudgetBytes
 }
 
-/** Private data that says why this end refuses (REJ), or leaves because of an error (DREQ). */
-export function refusal(error: unknown): Uint8Array {
+/**
+ * Private data that says why this end refuses (REJ), or leaves because of an error (DREQ).
+ * @param flow the one that is left, null = there is none yet
+ */
+export function refusal(error: unknown, flow: Flow | null = null): Uint8Array {
   const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
-  return weirData.encodeRejection({ code, message: error instanceof Error ? error.message : String(error) })
+  const message = error instanceof Error ? error.message : String(error)
+  return weirData.encodeRejection({ code, message, proof: flow?.ends?.own ?? NO_WORDS })
+}
+
+/** Private data of a message that ends the flow in order: on a connection with a key, the proof that this end sends it. */
+export function farewell(flow: Flow | undefined): Uint8Array {
+  const proof = flow?.ends?.own
+  return proof === undefined ? NO_WORDS : weirData.encodeRejection({ code: '', message: '', proof })
+}
+
+/** False for a message that would end an established connection and cannot be the peer's. */
+export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean {
+  const ends = flow?.ends
+  if (!ends) return true
+  const said = weirData.decodeRejection(privateData)
+  return said !== null && said !== 'malformed' && ends.isPeers(said.proof)
 }
 
 /** Why the peer refused, as this end's application hears it. */
 export function rejection(flow: Flow, event: Rejected): WeirError {
   const said = weirData.decodeRejection(event.privateData)
   const why =
-    said !== null && said !== 'malformed'
+    said !== null && said !== 'malformed' && said.code !== ''
       ? said.message
       : event.reason === Reason.INVALID_SERVICE_ID
         ? 'nothing there takes such connections'
@@ -151,7 +174,7 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
 /** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */
 export function peerFailure(flow: Flow, event: Disconnected): WeirError | null {
   const said = weirData.decodeRejection(event.privateData)
-  if (said === null || said === 'malformed') return null
+  if (said === null || said === 'malformed' || said.code === '') return null
   return new WeirError(
     'WEIR_CONNECTION_LOST',
     `${flow.remote} gave the connection up: ${printable(said.message)}`,

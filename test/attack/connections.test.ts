@@ -3,11 +3,13 @@
  * address of its own. Each test says how many packets the attacker sends.
  */
 import t, { type Test } from 'tap'
+import { encodeRejection } from '../../lib/cm/weir-private-data.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as messages from '../../lib/wire/cm-messages.js'
-import { App, connected, makePair, type PairOptions, PORT } from '../nic/pair.js'
+import { App, connected, makePair, memoryOf, type PairOptions, PORT } from '../nic/pair.js'
 import { type Knowledge, sendMessage, Wiretap, works } from './third-party.js'
 
 const PEER = HostAddress.parse('10.0.0.2')
@@ -147,6 +149,57 @@ t.test('with a key, a REQ without its proof has no effect, and only what is auth
   t.equal(pair.a.counters.cm.challenges, 0)
   lives(t, world, 'REQ')
 })
+
+for (const kind of ['REJ', 'DREQ']) {
+  t.test(`with a key, ${kind} in the peer's name by who has seen all has no effect: 40 packets`, async t => {
+    const keys = { a: { secret: SECRET }, b: { secret: SECRET } }
+    const world = attacked(keys)
+    const { pair, tap, known, left } = world
+    const another = attacked({ ...keys, seed: 2 })
+    another.right.connection!.disconnect(another.pair.network.now)
+    another.pair.settle()
+    const seen = another.tap.frames.get('<DREQ')!
+    const recorded = seen.subarray(seen.length - 4 - 220, seen.length - 4).subarray(0, 100)
+    for (const words of [new Uint8Array(0), recorded, guess(), new Uint8Array(100).fill(0xff)]) {
+      for (let n = 0; n < 10; n++) {
+        const fields = { ...fieldsOf(kind, known), reason: [4, 10, 28][n % 3]!, of: 2 }
+        sendMessage(pair, tap, kind, [known.bId, known.aId], fields, PEER, known.bGuid, words)
+      }
+    }
+    lives(t, world, kind)
+    t.equal(pair.a.counters.cm.unprovenEnds, 40)
+    left.connection!.disconnect(pair.network.now)
+    pair.settle()
+    t.equal(pair.b.counters.cm.unprovenEnds, 0, 'the ends themselves prove that they leave')
+    t.same([left.closed, left.error, world.right.closed, world.right.error], [1, null, 1, null])
+  })
+
+  t.test(
+    `without a key, one ${kind} by who has seen all ends the connection, as docs/security.md says`,
+    async t => {
+      const { pair, tap, known, left } = attacked()
+      const fields = { ...fieldsOf(kind, known), reason: 4, of: 2 }
+      sendMessage(pair, tap, kind, [known.bId, known.aId], fields, PEER, known.bGuid)
+      pair.settle()
+      t.equal(left.closed, 1)
+    },
+  )
+}
+
+t.test('with a key, an end that gives up says why and proves who it is', async t => {
+  const { pair, left, right } = attacked({ a: { secret: SECRET }, b: { secret: SECRET } })
+  const { connection } = right
+  const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: memoryOf(pair.b, Buffer.alloc(8)) }
+  connection!.postSend(pair.network.now, { ...work, offset: 0, length: 8, remoteAddress: 0, rkey: 1 })
+  t.ok(pair.until(() => left.closed > 0 && right.closed > 0))
+  t.match(left.error?.message, /gave the connection up|access|refused/i)
+  t.equal(pair.a.counters.cm.unprovenEnds + pair.b.counters.cm.unprovenEnds, 0)
+})
+
+/** A proof of zeros, as a weir sends one. */
+function guess(): Uint8Array {
+  return encodeRejection({ code: '', message: '', proof: new Uint8Array(8) })
+}
 
 t.test('a challenge leaves no deadline behind once it is answered', async t => {
   const { pair, tap, known } = attacked()

@@ -105,9 +105,8 @@ export function sendMessage(
     writeMessage(view, kind, ids[0], ids[1], 0x77n, (key, otherwise) => fields[key] ?? otherwise)
     setGuid(view, guid)
     // A REQ names the address that it comes from, or it is dropped at once.
-    if (kind !== 'REQ') return
-    frame.bytes.set(from.gid, frame.payload + PRIMARY_LOCAL_GID)
-    frame.bytes.set(words, frame.payload + REQ_USER_BYTES)
+    if (kind === 'REQ') frame.bytes.set(from.gid, frame.payload + PRIMARY_LOCAL_GID)
+    frame.bytes.set(words, frame.payload + WORDS_AT[kind]!)
   }
   send(pair, pair.a, template, change, from)
 }
@@ -143,7 +142,16 @@ export function works(pair: Pair, left: App, id: number, bytes = 20_000): boolea
   )
 }
 
-const REQ_USER_BYTES = 164 + 36
+/** Where a message's private data for Weir begins. */
+const WORDS_AT: { [kind: string]: number } = {
+  REQ: 164 + 36,
+  REP: 60,
+  RTU: 32,
+  REJ: 108,
+  MRA: 34,
+  DREQ: 36,
+  DREP: 32,
+}
 
 /** A request of a host that speaks as Weir does, for `port` of `a`; nobody will hear the answer. */
 export function request(pair: Pair, tap: Wiretap, port: number, id: number, from: HostAddress): void {

@@ -32,6 +32,8 @@ function padded(bytes: Uint8Array, length: number): Uint8Array {
   return field
 }
 
+const NONE = new Uint8Array(0)
+
 t.test('the bytes are the magic, a length and protobuf, encoded here by hand', async t => {
   const expected =
     '57454952' + // WEIR
@@ -169,11 +171,22 @@ t.test('values out of range are named', async t => {
   }
 })
 
+t.test('a proof stands beside the longest message, and alone', async t => {
+  const proof = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
+  for (const message of ['', 'x'.repeat(500)]) {
+    const bytes = encodeRejection({ code: 'WEIR_BAD_ARGUMENT', message, proof })
+    t.ok(bytes.length <= 148)
+    t.match(decodeRejection(padded(bytes, 148)), { code: 'WEIR_BAD_ARGUMENT', proof })
+  }
+  const long = { code: '', message: '', proof: new Uint8Array(17) }
+  t.throws(() => encodeRejection(long), { code: 'WEIR_BAD_ARGUMENT', message: /proof/ })
+})
+
 t.test('a refusal says why; a long one is cut off between two characters', async t => {
-  const short = encodeRejection({ code: 'WEIR_FULL', message: 'no room' })
+  const short = encodeRejection({ code: 'WEIR_FULL', message: 'no room', proof: NONE })
   t.match(decodeRejection(padded(short, 148)), { code: 'WEIR_FULL', message: 'no room' })
   for (const message of ['x'.repeat(500), 'ä'.repeat(200), '🚰'.repeat(100), `a${'🚰'.repeat(100)}`]) {
-    const bytes = encodeRejection({ code: 'WEIR_BAD_ARGUMENT', message })
+    const bytes = encodeRejection({ code: 'WEIR_BAD_ARGUMENT', message, proof: NONE })
     t.ok(bytes.length <= 148 && bytes.length >= 144, `${bytes.length} bytes`)
     const decoded = decodeRejection(padded(bytes, 148))
     if (decoded === null || decoded === 'malformed') t.fail('not decoded')
