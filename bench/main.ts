@@ -44,7 +44,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
     load: () => import('./micro.js'),
   },
   'hpcc-modes': {
-    what: '[MODE]: every way in which HPCC++ can collect and return telemetry, on three networks in virtual time',
+    what: '[MODE] [NETWORK] [--starts 10] [--seed 1]: every way in which HPCC++ can collect and return telemetry, on three networks in virtual time; fails where a mode is unfair',
     load: () => import('./hpcc-modes.js'),
   },
   networks: {

@@ -1,27 +1,86 @@
+/**
+ * N: the flows that have data outstanding towards this host now, as the receiver reports it (draft-miao-rtgwg-hpccplus, section on
+ * receiver-based HPCC).
+ *
+ * What tells is the data itself, so this holds for every RoCEv2 peer. A flow is open from the first packet of a message until the
+ * whole message has arrived; a packet that is missing keeps it open. Behind a whole message another may be on its way, so the flow
+ * counts for two more round trips.
+ */
+import { unwrapPsn } from '../qp/psn.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { Flow } from './flow.js'
 
-const EPOCH_NS = 10 * MILLISECOND
+/** A flow that is silent amid a message for so long counts no more: its host may be gone. */
+const OPEN_SILENCE_NS = 100 * MILLISECOND
+/** A flow counts for so many round trips behind a whole message. */
+const MORE_WITHIN_ROUND_TRIPS = 2
+/** The same where no round trip is known. */
+const MORE_WITHIN_NS = 10 * MILLISECOND
+/** Flows that each packet looks at, so that no packet looks at all of them. */
+const LOOKS = 8
 
-/** Counts the flows that send to this host now: N, as the receiver reports it. A flow counts that sent within the last 10 ms. */
 export class ConcurrentFlows {
-  #epoch = 0
-  #current = 0
-  #last = 0
+  /** Flows that count, and until when. */
+  readonly #flows: Flow[] = []
+  readonly #untilNs: number[] = []
+  /** Where to look next. */
+  #next = 0
+  readonly #slackNs: Nanos
 
-  onData(now: Nanos, flow: Flow): void {
-    const epoch = Math.floor(now / EPOCH_NS)
-    if (flow.receiveEpoch === epoch) return
-    if (this.#epoch !== epoch) {
-      this.#last = this.#epoch === epoch - 1 ? this.#current : 0
-      this.#epoch = epoch
-      this.#current = 0
+  /** @param slackNs by which hosts may be late: as long as that a flow counts at least */
+  constructor(slackNs: Nanos) {
+    this.#slackNs = slackNs
+  }
+
+  /** The queue pair has taken a packet of the flow with payload. @param ends the packet is the last one of a message */
+  onData(now: Nanos, flow: Flow, psn: number, ends: boolean, ofResponse: boolean): void {
+    if (flow.receivingAt < 0) {
+      flow.receivingAt = this.#flows.length
+      this.#flows.push(flow)
+      this.#untilNs.push(0)
     }
-    flow.receiveEpoch = epoch
-    this.#current++
+    const isOpen = ofResponse ? !ends : !isWhole(flow, psn, ends)
+    this.#untilNs[flow.receivingAt] = now + (isOpen ? OPEN_SILENCE_NS : this.#moreWithinNs(flow))
+    this.#look(now)
   }
 
-  get count(): number {
-    return Math.max(this.#current, this.#last)
+  /** The connection is over. */
+  remove(flow: Flow): void {
+    const at = flow.receivingAt
+    if (at < 0) return
+    flow.receivingAt = -1
+    const last = this.#flows.pop()!
+    const untilNs = this.#untilNs.pop()!
+    if (last === flow) return
+    this.#flows[at] = last
+    this.#untilNs[at] = untilNs
+    last.receivingAt = at
   }
+
+  /** N when data last came. */
+  get count(): number {
+    return this.#flows.length
+  }
+
+  #moreWithinNs(flow: Flow): Nanos {
+    const tNs = flow.receiver?.baseRttNs ?? (flow.stats.baseRttNs || flow.connectRttNs)
+    return tNs > 0 ? Math.max(this.#slackNs, MORE_WITHIN_ROUND_TRIPS * tNs) : MORE_WITHIN_NS
+  }
+
+  /** Takes out flows whose time is over, a few at a time. */
+  #look(now: Nanos): void {
+    for (let looks = Math.min(LOOKS, this.#flows.length); looks > 0; looks--) {
+      if (this.#next >= this.#flows.length) this.#next = 0
+      if (this.#untilNs[this.#next]! < now) this.remove(this.#flows[this.#next]!)
+      else this.#next++
+    }
+  }
+}
+
+/** True if all that the peer has sent up to now has arrived, and the last of it ends a message. */
+function isWhole(flow: Flow, psn: number, ends: boolean): boolean {
+  const next = flow.qp.nextReceiveSeq
+  const seq = unwrapPsn(psn, next)
+  if (ends && seq > flow.receivedEndSeq) flow.receivedEndSeq = seq
+  return flow.receivedEndSeq === next - 1
 }

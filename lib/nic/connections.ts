@@ -12,8 +12,10 @@ import { QpState } from '../qp/queue-pair.js'
 import { ReorderPool } from '../qp/reorder-buffer.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
+import * as bth from '../wire/bth.js'
 import { Reason } from '../wire/cm/rej.js'
 import * as ipv4 from '../wire/ipv4.js'
+import { isLast, isReadResponse } from '../wire/opcode.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from './config.js'
 import { Endings } from './endings.js'
@@ -57,13 +59,14 @@ export class Connections {
   readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
   #datagramPsn = 0
-  readonly #concurrent = new ConcurrentFlows()
+  readonly #concurrent: ConcurrentFlows
   /** Where all connections keep what came out of order. */
   readonly #reorderPool: ReorderPool
 
   constructor(nic: Nic) {
     const { settings } = nic
     this.#nic = nic
+    this.#concurrent = new ConcurrentFlows(settings.slackNs)
     this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
@@ -230,8 +233,8 @@ export class Connections {
   }
 
   /** The peer has sent the flow payload. */
-  onData(now: Nanos, flow: Flow): void {
-    this.#concurrent.onData(now, flow)
+  onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void {
+    this.#concurrent.onData(now, flow, bth.psn(frame.view, frame.bth), isLast(opcode), isReadResponse(opcode))
   }
 
   /** Flows that send to this host now: what the receiver reports as N. */
@@ -432,6 +435,7 @@ export class Connections {
     this.#nic.deliverCompletions(now, flow)
     this.#byCmId.delete(flow.cmId)
     this.#halfOpen.delete(flow)
+    this.#concurrent.remove(flow)
     this.#nic.removeFlow(flow)
     flow.handler.onClosed(now, flow.connection, error)
   }

@@ -153,8 +153,10 @@ export class Flow implements QpObserver {
   answerAsked = false
   /** A CE mark arrived since the last acknowledgement. */
   echoCe = false
-  /** Epoch (Nic) in which this flow last received data, for counting concurrent flows. */
-  receiveEpoch = -1
+  /** Place among the flows that send to this host now, -1 = it is not one (ConcurrentFlows). */
+  receivingAt = -1
+  /** Last packet of the last message of which the peer has sent that packet, unwrapped. */
+  receivedEndSeq = -1
 
   /** What the queue pair said of the packet just handled: read and cleared by the rx pipeline. */
   ackedSeq = -1

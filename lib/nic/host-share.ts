@@ -25,7 +25,7 @@ export class HostShare {
   #lastRate = 0
 
   /**
-   * The peer has told N; 0 = it has not. N counts who has sent within 10 ms, which misses some of very many flows. If
+   * The peer has told N; 0 = it has not. N leaves out flows between two messages. If
    * all of them took N to have fallen at once, together they would overrun the buffer.
    */
   onFlows(flows: number): void {

@@ -247,8 +247,8 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#paths.onPeerMoved(flow, sourcePort)
   }
 
-  onData(now: Nanos, flow: Flow): void {
-    this.#connections.onData(now, flow)
+  onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void {
+    this.#connections.onData(now, flow, frame, opcode)
   }
 
   onCollected(now: Nanos, flow: Flow, frame: Frame): void {

@@ -44,7 +44,7 @@ export interface RxEvents {
   /** A management datagram for QP 1, at `at` to `end` of the frame. */
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
   /** The peer has sent the flow payload. */
-  onData(now: Nanos, flow: Flow): void
+  onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer has come on a flow that is challenged. */
   onAlive(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
@@ -195,7 +195,7 @@ export class RxPipeline {
     if (frame.payloadLength > 0) {
       const sourcePort = udp.sourcePort(frame.view, frame.l4)
       if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
-      this.#events.onData(now, flow)
+      this.#events.onData(now, flow, frame, opcode)
     }
     if (isReadResponse(opcode)) flow.unechoedResponses++
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame)

@@ -1,12 +1,12 @@
 /** What the modes of HPCC++ cost on the networks of `npm run bench -- hpcc-modes`, beside telemetry in every packet. */
 import t from 'tap'
-import { type ModeFigures, run } from '../../bench/hpcc-modes.js'
+import { type ModeFigures, measureModes } from '../../bench/hpcc-modes.js'
 
 const NETWORKS = ['dumbbell-100g', 'incast-16', 'five-hops']
 
 function figures(mode: string): ModeFigures[] {
   return NETWORKS.map(network => {
-    const [found, ...more] = run([mode, network, '--json'])
+    const [found, ...more] = measureModes([mode, network, '--starts', '1']).figures
     t.equal(more.length, 0)
     t.equal(found!.scenario, network)
     return found!

@@ -1,0 +1,128 @@
+/** N beside the number of flows that have data outstanding, which the results of runs in virtual time tell by starts and ends. */
+import t from 'tap'
+import { ConcurrentFlows } from '../../lib/nic/concurrent-flows.js'
+import type { Flow } from '../../lib/nic/flow.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+
+const T_NS = 8000
+const DELAY_NS = 1000
+
+/** N at each data packet, and how many flows were open then or had ended less than 4 T before. */
+interface Count {
+  now: number
+  n: number
+  open: number
+  lately: number
+}
+
+/** One switch, many hosts that send to h0: the scenario's traffic is given. */
+function counts(traffic: string, ackEvery = 1): Count[] {
+  const seen: { now: number; n: number }[] = []
+  const { onData } = ConcurrentFlows.prototype
+  ConcurrentFlows.prototype.onData = function (now, ...more) {
+    onData.call(this, now, ...more)
+    seen.push({ now, n: this.count })
+  }
+  t.teardown(() => {
+    ConcurrentFlows.prototype.onData = onData
+  })
+  const text = `
+link: { rate: 100Gbps, delay: ${DELAY_NS}ns }
+hosts: [h0..h20]
+switches: [s1]
+links: [h0..h20--s1]
+cc: { name: hpcc, countFlows: true }
+transport: { ackEvery: ${ackEvery} }
+baseRtt: ${T_NS}ns
+traffic: ${traffic}
+`
+  const { flows } = new VirtualRun(parseScenario(text, 'n.yaml')).run()
+  ConcurrentFlows.prototype.onData = onData
+  const ends = flows.map(({ startNs, fctNs }) => startNs + fctNs!)
+  const openAt = (now: number, lateNs: number) =>
+    flows.filter(({ startNs }, i) => startNs <= now && now <= ends[i]! + lateNs).length
+  // The first packet of a run, of a flow that starts at 0, has come over two links.
+  const startNs = seen[0]!.now - 2 * DELAY_NS
+  return seen.map(({ now: at, n }) => {
+    const now = at - startNs
+    return { now, n, open: openAt(now, 0), lately: openAt(now, 4 * T_NS) }
+  })
+}
+
+const sequence = Array.from(
+  { length: 20 },
+  (_, i) => `{ from: h${i + 1}, to: h0, size: 100KB, start: ${i * 100}us }`,
+).join(', ')
+
+t.test('twenty flows one after another: one at a time', async t => {
+  const all = counts(`[${sequence}]`)
+  t.equal(Math.max(...all.map(({ open }) => open)), 1)
+  t.equal(Math.max(...all.map(({ n }) => n)), 1)
+})
+
+t.test(
+  'flows that begin and end beside each other: those that are open, and those that ended just now',
+  async t => {
+    const traffic = `[{ incast: [h1..h12], to: h0, size: 200KB }, { from: h13, to: h0, size: 3MB }, { from: h14, to: h0, size: 3MB, start: 50us }]`
+    for (const ackEvery of [1, 16]) {
+      const all = counts(traffic, ackEvery)
+      t.equal(Math.max(...all.map(({ n }) => n)), 14)
+      for (const { now, n, lately } of all)
+        if (n > lately) t.fail(`${now} ns: ${n}, at most ${lately} are open`)
+      // From when the first packets of all have come, those that have not ended count.
+      const later = all.filter(({ now }) => now > 60_000 + 2 * T_NS)
+      t.ok(later.length > 100)
+      // A flow is open to its sender until its acknowledgement has come: those are the few that may be fewer.
+      const fewer = later.filter(({ n, open }) => n < open - 1)
+      t.ok(fewer.length < later.length / 100, `${fewer.length} of ${later.length}`)
+      t.equal(all.at(-1)!.n <= 2, true, 'the long ones are the last')
+    }
+  },
+)
+
+/** As the receiver's NIC sees a flow: the first PSN that it has not in order. */
+function flow(nextReceiveSeq: number): Flow {
+  return {
+    receivingAt: -1,
+    receivedEndSeq: -1,
+    receiver: null,
+    connectRttNs: 0,
+    stats: { baseRttNs: T_NS },
+    qp: { nextReceiveSeq },
+  } as unknown as Flow
+}
+
+t.test('a packet that is missing keeps a flow open behind the end of its message', async t => {
+  const concurrent = new ConcurrentFlows(0)
+  const holed = flow(5)
+  const other = flow(1)
+  // Packets 0 to 4 and 6 to 9 have come, and the last one ends the message.
+  concurrent.onData(0, holed, 9, true, false)
+  concurrent.onData(10 * T_NS, other, 0, false, false)
+  t.equal(concurrent.count, 2)
+  // The gap is closed by packet 5, which ends no message.
+  ;(holed.qp as unknown as { nextReceiveSeq: number }).nextReceiveSeq = 10
+  concurrent.onData(10 * T_NS, holed, 5, false, false)
+  concurrent.onData(11 * T_NS, other, 0, false, false)
+  t.equal(concurrent.count, 2, 'another message may be on its way')
+  concurrent.onData(13 * T_NS, other, 0, false, false)
+  t.equal(concurrent.count, 1)
+})
+
+t.test(
+  'a flow whose host falls silent amid a message, and one whose connection ends, count no more',
+  async t => {
+    const concurrent = new ConcurrentFlows(0)
+    const [silent, closed, running] = [flow(3), flow(3), flow(3)]
+    for (const one of [silent, closed, running]) concurrent.onData(0, one, 2, false, false)
+    t.equal(concurrent.count, 3)
+    concurrent.remove(closed)
+    concurrent.remove(closed)
+    t.equal(concurrent.count, 2)
+    concurrent.onData(50e6, running, 2, false, false)
+    t.equal(concurrent.count, 2)
+    concurrent.onData(101e6, running, 2, false, false)
+    t.equal(concurrent.count, 1)
+  },
+)
