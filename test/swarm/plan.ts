@@ -1,0 +1,257 @@
+/** What one seed of the swarm stands for: a network, its hosts' options, the faults, the connections and their work. */
+import { ccNames } from '../../lib/cc/catalogue.js'
+import type { PathSettings } from '../../lib/cc/path-settings.js'
+import type { TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import { RECOVERIES, type Recovery, STARTS, type Start } from '../../lib/nic/config.js'
+import { WorkOpcode } from '../../lib/qp/work.js'
+import type { FaultRates } from '../../lib/sim/faults.js'
+import { Random } from '../../lib/sim/random.js'
+import { MICROSECOND, MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
+import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
+
+export interface HostPlan {
+  name: string
+  pathMtu: number
+  recovery: Recovery
+  start: Start
+  ackEveryPackets: number
+  queueDepth: number
+  packetsInFlightMax: number
+  reorderPackets: number
+  cc: { name: string; options: Record<string, number> }
+  int: { format: IntFormat; hops: number }
+  telemetry: Partial<TelemetrySettings>
+  paths: Partial<PathSettings>
+  retransmitTimeoutLeastNs: Nanos | undefined
+  /** First PSNs lie just under the wrap of 24 bits. */
+  psnNearWrap: boolean
+}
+
+export interface LinkPlan {
+  a: string
+  b: string
+  delayNs: Nanos
+  rates: FaultRates
+  /** Chance that a datagram of the connection manager is lost. */
+  managementLoss: number
+  /** From when to when nothing passes. */
+  outage: readonly [Nanos, Nanos] | null
+}
+
+export interface WorkPlan {
+  opcode: WorkOpcode
+  length: number
+}
+
+export interface ConnectionPlan {
+  from: number
+  to: number
+  startNs: Nanos
+  /** Work of the end that connects, and of the one that accepts. */
+  work: readonly [readonly WorkPlan[], readonly WorkPlan[]]
+  /** Receives that each end keeps posted. */
+  receives: readonly [number, number]
+  /** The end that connects leaves after so many completions, whatever is under way; null: when all is done. */
+  leavesAfter: number | null
+}
+
+export interface Interruption {
+  host: number
+  atNs: Nanos
+  /** How long it does nothing; null: it restarts, and knows of nothing. */
+  pauseNs: Nanos | null
+}
+
+export interface SwarmPlan {
+  seed: number
+  rateBps: number
+  bufferBytes: number
+  ackTimeoutNs: Nanos
+  ipv6: boolean
+  secret: string | null
+  /** Frames of all hosts and switches; few are back-pressure. */
+  frames: number
+  directResponses: boolean
+  switches: readonly string[]
+  hosts: readonly HostPlan[]
+  links: readonly LinkPlan[]
+  connections: readonly ConnectionPlan[]
+  interruptions: readonly Interruption[]
+}
+
+/** Bytes of a message at most. */
+export const MESSAGE_MAX = 12_000
+const MTUS = [256, 512, 1024, 2048, 4096]
+const RATES_BPS = [100e6, 1e9, 10e9, 100e9]
+/** All faults happen before this time. */
+export const FAULTS_END_NS: Nanos = 200 * MILLISECOND
+
+export function planOf(seed: number): SwarmPlan {
+  const random = new Random(seed)
+  const chance = (share: number) => random.next() < share
+  const hostCount = 2 + random.below(3)
+  const ackTimeoutNs = pick(random, [16, 64]) * MILLISECOND
+  const format = pick(random, FORMAT_NAMES)
+  const names = Array.from({ length: hostCount }, (_, i) => `h${i + 1}`)
+  const hosts = names.map(name => hostPlan(random, name, chance(0.9) ? format : pick(random, FORMAT_NAMES)))
+  const { switches, links } = networkPlan(random, names, ackTimeoutNs)
+  const connections = Array.from({ length: 1 + random.below(6) }, () => connectionPlan(random, hostCount))
+  const interruptions = interruptionPlans(random, connections, ackTimeoutNs)
+  return {
+    seed,
+    rateBps: pick(random, RATES_BPS),
+    bufferBytes: pick(random, [10e3, 30e3, 200e3]),
+    ackTimeoutNs,
+    ipv6: chance(0.2),
+    secret: chance(0.3) ? 'a secret of the whole swarm' : null,
+    frames: pick(random, [48, 200, 600]),
+    directResponses: chance(0.3),
+    switches,
+    hosts,
+    links,
+    connections,
+    interruptions,
+  }
+}
+
+function pick<T>(random: Random, from: readonly T[]): T {
+  return from[random.below(from.length)]!
+}
+
+function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
+  const chance = (share: number) => random.next() < share
+  const telemetry: Partial<TelemetrySettings> = {
+    collect: chance(0.25) ? 'probe' : 'data',
+    everyPackets: chance(0.3) ? 1 + random.below(16) : 1,
+    everyBytes: chance(0.1) ? 5000 : 0,
+    probeShare: chance(0.5) ? 1 : 0.01,
+    plain: chance(0.2),
+    answer: chance(0.25) ? 'notify' : 'ack',
+    hops: chance(0.2) && format !== 'compact' ? 'busiest' : 'all',
+    subscribe: chance(0.2) ? pick(random, ['flag', 'dscp'] as const) : 'off',
+    subscribeEvery: 1 + random.below(4),
+  }
+  const paths: Partial<PathSettings> = chance(0.3)
+    ? {
+        count: 1 + random.below(4),
+        start: pick(random, ['choose', 'hash'] as const),
+        move: pick(random, ['never', 'idle', 'drain'] as const),
+        intervalNs: chance(0.5) ? 0 : random.below(200) * MICROSECOND,
+      }
+    : {}
+  return {
+    name,
+    pathMtu: pick(random, MTUS),
+    recovery: chance(0.75) ? 'selective' : pick(random, RECOVERIES),
+    start: pick(random, STARTS),
+    ackEveryPackets: chance(0.5) ? 1 : random.below(20),
+    queueDepth: 1 + random.below(16),
+    packetsInFlightMax: 2 ** (3 + random.below(8)),
+    reorderPackets: chance(0.3) ? 2 + random.below(30) : 256,
+    cc: { name: pick(random, ccNames()), options: {} },
+    int: { format, hops: 1 + random.below(5) },
+    telemetry,
+    paths,
+    retransmitTimeoutLeastNs: chance(0.4) ? (1 + random.below(5)) * MILLISECOND : undefined,
+    psnNearWrap: chance(0.5),
+  }
+}
+
+/** A chain, or two spines with as many leaves as there are hosts at most; each host at one switch. */
+function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nanos) {
+  const count = 1 + random.below(3)
+  const chain = count < 3 || random.next() < 0.5
+  const switches = Array.from({ length: count }, (_, i) => `s${i + 1}`)
+  const joins: [string, string][] = []
+  if (chain) for (let i = 1; i < count; i++) joins.push([`s${i}`, `s${i + 1}`])
+  else {
+    switches.push('s4')
+    // s1 and s2 are leaves, s3 and s4 spines: two paths between hosts of different leaves.
+    for (const leaf of ['s1', 's2']) for (const spine of ['s3', 's4']) joins.push([leaf, spine])
+  }
+  const leaves = chain ? switches : ['s1', 's2']
+  for (const host of hosts) joins.push([host, pick(random, leaves)])
+  const kind = random.below(4)
+  const links = joins.map(([a, b]): LinkPlan => {
+    const isFaulty = kind > 0 && random.next() < 0.4
+    return {
+      a,
+      b,
+      delayNs: 1 + random.below(20 * MICROSECOND),
+      rates: isFaulty ? faultRates(random) : {},
+      managementLoss: isFaulty && random.next() < 0.3 ? 0.1 : 0,
+      outage: isFaulty && random.next() < 0.2 ? span(random, ackTimeoutNs) : null,
+    }
+  })
+  return { switches, links }
+}
+
+/** Each fault is there or not; together a packet is lost on a link in 5 % of cases at most. */
+function faultRates(random: Random): FaultRates {
+  const upTo = (most: number) => (random.next() < 0.5 ? 0 : random.next() * most)
+  return {
+    loss: upTo(0.03),
+    duplication: upTo(0.1),
+    corruption: upTo(0.02),
+    reorder: upTo(0.2),
+    reorderNs: 1 + random.below(200 * MICROSECOND),
+  }
+}
+
+/** At most one timeout long, so that retries do not run out. */
+function span(random: Random, ackTimeoutNs: Nanos): readonly [Nanos, Nanos] {
+  const from = random.below(5 * MILLISECOND)
+  return [from, from + random.below(ackTimeoutNs)]
+}
+
+/** They come when a connection begins or is busy: that is when they matter. */
+function interruptionPlans(
+  random: Random,
+  connections: readonly ConnectionPlan[],
+  ackTimeoutNs: Nanos,
+): Interruption[] {
+  const plans: Interruption[] = []
+  const add = (pauseNs: Nanos | null) => {
+    const { from, to, startNs } = pick(random, connections)
+    const atNs = startNs + random.below(pick(random, [20 * MICROSECOND, MILLISECOND, 100 * MILLISECOND]))
+    plans.push({ host: random.next() < 0.5 ? from : to, atNs, pauseNs })
+  }
+  if (random.next() < 0.25) add(1 + random.below(ackTimeoutNs))
+  if (random.next() < 0.2) add(null)
+  return plans
+}
+
+function connectionPlan(random: Random, hosts: number): ConnectionPlan {
+  const from = random.below(hosts)
+  const to = (from + 1 + random.below(hosts - 1)) % hosts
+  const work = [
+    works(random, 1 + random.below(16)),
+    works(random, random.below(2) * random.below(8)),
+  ] as const
+  return {
+    from,
+    to,
+    startNs: random.below(3 * MILLISECOND),
+    work,
+    receives: [1 + random.below(8), 1 + random.below(8)],
+    leavesAfter: random.next() < 0.1 ? random.below(work[0].length + 1) : null,
+  }
+}
+
+const OPCODES = [
+  WorkOpcode.SEND,
+  WorkOpcode.SEND_WITH_IMM,
+  WorkOpcode.RDMA_WRITE,
+  WorkOpcode.RDMA_WRITE_WITH_IMM,
+  WorkOpcode.RDMA_READ,
+  WorkOpcode.FETCH_AND_ADD,
+]
+
+function works(random: Random, count: number): WorkPlan[] {
+  return Array.from({ length: count }, () => {
+    const opcode = pick(random, OPCODES)
+    if (opcode === WorkOpcode.FETCH_AND_ADD) return { opcode, length: 8 }
+    const most = random.next() < 0.5 ? 600 : MESSAGE_MAX
+    return { opcode, length: random.below(most + 1) }
+  })
+}

@@ -1,0 +1,20 @@
+/** Random networks, options, faults and restarts by seed: see world.ts. `npm run swarm` runs as many seeds as one likes. */
+import t from 'tap'
+import { drawnSeed, fixedSeeds, isReplay } from '../support/seeds.js'
+import { range, testSeeds } from './seeds.js'
+import { runSeed } from './world.js'
+
+t.test('a fixed set of seeds, and what it reaches', async t => {
+  const reached = testSeeds(t, fixedSeeds(range(1, 100)))
+  if (isReplay) return
+  t.comment(JSON.stringify(reached))
+  for (const [what, count] of Object.entries(reached)) t.ok(count > 0, `${what}: ${count}`)
+})
+
+t.test('another seed each time', async t => {
+  testSeeds(t, [drawnSeed(t)])
+})
+
+t.test('a seed is the same each time', async t => {
+  for (const seed of [3, 7]) t.same(runSeed(seed), runSeed(seed))
+})
