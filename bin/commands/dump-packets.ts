@@ -10,6 +10,7 @@ import { checkIcrc } from '../../lib/capture/check-icrc.js'
 import { RocePorts } from '../../lib/capture/roce-ports.js'
 import { WeirError } from '../../lib/errors.js'
 import { Frame } from '../../lib/frame/frame.js'
+import { IFA_PROTOCOL } from '../../lib/frame/ifa-protocol.js'
 import * as bth from '../../lib/wire/bth.js'
 import { opcodeName } from '../../lib/wire/opcode.js'
 import { isEmptyDatagram, isShort, WireError } from '../../lib/wire/parse.js'
@@ -56,13 +57,15 @@ const VERDICTS = {
  *
  * @param path `-` is standard input
  * @param ports see RocePorts
+ * @param ifaProtocol IP protocol of IFA
  */
 export async function dump(
   path: string,
   output: Output | null,
   ports: readonly number[] = [],
+  ifaProtocol = IFA_PROTOCOL,
 ): Promise<DumpSummary> {
-  const counter = new PacketCounter(ports, output !== null)
+  const counter = new PacketCounter(ports, ifaProtocol, output !== null)
   const reader = CaptureReader.open(path)
   const packet = new CapturedPacket()
   try {
@@ -91,7 +94,9 @@ class PacketCounter {
   readonly #run = new CapturedRun(FRAME_BYTES)
   readonly #opcodes = new Map<string, number>()
 
-  constructor(ports: readonly number[], prints: boolean) {
+  constructor(ports: readonly number[], ifaProtocol: number, prints: boolean) {
+    this.#frame.ifaProtocol = ifaProtocol
+    this.#run.packet.ifaProtocol = ifaProtocol
     this.#ports = new RocePorts(ports)
     this.#prints = prints
   }

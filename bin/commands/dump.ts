@@ -1,11 +1,18 @@
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { IFA_PROTOCOL, ifaProtocolFault } from '../../lib/frame/ifa-protocol.js'
 import { PORT_INT, PORT_ROCE } from '../../lib/wire/udp.js'
 import { type DumpSummary, dump } from './dump-packets.js'
 import { commandOf } from './names.js'
 import { whole } from './option-values.js'
 
-/** `weir dump CAPTURE [--json] [--port PORT]` */
+interface DumpFlags {
+  json?: boolean
+  port?: number[]
+  ifaProtocol: number
+}
+
+/** `weir dump CAPTURE [--json] [--port PORT] [--ifa-protocol NUMBER]` */
 export function dumpCommand(): Command {
   return commandOf('dump')
     .argument('<capture>', 'pcap or pcapng file; - is standard input')
@@ -15,18 +22,31 @@ export function dumpCommand(): Command {
       `UDP port that carries RoCEv2 beside ${PORT_ROCE}, telemetry at the next one, as of "weir daemon --port"; may be repeated (telemetry beside ${PORT_ROCE}: ${PORT_INT})`,
       (text: string, before: number[] = []) => [...before, whole('--port', text, 1, 65_534)],
     )
+    .option(
+      '--ifa-protocol <number>',
+      `IP protocol of IFA, as of "weir daemon --ifa-protocol"`,
+      ifaProtocol,
+      IFA_PROTOCOL,
+    )
     .action(runDump)
 }
 
-async function runDump(path: string, options: { json?: boolean; port?: number[] }): Promise<void> {
+async function runDump(path: string, { json, port, ifaProtocol }: DumpFlags): Promise<void> {
   try {
-    const summary = await dump(path, options.json ? null : writeOut, options.port)
-    await writeOut(`${options.json ? JSON.stringify(summary, null, 2) : printSummary(summary)}\n`)
+    const summary = await dump(path, json ? null : writeOut, port, ifaProtocol)
+    await writeOut(`${json ? JSON.stringify(summary, null, 2) : printSummary(summary)}\n`)
     if (summary.fault !== undefined) throw new WeirError('WEIR_BAD_CAPTURE', summary.fault)
   } catch (error) {
     // A reader that has seen enough (`weir dump … | head`) is no failure.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   }
+}
+
+function ifaProtocol(text: string): number {
+  const protocol = whole('--ifa-protocol', text, 0, 255)
+  const fault = ifaProtocolFault(protocol)
+  if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `--ifa-protocol: ${fault}`)
+  return protocol
 }
 
 function writeOut(text: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { checkFormat, checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
@@ -251,6 +252,7 @@ function check(settings: NicSettings): void {
   whole('int.hops', settings.int.hops, 1, 15)
   whole('intHopsMax', settings.intHopsMax, 1, 15)
   checkHops(settings.telemetry, settings.int.format)
+  checkFormat(settings.telemetry, settings.int.format)
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
   whole('retryCount', settings.retryCount, 0, 7)
   whole('rnrRetry', settings.rnrRetry, 0, 7)
@@ -293,8 +295,15 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkBaseRtt(options.baseRttNs)
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
-  checkHops(telemetrySettings(options.telemetry), settings.int.format)
+  checkTelemetry(options, settings)
   pathSettings(options.paths)
+}
+
+function checkTelemetry({ telemetry, cc }: ConnectOptions, settings: NicSettings): void {
+  const own = telemetrySettings(telemetry)
+  checkHops(own, settings.int.format)
+  checkFormat({ ...settings.telemetry, ...telemetry }, settings.int.format)
+  checkModes(own, cc ?? settings.cc)
 }
 
 function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {

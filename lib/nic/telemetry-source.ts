@@ -59,7 +59,9 @@ export class TelemetrySource {
   /** The next data packet asks switches for direct answers. */
   get subscribes(): boolean {
     const { subscribe, subscribeEvery } = this.#settings
-    return this.#on && subscribe !== 'off' && this.#unsubscribed + 1 >= subscribeEvery
+    if (!this.#on || subscribe === 'off' || this.#unsubscribed + 1 < subscribeEvery) return false
+    // INT-MD has its flag only in packets that collect: the next of these asks.
+    return subscribe === 'dscp' || this.#isNative || this.collects
   }
 
   get subscribesByDscp(): boolean {

@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
+import { idleText } from '../cc/mode-conflicts.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from '../frame/ifa-protocol.js'
@@ -138,7 +139,7 @@ function resolveScenario(
   const { flows, workloads } = traffic
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
-  const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, flows, workloads })
+  const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, cc, flows, workloads })
   const paths = resolvePaths(problems, given.paths)
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
@@ -206,8 +207,13 @@ function resolveInt(
   const ifaProtocol = shape?.ifaProtocol
   const fault = ifaProtocol === undefined ? null : ifaProtocolFault(ifaProtocol)
   if (fault !== null) problems.at(['int', 'ifaProtocol'], fault)
+  const format = shape?.format ?? 'wide'
+  if (ifaProtocol !== undefined && format !== 'ifa') {
+    const idle = { while: `format is ${format}`, mend: 'format to ifa' }
+    problems.atKey(['int', 'ifaProtocol'], idleText('ifaProtocol', idle))
+  }
   return {
-    format: shape?.format ?? 'wide',
+    format,
     ...(ifaProtocol !== undefined && ifaProtocol !== IFA_PROTOCOL && { ifaProtocol }),
     hops: shape?.hops ?? Math.max(1, longest),
   }

@@ -1,4 +1,5 @@
 /** `paths` of a scenario file: path selection and admission, of all hosts. */
+import { idleText } from '../cc/mode-conflicts.js'
 import { PATH_OPTIONS } from '../cc/path-options.js'
 import { DEFAULT_PATHS, type PathSettings } from '../cc/path-settings.js'
 import type { Problems } from './problems.js'
@@ -10,14 +11,9 @@ export function resolvePaths(problems: Problems, value: unknown): PathSettings {
   if (shape === null) return { ...DEFAULT_PATHS }
   const given = PATH_OPTIONS.flatMap(({ name, key }) => (name in shape ? [[key, shape[name]]] : []))
   const paths: PathSettings = { ...DEFAULT_PATHS, ...Object.fromEntries(given) }
-  if (paths.admission === 0) {
-    for (const key of ['admissionWait', 'admissionQueue']) {
-      if (!(key in shape)) continue
-      problems.at(['paths', key], 'flows wait for the bound of admission; give it too, as in admission: 0.9')
-    }
-  }
-  if (paths.move !== 'never' && paths.count < 2) {
-    problems.at(['paths', 'move'], 'there is one path only; give count: 2 or more')
+  for (const { name, idle } of PATH_OPTIONS) {
+    const why = name in shape ? (idle?.(paths) ?? null) : null
+    if (why !== null) problems.atKey(['paths', name], idleText(name, why))
   }
   return paths
 }

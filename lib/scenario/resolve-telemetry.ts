@@ -1,8 +1,22 @@
 /** `telemetry` of a scenario file, of all hosts, and of one switch. */
-import { DEFAULT_TELEMETRY, type TelemetrySettings } from '../cc/telemetry-options.js'
+import {
+  conflictsWithControllers,
+  conflictsWithFormat,
+  idleCountFlows,
+  idleText,
+} from '../cc/mode-conflicts.js'
+import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetrySettings } from '../cc/telemetry-options.js'
 import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
-import type { DirectSettings, Flow, IntSettings, Switch, SwitchTelemetry, Workload } from './scenario.js'
+import type {
+  CcChoice,
+  DirectSettings,
+  Flow,
+  IntSettings,
+  Switch,
+  SwitchTelemetry,
+  Workload,
+} from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
 import { telemetrySchema } from './schema/settings.js'
 import { directSchema, switchTelemetrySchema } from './schema/switch.js'
@@ -14,6 +28,8 @@ const LOAD_OF_SHARES_MAX = 1000
 interface Surroundings {
   switches: readonly Switch[]
   int: IntSettings
+  /** The scenario's own controller; flows may have others. */
+  cc: CcChoice | null
   flows: readonly Flow[]
   workloads: readonly Workload[]
 }
@@ -33,14 +49,44 @@ export function resolveTelemetry(
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }
-  if (telemetry.everyPackets > 1 && telemetry.everyBytes > 0) {
-    problems.at(
-      [...path, 'everyBytes'],
-      'packets are counted, or bytes; give one of everyPackets and everyBytes',
-    )
-  }
+  if (shape !== null) checkEffect(problems, path, shape, telemetry, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
   return telemetry
+}
+
+/** Refuses each setting that is given and has no effect beside the others, the format, the controllers and the switches. */
+function checkEffect(
+  problems: Problems,
+  path: Path,
+  given: object,
+  telemetry: TelemetrySettings,
+  around: Surroundings,
+): void {
+  for (const { name, idle } of TELEMETRY_OPTIONS) {
+    const why = name in given ? (idle?.(telemetry) ?? null) : null
+    if (why !== null) problems.atKey([...path, name], idleText(name, why))
+  }
+  const { int, cc, flows, workloads } = around
+  const names = [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
+  const conflicts = conflictsWithFormat(telemetry, int.format)
+  // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
+  if (cc !== null) {
+    const others = names.length > 0 ? conflictsWithControllers(telemetry, names) : []
+    const daemons = conflictsWithControllers(telemetry, [cc.name])
+    conflicts.push(...(daemons.length > 0 ? daemons : others))
+  }
+  for (const { name, idle } of conflicts) problems.atKey([...path, name], idleText(name, idle))
+  const counting = cc === null ? null : idleCountFlows(telemetry, cc)
+  if (counting !== null)
+    problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', counting)}`)
+  const isCounted = [...flows, ...workloads].some(
+    user => user.cc && idleCountFlows(telemetry, user.cc) !== null,
+  )
+  if (isCounted) {
+    const why =
+      "it tells no last hop, which the countFlows of a flow's cc needs: set hops to all, or leave countFlows out"
+    problems.atKey([...path, 'hops'], why)
+  }
 }
 
 /** All packets of a flow must go through the same queues. */

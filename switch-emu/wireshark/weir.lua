@@ -7,7 +7,8 @@
 -- 1. Telemetry between UDP and BTH, in packets to UDP port 4792: the INT shim with its flags, INT-MD, or an IOAM trace, and a
 --    record of every switch passed. What follows it goes to Wireshark's own dissector of RoCEv2. For other ports:
 --    Decode As, "udp.port", "weir". (Over IPv6, IOAM is a hop-by-hop option, which Wireshark knows.)
--- 2. IFA, IP protocol 253, with UDP and RoCEv2 behind it.
+-- 2. IFA with UDP and RoCEv2 behind it. Its IP protocol is 253, or the preference weir_ifa.protocol:
+--    tshark -o weir_ifa.protocol:131 …
 -- 3. RoCEv2 whose end was not captured, which Wireshark's own dissector takes for malformed.
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 --
@@ -298,6 +299,7 @@ DissectorTable.get("udp.port"):add(UDP_PORT_INT, weir)
 
 local IP_PROTOCOL_IFA = 253
 local ifa = Proto("weir_ifa", "Inband Flow Analyzer 2.0")
+ifa.prefs.protocol = Pref.uint("IP protocol", IP_PROTOCOL_IFA, "IP protocol of IFA, as int.ifaProtocol of a scenario")
 
 function ifa.dissector(tvb, pinfo, root)
   local captured = tvb:captured_len()
@@ -321,7 +323,15 @@ function ifa.dissector(tvb, pinfo, root)
   return hand_on(tvb, length, tree, pinfo, root, "IFA", count)
 end
 
-DissectorTable.get("ip.proto"):add(IP_PROTOCOL_IFA, ifa)
+local ifa_protocol = IP_PROTOCOL_IFA
+DissectorTable.get("ip.proto"):add(ifa_protocol, ifa)
+
+function ifa.prefs_changed()
+  local ip_protocols = DissectorTable.get("ip.proto")
+  ip_protocols:remove(ifa_protocol, ifa)
+  ifa_protocol = ifa.prefs.protocol
+  ip_protocols:add(ifa_protocol, ifa)
+end
 
 -- RoCEv2 that was captured in part. Wireshark's dissector finds the ICRC by the packet's length, and calls what ends before
 -- that malformed. Of opcodes that it does not know it reads the BTH alone.

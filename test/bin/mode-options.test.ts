@@ -50,7 +50,8 @@ t.test('telemetry: scenario, daemon, perf, page', async t => {
   for (const option of TELEMETRY_OPTIONS) {
     const { name, source } = option
     const value = otherValue(option)
-    const yaml = `${BASE}switches: [s1]\nint: {format: wide}\ntelemetry: {${name}: ${value}}`
+    const beside = (BESIDE_TELEMETRY[name] ?? []).map(pair => `, ${pair.replace('=', ': ')}`).join('')
+    const yaml = `${BASE}switches: [s1]\nint: {format: wide}\ntelemetry: {${name}: ${value}${beside}}`
     const inFile = name === 'subscribeDscp' ? '63' : String(parseScenario(yaml, 'x.yaml').telemetry[name])
     t.equal(inFile, value, `scenario: ${name}`)
     const typed = [`${name}=${value}`, ...(BESIDE_TELEMETRY[name] ?? [])]
@@ -99,8 +100,8 @@ t.test('paths: scenario, daemon, perf, page', async t => {
     const { name, key, kind } = option
     const value =
       kind === 'choice' ? option.choices.at(-1)! : kind === 'duration' ? '2ms' : String(option.max)
-    const others = name === 'move' ? ', count: 2' : name.startsWith('admission') ? ', admission: 0.5' : ''
-    const yaml = `${BASE}switches: [s1]\npaths: {${name}: ${value}${name === 'admission' ? '' : others}}`
+    const others = (BESIDE_PATHS[name] ?? []).map(pair => `, ${pair.replace('=', ': ')}`).join('')
+    const yaml = `${BASE}switches: [s1]\npaths: {${name}: ${value}${others}}`
     const read = kind === 'duration' ? '2000000' : value
     t.equal(String(parseScenario(yaml, 'x.yaml').paths[key]), read, `scenario: ${name}`)
     const typed = [`${name}=${value}`, ...(BESIDE_PATHS[name] ?? [])]

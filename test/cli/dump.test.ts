@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { weirProgram } from '../../lib/package-file.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { CommandLines } from '../support/command-lines.js'
 import { undocumented } from '../support/documented.js'
 import { fixturePath } from '../support/fixtures.js'
+import { twoSenders } from '../support/tshark.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-dump-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -218,4 +220,21 @@ t.test('a reader that goes away early is no failure', async t => {
   const code = await new Promise(resolve => child.on('close', resolve))
   t.equal(code, 0)
   t.equal(stderr, '')
+})
+
+t.test('--ifa-protocol', async t => {
+  const captures = t.testdir({})
+  const int = '{format: ifa, hops: 5, ifaProtocol: 131}'
+  new VirtualRun(twoSenders('ifa', '1Gbps', int), { captures: { folder: captures } }).run()
+  const path = join(captures, 's2--h3.pcapng')
+  const counts = async (...args: string[]) => JSON.parse((await dump('--json', ...args, path)).stdout)
+  const read = await counts('--ifa-protocol', '131')
+  t.match(read, { roce: read.packets, icrcOk: read.packets, malformed: 0 })
+  t.ok(read.byOpcode.RC_RDMA_WRITE_MIDDLE > 100)
+  t.equal((await counts()).byOpcode.RC_RDMA_WRITE_MIDDLE, undefined, 'another protocol without it')
+  for (const wrong of ['17', '256', 'udp']) {
+    const { status, stderr } = await dump('--ifa-protocol', wrong, path)
+    t.equal(status, 1, wrong)
+    t.match(stderr, /--ifa-protocol.*WEIR_BAD_ARGUMENT/)
+  }
 })

@@ -116,3 +116,29 @@ t.test('hostHop of a connection: this end reports itself, or does not', async t 
   t.ok(exchange({ telemetry: { hostHop: true } }, { telemetry: { hostHop: false } }).hostEchoes > 0)
   t.equal(exchange({}, { telemetry: { hostHop: false } }).hostEchoes, 0)
 })
+
+t.test('what has no effect is refused where it is given, with the reason', async t => {
+  const refused = (message: RegExp) => ({ code: 'WEIR_BAD_ARGUMENT', message })
+  const format = (name: 'ifa' | 'ioam' | 'p4-int-md') => ({ int: { format: name, hops: 5 } })
+  const byFlag: ConnectOptions = { telemetry: { subscribe: 'flag' } }
+  t.throws(() => exchange(byFlag, format('ifa')), refused(/subscribe has no effect while the format is ifa/))
+  t.throws(
+    () => exchange(byFlag, format('ioam')),
+    refused(/subscribe has no effect while the format is ioam/),
+  )
+  const nic = { ...format('p4-int-md'), telemetry: { collect: 'probe' } as const }
+  t.throws(() => exchange(byFlag, nic), refused(/subscribe .* p4-int-md and collect is probe/))
+  t.throws(
+    () => exchange({}, { ...nic, telemetry: { collect: 'probe', subscribe: 'flag' } }),
+    refused(/subscribe/),
+  )
+  t.doesNotThrow(() => exchange(byFlag, format('p4-int-md')))
+  const cc = { name: 'rx-hpcc', options: {} }
+  t.throws(() => exchange({ cc, telemetry: { answer: 'notify' } }), refused(/answer .* while cc is rx-hpcc/))
+  t.throws(() => exchange({ telemetry: { hops: 'busiest' } }, { cc }), refused(/hops .* while cc is rx-hpcc/))
+  const counting = { name: 'hpcc', options: { countFlows: true } }
+  t.throws(
+    () => exchange({ cc: counting, telemetry: { hops: 'busiest' } }),
+    refused(/countFlows has no effect/),
+  )
+})

@@ -14,11 +14,16 @@ import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
+import { INT_MD } from '../../lib/wire/telemetry.js'
 import { connected, makePair, memoryOf, refusal } from './pair.js'
 
 /** What the first packets of a flow carry: slots, with `s` for those that ask switches. */
-function pattern(given: Parameters<typeof telemetrySettings>[0], packets: number, bytes = 1000): string {
-  const source = new TelemetrySource(telemetrySettings(given), 5, intShim.FORMAT_WIDE)
+function pattern(
+  given: Parameters<typeof telemetrySettings>[0],
+  packets: number,
+  { bytes = 1000, format = intShim.FORMAT_WIDE } = {},
+): string {
+  const source = new TelemetrySource(telemetrySettings(given), 5, format)
   source.start()
   const out: string[] = []
   for (let n = 0; n < packets; n++) {
@@ -46,6 +51,8 @@ t.test('packets ask for direct answers by flag or by DSCP, each for itself', asy
   t.equal(pattern({ collect: 'probe', plain: true, subscribe: 'flag' }, 3), '0s 0s 0s', 'a flag needs a shim')
   t.equal(pattern({ everyPackets: 2, subscribe: 'flag', subscribeEvery: 3 }, 6), '5s 0 5 0s 5 0')
   t.equal(pattern({ collect: 'probe', plain: true, subscribe: 'dscp' }, 2), '-s -s')
+  const intMd = pattern({ everyPackets: 2, subscribe: 'flag', subscribeEvery: 3 }, 7, { format: INT_MD })
+  t.equal(intMd, '5s - 5 - 5s - 5', 'INT-MD asks by the next packet that collects')
 })
 
 t.test('a flow whose controller wants nothing, or whose peer is no weir', async t => {

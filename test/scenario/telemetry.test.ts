@@ -62,13 +62,58 @@ t.test('what is refused', async t => {
   checkProblems(t, BASE, [
     ['switches: [s1]\ntelemetry: {collect: ¦sometimes}', [/data, probe/]],
     ['switches: [s1]\ntelemetry: {everyPackets: ¦0}', [/from 1 to 65536/]],
-    ['switches: [s1]\ntelemetry: {everyPackets: 2, everyBytes: ¦1KB}', [/one of/]],
+    ['switches: [s1]\ntelemetry: {¦everyPackets: 2, everyBytes: 1KB}', [/while everyBytes is above 0/]],
     ['switches: [s1]\ntelemetry: {¦every: 2}', [/unknown key/]],
     ['switches: [s1]\nint: {format: compact}\ntelemetry: {hops: ¦busiest}', [/wide/]],
     ['switches: [s1]\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}', [/priority 5/, /overtake/]],
+    ['switches: [s1]\ntelemetry: {collect: probe, ¦everyBytes: 1KB}', [/while collect is probe/]],
+    ['switches: [s1]\ntelemetry: {¦probeShare: 5%}', [/while collect is data/]],
+    ['switches: [s1]\ntelemetry: {¦subscribeEvery: 5}', [/while subscribe is off/]],
+    ['switches: [s1]\ntelemetry: {subscribe: flag, ¦subscribeDscp: 5}', [/while subscribe is flag/]],
     ['switches: {s1: {telemetry: {queue: ¦long}}}', [/sojourn/]],
     ['switches: {s1: {telemetry: ¦never}}', [/or it is off/]],
     ['switches: {s1: {telemetry: {direct: ¦{}}}}', [/threshold is missing/]],
     ['switches: {s1: {telemetry: {direct: {threshold: 1KB, of: ¦some}}}}', [/subscribed/]],
   ])
+})
+
+t.test('what the format or the controller leaves without effect is refused', async t => {
+  const given = (int: string, telemetry: string, cc = 'hpcc') =>
+    `switches: [s1]\ncc: ${cc}\nint: ${int}\ntelemetry: ${telemetry}`
+  const format = (name: string) => `{format: ${name}}`
+  checkProblems(t, BASE, [
+    [
+      given(format('ifa'), '{¦subscribe: flag}'),
+      [/no effect while the format is ifa.*set subscribe to dscp/],
+    ],
+    [given(format('ioam'), '{¦subscribe: flag}'), [/no effect while the format is ioam/]],
+    [given(format('p4-int-md'), '{collect: probe, ¦subscribe: flag}'), [/p4-int-md and collect is probe/]],
+    [given(format('ioam'), '{everyPackets: 8, ¦plain: true}'), [/always plain/]],
+    [
+      given(format('wide'), '{¦answer: notify}', 'rx-hpcc'),
+      [/no effect while cc is rx-hpcc.*set cc to hpcc/],
+    ],
+    [given(format('wide'), '{¦hops: busiest}', 'rx-hpcc'), [/no effect while cc is rx-hpcc/]],
+    ['switches: [s1]\ncc: {name: hpcc, ¦countFlows: true}\ntelemetry: {hops: busiest}', [/set hops to all/]],
+    ['switches: [s1]\nint: {¦ifaProtocol: 131}', [/while format is wide.*set format to ifa/]],
+  ])
+  const own = (cc: string, telemetry: string) =>
+    parseScenario(
+      `hosts: [h1, h2]\nlinks: [h1--s1, s1--h2]\nswitches: [s1]\ntelemetry: ${telemetry}\ntraffic: [{from: h1, to: h2, size: 1MB, cc: ${cc}}]`,
+      'x.yaml',
+    )
+  const refused = (message: RegExp) => ({ code: 'WEIR_BAD_SCENARIO', message })
+  t.throws(() => own('rx-hpcc', '{answer: notify}'), refused(/x.yaml:4:13: answer has no effect/))
+  t.throws(
+    () => own('{name: hpcc, countFlows: true}', '{hops: busiest}'),
+    refused(/x.yaml:4:13: .*countFlows/),
+  )
+  for (const text of [
+    given(format('p4-int-md'), '{subscribe: flag}'),
+    given(format('ifa'), '{subscribe: dscp}'),
+    given(format('compact'), '{collect: probe, subscribe: flag}'),
+    given('{format: ifa, ifaProtocol: 131}', '{answer: notify}'),
+  ]) {
+    t.doesNotThrow(() => parse(text), text)
+  }
 })

@@ -31,9 +31,16 @@ export const noTshark = without('tshark')
  * The fields of every packet: what occurs more than once is joined by commas.
  *
  * @param withLua what Weir adds is known
+ * @param more options of tshark
  */
-export function tshark(path: string, fields: readonly string[], filter = '', withLua = true): string[][] {
-  const args = ['-n', '-r', path, '-T', 'fields', '-E', 'separator=|']
+export function tshark(
+  path: string,
+  fields: readonly string[],
+  filter = '',
+  withLua = true,
+  more: readonly string[] = [],
+): string[][] {
+  const args = [...more, '-n', '-r', path, '-T', 'fields', '-E', 'separator=|']
   if (withLua) args.unshift('-X', `lua_script:${LUA}`)
   for (const field of fields) args.push('-e', field)
   if (filter !== '') args.push('-Y', filter)

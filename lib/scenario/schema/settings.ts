@@ -82,6 +82,7 @@ export const intSchema = mapping(
         'IP protocol of IFA, for which IANA has assigned none. Not that of UDP (17) or of IPv6 options (0).',
       default: 253,
       example: 131,
+      with: { format: 'ifa' },
     }),
   },
 )
@@ -93,13 +94,13 @@ const TELEMETRY_EXAMPLES: Readonly<Record<keyof TelemetrySettings, Example>> = {
   collect: { example: 'probe' },
   everyPackets: { example: 8 },
   everyBytes: { example: '64KB' },
-  probeShare: { example: '5%' },
+  probeShare: { example: '5%', with: { collect: 'probe' } },
   plain: { example: true },
   answer: { example: 'notify' },
   hops: { example: 'busiest' },
   subscribe: { example: 'flag' },
-  subscribeEvery: { example: 16 },
-  subscribeDscp: { example: 27 },
+  subscribeEvery: { example: 16, with: { subscribe: 'flag' } },
+  subscribeDscp: { example: 27, with: { subscribe: 'dscp' } },
   loadMax: { example: 4, usual: '1; 1000 where a switch has `telemetry.rate: share`' },
   hostHop: { example: true, usual: '`false`: the hosts of a scenario are no part of its network' },
 }
@@ -139,13 +140,13 @@ function telemetryField(option: TelemetryOption) {
 /** A value other than the default for each setting of paths. */
 const PATH_EXAMPLES: Readonly<Record<string, Example>> = {
   count: { example: 8 },
-  start: { example: 'hash' },
+  start: { example: 'hash', with: { count: 8 } },
   move: { example: 'drain', with: { count: 8 } },
-  margin: { example: 0.2 },
-  interval: { example: '1ms' },
+  margin: { example: 0.2, with: { count: 8, move: 'drain' } },
+  interval: { example: '1ms', with: { count: 8 } },
   admission: { example: 0.9 },
   admissionWait: { example: '10ms', with: { admission: 0.9 } },
-  admissionQueue: { example: 16, with: { admission: 0.9 } },
+  admissionQueue: { example: 16, with: { admission: 0.9, admissionWait: '10ms' } },
 }
 
 export const pathsSchema = mapping(
