@@ -37,6 +37,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'qp.droppedSack': 'SACKs that cannot be true',
   'qp.droppedReorder': 'out of order, without room to keep it',
   'qp.droppedReplay': 'a repeated READ or atomic, without a record',
+  'qp.refusedAccess': 'a request for memory that is not for its sender',
   'cm.outboxFull': 'connection messages lost: the outbox was full',
   'cm.ignored': 'connection messages that change nothing',
   'cm.malformed': 'connection messages that are malformed',

@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { ConnectionStats } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { checkReceiveWork } from '../qp/receive-queue.js'
 import { checkSendWork } from '../qp/send-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/work.js'
@@ -25,14 +25,16 @@ export class HostConnection {
   readonly closed: Promise<Error | null>
   readonly #queues: Queues
   readonly #host: HostOfConnection
+  readonly #domain: DomainId
   #about: Established | null = null
   #isClosed = false
   #resolveClosed: (error: Error | null) => void = () => {}
   #wakers: (() => void)[] = []
 
   /** Made by `Host.connect` and `HostListener.accept`. */
-  constructor(id: number, queues: Queues, host: HostOfConnection) {
+  constructor(id: number, queues: Queues, host: HostOfConnection, domain: DomainId) {
     this.id = id
+    this.#domain = domain
     this.#queues = queues
     this.#host = host
     this.closed = new Promise(resolve => {
@@ -50,6 +52,11 @@ export class HostConnection {
     return this.#about!.pathMtu
   }
 
+  /** Protection domain: work of this connection, and its peer, reach memory that was registered with it, and no other. */
+  get domain(): DomainId {
+    return this.#domain
+  }
+
   /** What the peer said at connect. */
   get peerPrivateData(): Uint8Array {
     return this.#about!.peerPrivateData
@@ -58,7 +65,7 @@ export class HostConnection {
   /**
    * Posts a work request: the operations of `WorkOpcode`, on memory that this host has registered.
    * False when the queue is full (poll completions, then try again) or the connection has ended. Throws WEIR_BAD_ARGUMENT for work
-   * that makes no sense, outside its region, or of a region that is not this host's.
+   * that makes no sense, outside its region, or of a region that is not this host's or is of another protection domain.
    */
   postSend(work: SendWork): boolean {
     this.#checkRegion(work)
@@ -134,11 +141,12 @@ export class HostConnection {
   }
 
   #checkRegion({ region }: SendWork | ReceiveWork): void {
-    if (region !== undefined && this.#host.regionOf(region.key) === region) return
-    throw new WeirError(
-      'WEIR_BAD_ARGUMENT',
-      `queue pair ${this.#qpn}: the region is none of this host; register the memory first`,
-    )
+    const isKnown = region !== undefined && this.#host.regionOf(region.key) === region
+    if (isKnown && region.domain === this.#domain) return
+    const what = isKnown
+      ? `the region is of protection domain ${region.domain}, the connection of ${this.#domain}; register the memory with connection.domain`
+      : 'the region is none of this host; register the memory first'
+    throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${this.#qpn}: ${what}`)
   }
 
   #posted(isPosted: boolean): boolean {

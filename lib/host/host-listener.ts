@@ -1,4 +1,5 @@
 import { WeirError } from '../errors.js'
+import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory.js'
 import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16
@@ -12,6 +13,11 @@ export interface ListenOptions {
   backlog?: number
   /** What every peer that connects is told, in its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
   privateData?: Uint8Array
+  /**
+   * Protection domain of the connections that are accepted; `'own'`: each has one of its own, `connection.domain`, so that no peer
+   * reaches what is registered for another. Default: the host's, 0.
+   */
+  domain?: DomainId | 'own'
 }
 
 /** What a listener asks of its host. */
@@ -25,6 +31,7 @@ export class HostListener {
   readonly port: number
   readonly backlog: number
   readonly privateData: Uint8Array
+  readonly domain: DomainId | 'own'
   readonly #owner: Owner
   readonly #incoming: HostConnection[] = []
   readonly #waiting: { resolve(connection: HostConnection): void; reject(error: Error): void }[] = []
@@ -33,7 +40,7 @@ export class HostListener {
   /** Made by `Host.listen`. */
   constructor(
     port: number,
-    { backlog = BACKLOG, privateData = new Uint8Array(0) }: ListenOptions,
+    { backlog = BACKLOG, privateData = new Uint8Array(0), domain = DEFAULT_DOMAIN }: ListenOptions,
     owner: Owner,
   ) {
     if (!Number.isInteger(backlog) || backlog < 1 || backlog > BACKLOG_MAX) {
@@ -45,6 +52,7 @@ export class HostListener {
     this.port = port
     this.backlog = backlog
     this.privateData = privateData
+    this.domain = domain
     this.#owner = owner
   }
 

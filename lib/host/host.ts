@@ -5,7 +5,7 @@
 import type { NicOptions } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { ConnectOptions } from '../nic/types.js'
-import { MemoryRegion } from '../qp/memory.js'
+import { DEFAULT_DOMAIN, type DomainId, MemoryRegion } from '../qp/memory.js'
 import type { ReceiveWork } from '../qp/work.js'
 import { errorOf } from '../thread/error-record.js'
 import { ServiceThread } from '../thread/service-thread.js'
@@ -29,6 +29,8 @@ export interface HostOptions extends NicOptions {
 export interface HostConnectOptions extends ConnectOptions {
   /** Receives to be posted before the peer can send. At most as many as a queue has places. */
   receives?: readonly ReceiveWork[]
+  /** Protection domain of the connection, of `newDomain`. Default: the host's, 0. */
+  domain?: DomainId
   /** Gives up, with WEIR_CANCELLED. */
   signal?: AbortSignal
 }
@@ -45,6 +47,7 @@ export class Host {
   readonly #connections = new Map<number, HostConnection>()
   readonly #listeners = new Map<number, HostListener>()
   #lastId = 0
+  #lastDomain: DomainId = DEFAULT_DOMAIN
   #closed: Promise<void> | null = null
 
   /**
@@ -87,14 +90,28 @@ export class Host {
   }
 
   /**
+   * A protection domain, as of `ibv_alloc_pd`: connections of it, and their peers, reach the memory that is registered with it, and no
+   * other. It costs nothing and need not be given back. What names no domain is of the host's, 0.
+   */
+  newDomain(): DomainId {
+    return ++this.#lastDomain
+  }
+
+  /**
    * Makes memory known to the NIC. Work requests name it by the region, peers by the region's `address` and `key`. The bytes must not
    * be changed while a send of them has not completed, nor relied on before a receive or READ into them has.
    *
    * @param memory a SharedArrayBuffer, or a view of a part of one
    * @param access a sum of `Access`: what the NIC and peers may do with it
-   * Throws WEIR_BAD_ARGUMENT for memory that is not shared and for unknown rights, WEIR_FULL when the NIC has 65,536 regions.
+   * @param domain protection domain: of `newDomain`, or a connection's
+   * Throws WEIR_BAD_ARGUMENT for memory that is not shared, unknown rights and unknown domains, WEIR_FULL when the NIC has 65,536 regions.
    */
-  async register(memory: SharedArrayBuffer | Uint8Array, access: number): Promise<HostRegion> {
+  async register(
+    memory: SharedArrayBuffer | Uint8Array,
+    access: number,
+    domain: DomainId = DEFAULT_DOMAIN,
+  ): Promise<HostRegion> {
+    this.#checkDomain('register', domain)
     const bytes = memory instanceof SharedArrayBuffer ? new Uint8Array(memory) : memory
     if (!(bytes instanceof Uint8Array) || !(bytes.buffer instanceof SharedArrayBuffer)) {
       throw new WeirError(
@@ -102,11 +119,11 @@ export class Host {
         'memory region: the NIC is on another thread, so the memory must be a SharedArrayBuffer or a Uint8Array of one',
       )
     }
-    const { key, address } = (await this.#call('register', { bytes, access })) as {
+    const { key, address } = (await this.#call('register', { bytes, access, domain })) as {
       key: number
       address: number
     }
-    const region = new MemoryRegion(key, address, bytes.length, bytes, access)
+    const region = new MemoryRegion(key, address, bytes.length, bytes, access, domain)
     this.#regions.set(key, region)
     return region as HostRegion
   }
@@ -126,9 +143,10 @@ export class Host {
    * range, WEIR_FULL when the host has 1,024 connections, WEIR_CANCELLED after `signal`.
    */
   async connect(remote: string, port: number, options: HostConnectOptions = {}): Promise<HostConnection> {
-    const { receives = [], signal, ...rest } = options
+    const { receives = [], signal, domain = DEFAULT_DOMAIN, ...rest } = options
+    this.#checkDomain('connect', domain)
     const queues = Queues.make(this.#queueDepth)
-    const connection = new HostConnection(++this.#lastId, queues, this.#face)
+    const connection = new HostConnection(++this.#lastId, queues, this.#face, domain)
     for (const receive of receives) {
       if (connection.postReceive(receive)) continue
       throw new WeirError('WEIR_FULL', `connect: a queue has ${this.#queueDepth} places for receives`)
@@ -136,7 +154,7 @@ export class Host {
     // Before it is asked for: the connection may end before the answer is here.
     this.#connections.set(connection.id, connection)
     try {
-      const body = { id: connection.id, remote, port, options: rest, queues: queues.shared }
+      const body = { id: connection.id, remote, port, options: rest, queues: queues.shared, domain }
       const context = signal && { signal, progress: () => {} }
       connection.onEstablished((await this.#call('connect', body, context)) as Established)
       return connection
@@ -151,6 +169,7 @@ export class Host {
    * Throws WEIR_BAD_STATE if the port is taken, WEIR_BAD_ARGUMENT for an option out of its range.
    */
   async listen(port: number, options: ListenOptions = {}): Promise<HostListener> {
+    if (options.domain !== 'own') this.#checkDomain('listen', options.domain ?? DEFAULT_DOMAIN)
     const listener = new HostListener(port, options, {
       accepted: async id => {
         await this.#call('accept', { id })
@@ -160,11 +179,11 @@ export class Host {
         if (this.#closed === null) await this.#call('unlisten', { port })
       },
     })
-    const { backlog, privateData } = listener
+    const { backlog, privateData, domain } = listener
     const before = this.#listeners.get(port)
     this.#listeners.set(port, listener)
     try {
-      await this.#call('listen', { port, backlog, privateData })
+      await this.#call('listen', { port, backlog, privateData, domain })
     } catch (error) {
       if (before === undefined) this.#listeners.delete(port)
       else this.#listeners.set(port, before)
@@ -190,6 +209,16 @@ export class Host {
     this.#regions.clear()
   }
 
+  /** Throws WEIR_BAD_ARGUMENT unless this host has given the domain, or one of its connections has it. */
+  #checkDomain(what: string, domain: DomainId): void {
+    if (Number.isInteger(domain) && domain >= DEFAULT_DOMAIN && domain <= this.#lastDomain) return
+    for (const connection of this.#connections.values()) if (connection.domain === domain) return
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `${what}: domain is one that newDomain() of this host gave, or connection.domain, not ${domain}`,
+    )
+  }
+
   /** What the NIC's thread tells. */
   #onEvent(event: FromVerbs): void {
     if (event.type === 'completions') this.#connections.get(event.id)?.onCompletions()
@@ -207,7 +236,7 @@ export class Host {
     const listener = this.#listeners.get(port)
     // A listener that was closed meanwhile: the NIC ends its connections itself.
     if (listener === undefined) return
-    const connection = new HostConnection(about.id, new Queues(queues), this.#face)
+    const connection = new HostConnection(about.id, new Queues(queues), this.#face, about.domain)
     this.#connections.set(about.id, connection)
     connection.onEstablished(about)
     listener.onIncoming(connection)

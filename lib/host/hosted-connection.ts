@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
 import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
-import { MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory.js'
+import { type DomainId, MemoryRegion, REGION_LENGTH_MAX } from '../qp/memory.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/work.js'
 import { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
@@ -28,6 +28,7 @@ export interface HostedEvents {
  */
 export class HostedConnection implements ConnectionHandler {
   readonly id: number
+  readonly domain: DomainId
   readonly queues: Queues
   /** Its number at the doorbell; -1 before it is created. */
   bell = -1
@@ -54,9 +55,11 @@ export class HostedConnection implements ConnectionHandler {
     queues: Queues,
     regionOf: RegionOfKey,
     events: HostedEvents,
+    domain: DomainId,
     privateData: Uint8Array = new Uint8Array(0),
   ) {
     this.id = id
+    this.domain = domain
     this.#privateData = privateData
     this.queues = queues
     this.#regionOf = regionOf
@@ -67,7 +70,7 @@ export class HostedConnection implements ConnectionHandler {
 
   /** What the application is told of it once it is established. */
   get about(): Established {
-    const { id, bell } = this
+    const { id, bell, domain } = this
     const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!
     return {
       id,
@@ -76,6 +79,7 @@ export class HostedConnection implements ConnectionHandler {
       remote: remote.toString(),
       pathMtu,
       peerPrivateData: Uint8Array.from(peerPrivateData),
+      domain,
     }
   }
 

@@ -1,6 +1,7 @@
 /** What an application's Host and the thread of its NIC ask and tell each other. */
 import type { NicOptions } from '../daemon/open-nic.js'
 import type { ConnectOptions } from '../nic/types.js'
+import type { DomainId } from '../qp/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
 import type { SharedQueues } from './queues.js'
 
@@ -25,11 +26,19 @@ export interface VerbsAbout {
 /** What is asked, by kind. */
 export interface VerbsCalls {
   /** Views of shared memory are shared, not copied. */
-  register: { bytes: Uint8Array; access: number }
+  register: { bytes: Uint8Array; access: number; domain: DomainId }
   deregister: { key: number }
-  listen: { port: number; backlog: number; privateData: Uint8Array }
+  /** Each connection of `'own'` has a domain of its own: minus its id. */
+  listen: { port: number; backlog: number; privateData: Uint8Array; domain: DomainId | 'own' }
   unlisten: { port: number }
-  connect: { id: number; remote: string; port: number; options: ConnectOptions; queues: SharedQueues }
+  connect: {
+    id: number
+    remote: string
+    port: number
+    options: ConnectOptions
+    queues: SharedQueues
+    domain: DomainId
+  }
   /** The application has taken an incoming connection: there is room for another one. */
   accept: { id: number }
   disconnect: { id: number }
@@ -46,6 +55,8 @@ export interface Established {
   remote: string
   pathMtu: number
   peerPrivateData: Uint8Array
+  /** Protection domain. */
+  domain: DomainId
 }
 
 /** What the host tells. */

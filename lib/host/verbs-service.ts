@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
 import type { ConnectionHandler, Listener } from '../nic/types.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { recordOf } from '../thread/error-record.js'
 import type { CallContext } from '../thread/messages.js'
 import type { Service, ServiceEvents } from '../thread/serve-thread.js'
@@ -135,16 +135,16 @@ export class VerbsService implements Service, HostedEvents {
   // ---- Calls
 
   readonly #answers: Answers = {
-    register: ({ bytes, access }) => {
-      const { key, address } = this.#opened.nic.memory.register(bytes, bytes.length, access)
+    register: ({ bytes, access, domain }) => {
+      const { key, address } = this.#opened.nic.memory.register(bytes, bytes.length, access, domain)
       return { key, address }
     },
     deregister: ({ key }) => {
       const region = this.#opened.nic.memory.find(key)
       if (region !== null) this.#opened.nic.memory.deregister(region)
     },
-    listen: ({ port, backlog, privateData }) => {
-      const listener = new HostedListener(backlog, () => this.#makeIncoming(privateData))
+    listen: ({ port, backlog, privateData, domain }) => {
+      const listener = new HostedListener(backlog, () => this.#makeIncoming(privateData, domain))
       this.#opened.nic.listen(port, listener)
       this.#listeners.set(port, listener)
     },
@@ -162,13 +162,13 @@ export class VerbsService implements Service, HostedEvents {
   }
 
   async #connect(
-    { id, remote, port, options, queues }: VerbsCalls['connect'],
+    { id, remote, port, options, queues, domain }: VerbsCalls['connect'],
     { signal }: CallContext,
   ): Promise<unknown> {
     const { nic, loop } = this.#opened
     const address = HostAddress.parse(remote)
     this.#freeBell()
-    const hosted = new HostedConnection(id, new Queues(queues), this.#regionOf, this)
+    const hosted = new HostedConnection(id, new Queues(queues), this.#regionOf, this, domain)
     const cancel = () => {
       hosted.connection?.disconnect(loop.now())
       loop.wake()
@@ -201,9 +201,12 @@ export class VerbsService implements Service, HostedEvents {
     for (const listener of this.#listeners.values()) listener.waiting.delete(id)
   }
 
-  #makeIncoming(privateData: Uint8Array): HostedConnection {
+  #makeIncoming(privateData: Uint8Array, listening: DomainId | 'own'): HostedConnection {
     const queues = Queues.make(this.#opened.nic.settings.queueDepth)
-    return new HostedConnection(--this.#lastIncoming, queues, this.#regionOf, this, privateData)
+    const id = --this.#lastIncoming
+    // Those of the application are positive.
+    const domain = listening === 'own' ? id : listening
+    return new HostedConnection(id, queues, this.#regionOf, this, domain, privateData)
   }
 
   readonly #regionOf = (key: number): MemoryRegion => this.#opened.nic.memory.find(key) ?? GONE

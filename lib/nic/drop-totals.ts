@@ -1,7 +1,7 @@
 import type { QpCounters } from '../qp/counters.js'
 import type { Flow } from './flow.js'
 
-/** Why queue pairs drop packets without a word. */
+/** Why queue pairs drop packets without a word, or refuse a request for memory. */
 const REASONS = [
   'droppedState',
   'droppedVersion',
@@ -12,6 +12,7 @@ const REASONS = [
   'droppedSack',
   'droppedReorder',
   'droppedReplay',
+  'refusedAccess',
 ] as const satisfies readonly (keyof QpCounters)[]
 export type QpDropReason = (typeof REASONS)[number]
 

@@ -69,6 +69,7 @@ export function makeFlow(
       sendCq: completions,
       receiveCq: completions,
       memory,
+      domain: handler.domain,
       sendQueueDepth: settings.queueDepth,
       receiveQueueDepth: settings.queueDepth,
       ackEveryPackets: settings.ackEveryPackets,

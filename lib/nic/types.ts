@@ -3,7 +3,7 @@ import type { PathSettings } from '../cc/path-options.js'
 import type { TelemetrySettings } from '../cc/telemetry-options.js'
 import type { WeirError } from '../errors.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryTable } from '../qp/memory.js'
+import type { DomainId, MemoryTable } from '../qp/memory.js'
 import type { ReceiveWork, SendWork } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
@@ -83,6 +83,11 @@ export interface ConnectionRequest {
 
 /** One application's end of a connection. */
 export interface ConnectionHandler {
+  /**
+   * Protection domain of the connection: work and peers reach regions of this one only. Made by `Verbs.memory.newDomain`. Default: that of
+   * all regions that are registered without one. Whoever serves peers that do not trust each other gives each a domain of its own.
+   */
+  readonly domain?: DomainId
   /** Passive side: at most 20 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
   acceptData?(): Uint8Array
   /** The queue pair may send. Receives may be posted earlier, from `onCreated`. */

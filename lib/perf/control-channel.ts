@@ -5,7 +5,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, Verbs } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
 import { WorkOpcode } from '../qp/work.js'
 import { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
@@ -22,10 +22,11 @@ export class ControlChannel {
   #next: Uint8Array | null = null
   #closed = false
 
-  constructor(verbs: Verbs) {
+  /** @param domain of the connection */
+  constructor(verbs: Verbs, domain: DomainId) {
     this.#verbs = verbs
     const bytes = Buffer.alloc(2 * MESSAGE_BYTES_MAX)
-    this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE)
+    this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE, domain)
   }
 
   /** Posts the receive. Call from onCreated. */

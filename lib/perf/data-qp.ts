@@ -5,7 +5,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import type { ReceiveWork } from '../qp/work.js'
 import { WorkStatus, workStatusText } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
@@ -35,6 +35,7 @@ export interface DataQpOptions {
 }
 
 export class DataQp implements ConnectionHandler {
+  readonly domain: DomainId
   /** Null until the connection has been asked for. */
   connection: Connection | null = null
   sender: Sender | null = null
@@ -47,6 +48,7 @@ export class DataQp implements ConnectionHandler {
   readonly #receive: ReceiveWork
 
   constructor({ region, receives, owner }: DataQpOptions) {
+    this.domain = region.domain
     this.#owner = owner
     this.#receives = receives
     this.#receive = { id: 0, region, offset: 0, length: region.length }

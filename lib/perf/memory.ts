@@ -1,5 +1,5 @@
 import type { Verbs } from '../nic/types.js'
-import { Access, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
 import type { RemoteMemory } from './messages.js'
 
 /**
@@ -7,10 +7,16 @@ import type { RemoteMemory } from './messages.js'
  * kernel keeps one page for all that were never written.
  *
  * @param storage false: none behind it, as in virtual time
+ * @param domain of all connections of the run
  */
-export function registerMemory(verbs: Verbs, bytes: number, storage: boolean): MemoryRegion {
+export function registerMemory(
+  verbs: Verbs,
+  bytes: number,
+  storage: boolean,
+  domain: DomainId,
+): MemoryRegion {
   const access = Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_READ
-  return verbs.memory.register(storage ? Buffer.alloc(bytes, 'weir perf') : null, bytes, access)
+  return verbs.memory.register(storage ? Buffer.alloc(bytes, 'weir perf') : null, bytes, access, domain)
 }
 
 /** How the other end names it. */

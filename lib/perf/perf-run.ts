@@ -9,7 +9,7 @@ import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
 import { printable } from '../printable.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { type Nanos, NEVER, SECOND } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import { ControlChannel } from './control-channel.js'
@@ -82,6 +82,8 @@ export interface PerfOutcome {
 }
 
 export class PerfRun implements ConnectionHandler, DataQpOwner {
+  /** All its connections share it. */
+  readonly domain: DomainId
   readonly settings: PerfSettings
   readonly tally = new Tally()
   state: RunState = 'opening'
@@ -115,8 +117,9 @@ export class PerfRun implements ConnectionHandler, DataQpOwner {
     this.settings = options.settings
     const { verbs, remote, settings, connect } = options
     this.#depth = depthWithin(settings, options.limits)
-    this.#region = registerMemory(verbs, settings.size, options.storage)
-    this.#channel = new ControlChannel(verbs)
+    this.domain = verbs.memory.newDomain()
+    this.#region = registerMemory(verbs, settings.size, options.storage, this.domain)
+    this.#channel = new ControlChannel(verbs, this.domain)
     const privateData = Uint8Array.of(CONTROL_MARK)
     try {
       this.#control = verbs.connect(now, remote, PERF_PORT, this, { privateData, udpPort: connect?.udpPort })

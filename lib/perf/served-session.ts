@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { type Nanos, SECOND } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
 import { ControlChannel } from './control-channel.js'
@@ -30,6 +30,8 @@ export interface ServedSessionOptions extends PerfServerOptions {
 
 /** One run of another host, as the host that is measured sees it. It is the handler of the control connection. */
 export class ServedSession implements ConnectionHandler, DataQpOwner {
+  /** All its connections share it. */
+  readonly domain: DomainId
   readonly #options: ServedSessionOptions
   readonly #channel: ControlChannel
   readonly #token: Buffer
@@ -51,7 +53,8 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
 
   constructor(now: Nanos, options: ServedSessionOptions) {
     this.#options = options
-    this.#channel = new ControlChannel(options.verbs)
+    this.domain = options.verbs.memory.newDomain()
+    this.#channel = new ControlChannel(options.verbs, this.domain)
     this.#openedNs = now
     this.#lastHeardNs = now
     this.#token = Buffer.alloc(8)
@@ -158,7 +161,8 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
       const settings = settingsOf(open)
       if (open.memory === null) throw new WeirError('WEIR_PROTOCOL', 'perf: the client names no memory')
       this.#options.reserve(settings.size)
-      this.#region = registerMemory(this.#options.verbs, settings.size, this.#options.storage)
+      const { verbs, storage } = this.#options
+      this.#region = registerMemory(verbs, settings.size, storage, this.domain)
       this.#settings = settings
       this.#target = open.memory
     } catch (error) {

@@ -2,7 +2,7 @@ import { WeirError } from '../errors.js'
 import { SLOT_BYTES } from '../frame/frame-pool.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { CompletionQueue } from './completion-queue.js'
-import type { MemoryTable } from './memory.js'
+import { DEFAULT_DOMAIN, type DomainId, type MemoryTable } from './memory.js'
 import { PSN_HALF } from './psn.js'
 import { ReadRoom } from './read-room.js'
 import { ReorderPool } from './reorder-buffer.js'
@@ -14,6 +14,8 @@ export interface QpConfig {
   sendCq: CompletionQueue
   receiveCq: CompletionQueue
   memory: MemoryTable
+  /** Protection domain: the peer and the application reach its regions only (IBA 10.2.3). Default: the adapter's default domain. */
+  domain?: DomainId
   /** Work requests, 1 to 65,536. Default 128. */
   sendQueueDepth?: number
   /** Work requests, 1 to 65,536. Default 128. */
@@ -101,6 +103,7 @@ export class QpSettings implements Required<QpConfig> {
   sendCq: CompletionQueue
   receiveCq: CompletionQueue
   memory: MemoryTable
+  domain: DomainId = DEFAULT_DOMAIN
   sendQueueDepth = 128
   receiveQueueDepth = 128
   ackEveryPackets = 1

@@ -42,6 +42,9 @@ export class QpCounters {
   responsePacketsSent = 0
   responseBytesSent = 0
 
+  /** Requests for memory that the peer may not reach: no such key, another protection domain, no right, out of bounds, closed. */
+  refusedAccess = 0
+
   // Packets dropped without a word, by reason.
   /** The state of the queue pair does not take it. */
   droppedState = 0

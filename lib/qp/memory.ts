@@ -1,5 +1,6 @@
 import { WeirError } from '../errors.js'
 import { Backing } from '../frame/backing.js'
+import type { WriteGate } from './write-gate.js'
 
 /** Rights on a memory region or a queue pair: the verbs' access flags (IBA 10.6.3). */
 export const Access = {
@@ -11,6 +12,15 @@ export const Access = {
 
 /** All rights of a peer: a region without any of them cannot be invalidated by it. */
 export const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/**
+ * Number of a protection domain of an adapter (IBA 10.2.3): regions and queue pairs of one domain may use each other. A domain
+ * is only a number, so there is nothing to give back.
+ */
+export type DomainId = number
+
+/** The domain of regions and connections whose application names none. */
+export const DEFAULT_DOMAIN: DomainId = 0
 
 /** 1 TiB: far above what one buffer may hold, far below where addresses stop being exact. */
 export const REGION_LENGTH_MAX = 2 ** 40
@@ -38,13 +48,25 @@ export class MemoryRegion {
   readonly buffer: Buffer | null
   /** The same storage, as packets use it. */
   readonly backing: Backing | null
+  /** Queue pairs of other protection domains can do nothing with it. */
+  readonly domain: DomainId
   /** Rights, a sum of `Access`. */
   access: number
+  /** Where peers may write for now; null: everywhere, as `access` says. */
+  writeGate: WriteGate | null = null
   /** False once deregistered or invalidated: nothing is read or written from then on. */
   valid = true
 
-  constructor(key: number, address: number, length: number, bytes: Uint8Array | null, access: number) {
+  constructor(
+    key: number,
+    address: number,
+    length: number,
+    bytes: Uint8Array | null,
+    access: number,
+    domain: DomainId = DEFAULT_DOMAIN,
+  ) {
     this.key = key
+    this.domain = domain
     this.address = address
     this.length = length
     this.bytes = bytes
@@ -62,6 +84,11 @@ export class MemoryRegion {
   allows(access: number): boolean {
     return this.valid && (this.access & access) === access
   }
+
+  /** True if a peer with the right to write may write there now: nothing of it is closed. */
+  admits(offset: number, length: number): boolean {
+    return this.writeGate === null || this.writeGate.admits(offset, length)
+  }
 }
 
 /** The regions of one adapter, found by key. */
@@ -70,6 +97,7 @@ export class MemoryTable {
   readonly #random: () => number
   readonly #regions = new Map<number, MemoryRegion>()
   #nextAddress = ADDRESS_FIRST
+  #lastDomain: DomainId = DEFAULT_DOMAIN
 
   /**
    * @param limit regions at a time, 1 to 2^20
@@ -88,13 +116,23 @@ export class MemoryTable {
     return this.#regions.size
   }
 
+  /** A protection domain that nothing belongs to yet. */
+  newDomain(): DomainId {
+    return ++this.#lastDomain
+  }
+
   /**
    * Registers `length` bytes from the start of `bytes`, or a region without storage when it is null. Where the port
    * can, packets are sent straight from there: whoever changes memory that is being sent sends packets with a wrong
    * ICRC, which the receiver drops. An ArrayBuffer must not be transferred or resized while it is registered. Throws
    * WEIR_FULL when the table is full, WEIR_BAD_ARGUMENT for a length outside 0 to `bytes.length`.
    */
-  register(bytes: Uint8Array | null, length: number, access: number): MemoryRegion {
+  register(
+    bytes: Uint8Array | null,
+    length: number,
+    access: number,
+    domain: DomainId = DEFAULT_DOMAIN,
+  ): MemoryRegion {
     const most = bytes === null ? REGION_LENGTH_MAX : bytes.byteLength
     if (!Number.isSafeInteger(length) || length < 0 || length > most) {
       throw new WeirError('WEIR_BAD_ARGUMENT', `memory region: length is 0 to ${most} bytes, not ${length}`)
@@ -111,7 +149,7 @@ export class MemoryTable {
         `memory table: all ${this.limit} regions are registered; deregister one first`,
       )
     }
-    const region = new MemoryRegion(this.#drawKey(), this.#drawAddress(length), length, bytes, access)
+    const region = new MemoryRegion(this.#drawKey(), this.#drawAddress(length), length, bytes, access, domain)
     this.#regions.set(region.key, region)
     return region
   }
@@ -122,9 +160,15 @@ export class MemoryTable {
     if (this.#regions.get(region.key) === region) this.#regions.delete(region.key)
   }
 
-  /** The region of a key, or null. */
+  /** The region of a key, of any domain, or null: for the host's own use. */
   find(key: number): MemoryRegion | null {
     return this.#regions.get(key) ?? null
+  }
+
+  /** The region of a key that a peer has named to a queue pair of `domain`, or null: also if it is of another domain (IBA 9.7.4.1, R_Key). */
+  findIn(domain: DomainId, key: number): MemoryRegion | null {
+    const region = this.#regions.get(key)
+    return region !== undefined && region.domain === domain ? region : null
   }
 
   #drawKey(): number {

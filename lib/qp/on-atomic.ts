@@ -25,11 +25,12 @@ export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode:
     responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
     return
   }
-  const region = settings.memory.find(atomicEth.rkey(frame.view, at))
+  const region = settings.memory.findIn(settings.domain, atomicEth.rkey(frame.view, at))
   if (
     region === null ||
     !region.allows(Access.REMOTE_ATOMIC) ||
-    !region.holds(address - region.address, WORD_BYTES)
+    !region.holds(address - region.address, WORD_BYTES) ||
+    !region.admits(address - region.address, WORD_BYTES)
   ) {
     responder.refuse(now, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
     return

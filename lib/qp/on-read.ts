@@ -19,7 +19,7 @@ export function onRead(responder: Responder, now: Nanos, frame: Frame): void {
     return
   }
   const address = reth.address(frame.view, at)
-  const region = settings.memory.find(reth.rkey(frame.view, at))
+  const region = settings.memory.findIn(settings.domain, reth.rkey(frame.view, at))
   if (length > 0 && !mayRead(region, address, length)) {
     responder.refuse(now, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
     return

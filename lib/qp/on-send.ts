@@ -48,7 +48,7 @@ function complete(responder: Responder, now: Nanos, frame: Frame, opcode: number
   let invalidatedKey = 0
   if (hasIeth(opcode)) {
     invalidatedKey = ieth.rkey(frame.view, at)
-    const region = settings.memory.find(invalidatedKey)
+    const region = settings.memory.findIn(settings.domain, invalidatedKey)
     if (region === null || (region.access & REMOTE_ACCESS) === 0) {
       // IBA 9.9.3, class J: the peer named a key that it may not invalidate.
       receiveQueue.failHead(WorkStatus.REM_INV_REQ_ERR)

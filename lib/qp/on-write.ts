@@ -38,7 +38,7 @@ export function onWrite(responder: Responder, now: Nanos, frame: Frame, opcode: 
   }
   const region = responder.writeRegion
   if (region !== null) {
-    if (!region.allows(Access.REMOTE_WRITE)) {
+    if (!region.allows(Access.REMOTE_WRITE) || !region.admits(responder.writeOffset, frame.payloadLength)) {
       refuse(responder, now, aeth.NAK_REMOTE_ACCESS_ERROR)
       return
     }
@@ -65,10 +65,10 @@ function begin(responder: Responder, frame: Frame): number {
   responder.writeOffset = 0
   // Neither key nor address of a message without bytes counts (IBA 9.4.3).
   if (length === 0) return 0
-  const region = settings.memory.find(reth.rkey(frame.view, at))
+  const region = settings.memory.findIn(settings.domain, reth.rkey(frame.view, at))
   if (region === null || !region.allows(Access.REMOTE_WRITE)) return aeth.NAK_REMOTE_ACCESS_ERROR
   const offset = reth.address(frame.view, at) - region.address
-  if (!region.holds(offset, length)) return aeth.NAK_REMOTE_ACCESS_ERROR
+  if (!region.holds(offset, length) || !region.admits(offset, length)) return aeth.NAK_REMOTE_ACCESS_ERROR
   responder.writeRegion = region
   responder.writeOffset = offset
   return 0

@@ -7,6 +7,7 @@ import { checkRanges, need, type QpAttributes, type QpConfig, settingsOf } from 
 import { QpContext } from './context.js'
 import type { QpCounters } from './counters.js'
 import { onDelayedAck, writeDelayedAck } from './delayed-ack.js'
+import type { MemoryRegion } from './memory.js'
 import type { QpObserver } from './observer.js'
 import { onReorderingTimeout, refuses } from './on-acknowledge.js'
 import { onResponse } from './on-response.js'
@@ -229,13 +230,14 @@ export class QueuePair {
   /**
    * Posts a work request. False if the send queue or its completion queue is full: post again after a
    * completion. In ERR it completes with WR_FLUSH_ERR at once. Throws WEIR_BAD_ARGUMENT for work that makes no
-   * sense, WEIR_BAD_STATE before RTS.
+   * sense or names a region of another protection domain, WEIR_BAD_STATE before RTS.
    */
   postSend(_now: Nanos, work: SendWork): boolean {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postSend) throw this.#badState('postSend', 'RTS')
     checkSendWork(this.qpn, work)
+    this.#checkDomain(work.region)
     if (work.opcode >= WorkOpcode.RDMA_READ && context.settings.initiatorDepth === 0) {
       throw new WeirError(
         'WEIR_BAD_STATE',
@@ -250,16 +252,27 @@ export class QueuePair {
 
   /**
    * Posts a receive. False if the receive queue or its completion queue is full. In ERR it completes with
-   * WR_FLUSH_ERR at once.
+   * WR_FLUSH_ERR at once. Throws as `postSend` does.
    */
   postReceive(work: ReceiveWork): boolean {
     const context = this.#context
     const rule = STATE_TABLE[context.state]!
     if (!rule.postReceive) throw this.#badState('postReceive', 'INIT')
     checkReceiveWork(this.qpn, work)
+    this.#checkDomain(work.region)
     if (!context.receiveQueue.post(work)) return false
     if (rule.flushes) context.receiveQueue.flush()
     return true
+  }
+
+  /** A region that has ended passes: its work completes with an error, whoever owned it. */
+  #checkDomain(region: MemoryRegion): void {
+    const { domain } = this.#context.settings
+    if (region.domain === domain || !region.valid) return
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `queue pair ${this.qpn}: the region is of protection domain ${region.domain}, the queue pair of ${domain}: register the memory in the connection's domain`,
+    )
   }
 
   #badState(call: string, state: string): WeirError {

@@ -208,6 +208,7 @@ export class Responder {
 
   refuseAt(now: Nanos, seq: number, syndrome: number, status: WorkStatus): void {
     this.context.counters.naksSent++
+    if (syndrome === aeth.NAK_REMOTE_ACCESS_ERROR) this.context.counters.refusedAccess++
     this.#owe(seq, syndrome)
     this.refused = true
     this.table.cancelFrom(seq)

@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
 import { type Completion, WorkStatus, workStatusText } from '../qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
 import { type SendWork, WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
@@ -30,6 +30,7 @@ export interface TrafficFlowOptions {
  * few are posted at a time. Its completion time runs from `start` to the last completion.
  */
 export class TrafficFlow implements ConnectionHandler {
+  readonly domain: DomainId
   readonly name: string
   readonly bytes: number
   readonly connection: Connection
@@ -59,7 +60,8 @@ export class TrafficFlow implements ConnectionHandler {
     this.#onDone = options.onDone
     this.#messageBytes = Math.max(1, Math.min(options.messageBytes ?? MESSAGE_BYTES, options.bytes))
     const storage = options.storage ? Buffer.alloc(this.#messageBytes, options.name) : null
-    this.#region = verbs.memory.register(storage, this.#messageBytes, Access.LOCAL_WRITE)
+    this.domain = verbs.memory.newDomain()
+    this.#region = verbs.memory.register(storage, this.#messageBytes, Access.LOCAL_WRITE, this.domain)
     this.#work = { id: 0, opcode: WorkOpcode.RDMA_WRITE, region: this.#region, offset: 0, length: 0 }
     this.connection = verbs.connect(now, remote, TRAFFIC_PORT, this, options.connect)
   }

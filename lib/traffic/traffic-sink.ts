@@ -1,6 +1,6 @@
 import type { Connection, ConnectionHandler, Listener, Verbs } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
 
 /** CM port number at which a host accepts the flows of scenarios. */
 export const TRAFFIC_PORT = 4794
@@ -10,7 +10,7 @@ const SINK_MEMORY_BYTES = 20
 
 /**
  * Takes the flows of a scenario: memory that every flow may write to, over and over. What arrives is not looked
- * at; the queue pair has counted and checked it.
+ * at; the queue pair has counted and checked it. All flows share it, so they share a protection domain, of which nothing else is.
  */
 export class TrafficSink implements Listener {
   readonly #region: MemoryRegion
@@ -22,6 +22,7 @@ export class TrafficSink implements Listener {
       storage ? Buffer.alloc(length) : null,
       length,
       Access.LOCAL_WRITE | Access.REMOTE_WRITE,
+      verbs.memory.newDomain(),
     )
     this.#handler = new SinkConnection(this.#region)
     verbs.listen(TRAFFIC_PORT, this)
@@ -33,9 +34,11 @@ export class TrafficSink implements Listener {
 }
 
 class SinkConnection implements ConnectionHandler {
+  readonly domain: DomainId
   readonly #words: Buffer
 
   constructor(region: MemoryRegion) {
+    this.domain = region.domain
     this.#words = Buffer.alloc(SINK_MEMORY_BYTES)
     this.#words.writeUInt32BE(region.key, 0)
     this.#words.writeBigUInt64BE(BigInt(region.address), 4)

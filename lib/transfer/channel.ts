@@ -8,7 +8,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, Verbs } from '../nic/types.js'
 import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
 import { WorkOpcode } from '../qp/work.js'
 import { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
@@ -30,12 +30,15 @@ export class MessageChannel {
   #connection: Connection | null = null
   #closed = false
 
-  /** @param receives receives to keep posted: messages and immediates that the peer may have on the way */
-  constructor(verbs: Verbs, receives: number) {
+  /**
+   * @param receives receives to keep posted: messages and immediates that the peer may have on the way
+   * @param domain of the connection
+   */
+  constructor(verbs: Verbs, receives: number, domain: DomainId) {
     this.#verbs = verbs
     this.#receives = receives
     const bytes = Buffer.alloc((receives + SEND_SLOTS) * MESSAGE_BYTES_MAX)
-    this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE)
+    this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE, domain)
     for (let slot = 0; slot < SEND_SLOTS; slot++) this.#freeSends.push(slot)
   }
 

@@ -2,10 +2,12 @@
  * One file on its way in, at the end that it is offered to: the sender WRITEs chunks into this end's ring.
  *
  * The ring stays registered until the connection ends, even after a failure: else the sender would see its
- * WRITEs refused instead of the reason.
+ * WRITEs refused instead of the reason. But a slot is closed to the sender from the moment in which its chunk has arrived until that is in
+ * the file: what is hashed is what is written.
  */
 import { type Completion, ReceiveOpcode } from '../qp/completion-queue.js'
 import { Access } from '../qp/memory.js'
+import { WriteGate } from '../qp/write-gate.js'
 import type { Nanos } from '../time/nanos.js'
 import { slotsFor } from './chunk-plan.js'
 import type { FileStore } from './file.js'
@@ -28,6 +30,7 @@ export class ReceiveSession extends PassiveSession {
   protected readonly peerRole = 'sender'
   readonly #config: ReceiveSessionConfig
   readonly #intake: FileIntake
+  #gate: WriteGate | null = null
 
   constructor(config: ReceiveSessionConfig) {
     super(config, config.slots + SPARE_RECEIVES, { cannot: 'write', being: 'received' })
@@ -36,7 +39,7 @@ export class ReceiveSession extends PassiveSession {
     this.#intake = new FileIntake({
       machine: this.machine,
       store: config.store,
-      onWritten: () => this.advanceNow(),
+      onWritten: () => this.#onWritten(),
       onFinished: () => this.#onFinished(),
     })
   }
@@ -67,8 +70,17 @@ export class ReceiveSession extends PassiveSession {
 
   protected override onTransferred(now: Nanos, completion: Completion): void {
     if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
+    const chunk = this.machine.arrivedChunks
     this.machine.onChunk(completion.immediate, completion.byteLength)
+    // Before anything reads it.
+    if (this.machine.arrivedChunks > chunk) this.#gate!.close(this.machine.slotOf(chunk))
     this.onProgress(now)
+  }
+
+  /** The oldest chunk is in the file; its credit follows. */
+  #onWritten(): void {
+    this.#gate!.open(this.machine.slotOf(this.machine.writtenChunks - 1))
+    this.advanceNow()
   }
 
   protected nextStep(): (() => Promise<void>) | null {
@@ -84,13 +96,15 @@ export class ReceiveSession extends PassiveSession {
     if (this.machine.state !== 'opening') return
     await this.#intake.open(this.machine.offer!, this.ring)
     if (this.machine.state !== 'opening' || this.closed) return
-    const { key: rkey, address } = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
     const { resumeBytes, resumeDigest } = this.#intake
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
+    const region = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
+    this.#gate = new WriteGate(chunkBytes, slots)
+    region.writeGate = this.#gate
     this.machine.onOpened(resumeBytes, slots)
     const now = this.time.now()
     this.onProgress(now)
-    const ring = { rkey, address, chunkBytes, slots }
+    const ring = { rkey: region.key, address: region.address, chunkBytes, slots }
     this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest } })
     this.time.wake()
   }

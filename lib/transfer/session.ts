@@ -8,7 +8,7 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, Verbs } from '../nic/types.js'
 import type { Completion } from '../qp/completion-queue.js'
-import type { MemoryRegion } from '../qp/memory.js'
+import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import { MessageChannel } from './channel.js'
@@ -33,6 +33,8 @@ export interface Words {
 }
 
 export abstract class Session implements ConnectionHandler {
+  /** No other connection reaches its ring. */
+  readonly domain: DomainId
   protected abstract readonly machine: TransferMachine<string>
   protected readonly verbs: Verbs
   protected readonly time: RealTime
@@ -56,7 +58,8 @@ export abstract class Session implements ConnectionHandler {
     this.rings = rings
     this.#words = words
     this.#ring = ring
-    this.channel = new MessageChannel(verbs, receives)
+    this.domain = verbs.memory.newDomain()
+    this.channel = new MessageChannel(verbs, receives, this.domain)
     this.steps = new StepRunner(
       () => this.nextStep(),
       error => this.fail(TransferFailure.from(error, `cannot ${words.cannot} ${this.name}`)),
@@ -180,7 +183,7 @@ export abstract class Session implements ConnectionHandler {
 
   /** The ring as memory of this end's adapter: what `access` the first call gives it stays. */
   protected registerRing(access: number): MemoryRegion {
-    this.#region ??= this.verbs.memory.register(this.ring, this.ring.length, access)
+    this.#region ??= this.verbs.memory.register(this.ring, this.ring.length, access, this.domain)
     return this.#region
   }
 

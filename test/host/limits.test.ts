@@ -278,7 +278,7 @@ t.test('queues that somebody has written over end their connection', async t => 
     completions: () => {},
     closed: (_: HostedConnection, error: Error | null) => void ends.push(error),
   }
-  const hosted = new HostedConnection(1, queues, () => region, events)
+  const hosted = new HostedConnection(1, queues, () => region, events, 0)
   let posts = 0
   const connection = {
     established: true,

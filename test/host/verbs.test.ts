@@ -2,7 +2,7 @@
 import { randomFillSync } from 'node:crypto'
 import t from 'tap'
 import { Access, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
-import { connected, memory, next, noThreads, open, PORT } from './hosts.js'
+import { ALL, connected, memory, next, noThreads, open, PORT } from './hosts.js'
 
 const LENGTH = 300_001
 
@@ -145,3 +145,40 @@ t.test('a program that is not asked for packets polls without end', { skip: noTh
   }
   t.ok(a instanceof Host)
 })
+
+t.test(
+  'memory of another protection domain: not to be used here, not reached from there',
+  { skip: noThreads },
+  async t => {
+    const [a, b] = await Promise.all([open(t), open(t)])
+    const listener = await b.listen(PORT, { domain: 'own' })
+    const first = await a.connect(b.about.address, PORT)
+    const [one, second] = [await listener.accept(), await a.connect(b.about.address, PORT)]
+    const two = await listener.accept()
+    t.equal(new Set([one.domain, two.domain, 0]).size, 3, 'each has its own')
+    const mine = (await memory(a, 100)).region
+    const shared = new SharedArrayBuffer(100)
+    const theirs = await b.register(shared, ALL, one.domain)
+    const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: mine, offset: 0, length: 100 }
+    const write = { ...work, remoteAddress: theirs.address, rkey: theirs.key }
+    t.ok(first.postSend(write))
+    t.equal(await next(first), '1 SUCCESS 100')
+    t.ok(second.postSend(write))
+    t.equal(await next(second), '1 REM_ACCESS_ERR 0')
+
+    const domain = a.newDomain()
+    const other = await a.register(new SharedArrayBuffer(100), ALL, domain)
+    t.throws(() => first.postSend({ ...write, region: other }), {
+      code: 'WEIR_BAD_ARGUMENT',
+      message: /protection domain 1, the connection of 0/,
+    })
+    const third = await a.connect(b.about.address, PORT, { domain })
+    t.equal(third.domain, domain)
+    for (const wrong of [-1, 2, 0.5]) {
+      const bad = { code: 'WEIR_BAD_ARGUMENT', message: /domain is one that newDomain/ }
+      await t.rejects(a.register(shared, ALL, wrong), bad)
+      await t.rejects(a.connect(b.about.address, PORT, { domain: wrong }), bad)
+      await t.rejects(a.listen(PORT, { domain: wrong }), bad)
+    }
+  },
+)

@@ -302,9 +302,9 @@ t.test(
     const registered = nics.map(({ memory }) => {
       const lengths: number[] = []
       const register = memory.register.bind(memory)
-      memory.register = (bytes, length, access) => {
+      memory.register = (bytes, length, access, domain) => {
         lengths.push(length)
-        return register(bytes, length, access)
+        return register(bytes, length, access, domain)
       }
       return lengths
     })

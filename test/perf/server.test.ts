@@ -31,7 +31,7 @@ class Client implements ConnectionHandler {
   constructor(world: World, privateData: Uint8Array = Uint8Array.of(CONTROL_MARK)) {
     this.#world = world
     const { nics, network } = world
-    this.#channel = new ControlChannel(nics[0])
+    this.#channel = new ControlChannel(nics[0], 0)
     this.connection = nics[0].connect(network.now, nics[1].address, PERF_PORT, this, { privateData })
     world.until(() => this.established || this.closed !== null, null)
   }
@@ -213,7 +213,7 @@ t.test('a peer that answers out of its own head', async t => {
   ]
   for (const [answer, code, message] of answers) {
     const world = makeWorld({ storage: true })
-    const channel = new ControlChannel(world.nics[1])
+    const channel = new ControlChannel(world.nics[1], 0)
     world.nics[1].listen(PERF_PORT, {
       accept: () => ({
         onCreated: (_now, connection) => channel.attach(connection),

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Access, MemoryTable } from '../../lib/qp/memory.js'
+import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory.js'
+import { WriteGate } from '../../lib/qp/write-gate.js'
 
 function counter(first: number): () => number {
   let next = first
@@ -84,4 +85,40 @@ t.test('addresses stay exact however many regions come and go', async t => {
     if (!Number.isSafeInteger(region.address + region.length)) t.fail(`address ${region.address}`)
     table.deregister(region)
   }
+})
+
+t.test('a region is found in its own protection domain only', t => {
+  const table = new MemoryTable(8, counter(1))
+  const [one, two] = [table.newDomain(), table.newDomain()]
+  t.equal(new Set([DEFAULT_DOMAIN, one, two]).size, 3)
+  const open = table.register(null, 64, 15)
+  const closed = table.register(null, 64, 15, one)
+  t.same([open.domain, closed.domain], [DEFAULT_DOMAIN, one])
+  t.equal(table.findIn(DEFAULT_DOMAIN, open.key), open)
+  t.equal(table.findIn(one, closed.key), closed)
+  for (const domain of [DEFAULT_DOMAIN, two]) t.equal(table.findIn(domain, closed.key), null)
+  t.equal(table.findIn(one, open.key), null)
+  t.equal(table.find(closed.key), closed, 'the host itself finds all')
+  t.equal(table.findIn(one, 99), null, 'no such key')
+  t.end()
+})
+
+t.test('a part that is closed admits no byte, its neighbours do', t => {
+  const gate = new WriteGate(10, 3)
+  t.ok(gate.admits(0, 30))
+  gate.close(1)
+  t.ok(gate.admits(0, 10))
+  t.ok(gate.admits(20, 10))
+  for (const [offset, length] of [
+    [0, 11],
+    [10, 1],
+    [19, 1],
+    [19, 5],
+    [0, 30],
+  ] as const)
+    t.notOk(gate.admits(offset, length), `${offset} + ${length}`)
+  gate.open(1)
+  t.ok(gate.admits(0, 30))
+  t.notOk(gate.admits(25, 6), 'behind the last part')
+  t.end()
 })

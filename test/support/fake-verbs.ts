@@ -14,7 +14,7 @@ import type {
   Verbs,
 } from '../../lib/nic/types.js'
 import { Completion, ReceiveOpcode } from '../../lib/qp/completion-queue.js'
-import { Access, MemoryTable } from '../../lib/qp/memory.js'
+import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import { WorkStatus } from '../../lib/qp/work-status.js'
 import type { Nanos } from '../../lib/time/nanos.js'
@@ -271,8 +271,9 @@ class FakeConnection implements Connection {
 
 /** The memory at the other end that an RDMA operation names; null when it may not use it. */
 function remoteBytes(other: FakeConnection, work: SendWork, access: number): Uint8Array | null {
-  const region = other.verbs.memory.find(work.rkey!)
+  const region = other.verbs.memory.findIn(other.handler.domain ?? DEFAULT_DOMAIN, work.rkey!)
   const at = work.remoteAddress! - (region?.address ?? 0)
   if (!region?.allows(access) || !region.holds(at, work.length)) return null
+  if (access === Access.REMOTE_WRITE && work.length > 0 && !region.admits(at, work.length)) return null
   return region.bytes!.subarray(at, at + work.length)
 }
