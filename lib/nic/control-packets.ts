@@ -1,3 +1,4 @@
+import { PATHS_MAX } from '../cc/path-options.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
 import type { Flow } from './flow.js'
@@ -27,6 +28,10 @@ export const Control = {
   CHALLENGE: 0x100,
 } as const
 
+const PATH_PACKETS = Control.PATH_PROBE | Control.PATH_ANSWER
+/** Path probes and their answers that are sent in a row, at most: a round of one connection. */
+const PATH_RUN_MAX = PATHS_MAX
+
 /**
  * Flows that have such packets to send, in turns. A flow has at most one waiting of each kind; of path probes and
  * their answers, one for each path. A second one takes the place of the first and tells what both had to tell: so the
@@ -40,6 +45,8 @@ export class ControlPackets {
   readonly #concurrentFlows: () => number
   /** The flow of the frame that `next` returned last. */
   sentFlow: Flow | null = null
+  /** Path probes and their answers since `yields` was true. */
+  #pathRun = 0
 
   /**
    * @param flows the NIC's table; @param capacity its size
@@ -83,6 +90,13 @@ export class ControlPackets {
     return false
   }
 
+  /** True once after each run of path probes and answers: then acknowledgements and data have a turn. */
+  yields(): boolean {
+    if (this.#pathRun < PATH_RUN_MAX) return false
+    this.#pathRun = 0
+    return true
+  }
+
   /** The next one, or null: there is none, or no frame is free. */
   next(now: Nanos): Frame | null {
     while (this.isReady()) {
@@ -95,6 +109,7 @@ export class ControlPackets {
       if (!noFrame && !this.#hasMore(flow, what)) flow.control &= ~what
       if (flow.control !== 0) this.#ring.push(index)
       this.sentFlow = flow
+      if (frame !== null && (what & PATH_PACKETS) !== 0) this.#pathRun++
       if (frame !== null || noFrame) return frame
     }
     return null

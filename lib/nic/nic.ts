@@ -169,8 +169,12 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   #nextFrame(now: Nanos): Frame | null {
-    const control = this.#nextControl(now)
-    if (control !== null) return control
+    // Path probes may come faster than the link takes them: acknowledgements and data must not starve.
+    const others = this.#control.yields() ? this.#nextScheduled(now) : null
+    return others ?? this.#nextControl(now) ?? this.#nextScheduled(now)
+  }
+
+  #nextScheduled(now: Nanos): Frame | null {
     const acknowledging = this.#scheduler.nextAck()
     if (acknowledging !== null) {
       const frame = this.#tx.acknowledgement(now, acknowledging, this.#connections.concurrentFlows)

@@ -123,3 +123,30 @@ t.test('flows that find all paths full are refused, or wait until one is free', 
   t.equal(late[0]!.paths!.delayedNs, 0)
   for (const flow of late.slice(1)) t.ok(flow.paths!.delayedNs > 4e6, `${flow.paths!.delayedNs} ns`)
 })
+
+t.test(
+  'path probes that come faster than a link takes them leave room for data and acknowledgements',
+  async t => {
+    const slow = parseScenario(
+      `
+name: narrow
+hosts: [h1, h2]
+switches: [s1]
+link: { rate: 100Mbps, delay: 1us }
+links: [h1--s1, h2--s1]
+transport: { ackTimeout: 16ms }
+cc: cubic
+paths: { count: 4, start: hash, interval: 4us }
+traffic:
+${[1, 2, 3, 4].map(n => `  - { name: a${n}, from: h1, to: h2, size: 50KB }\n  - { name: b${n}, from: h2, to: h1, size: 50KB }`).join('\n')}
+duration: 5s
+`,
+      'narrow.yaml',
+    )
+    const { flows } = new VirtualRun(slow).run()
+    for (const { name, fctNs, failed } of flows) {
+      t.equal(failed, undefined, name)
+      t.ok(fctNs !== null, `${name} has ended`)
+    }
+  },
+)
