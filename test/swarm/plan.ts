@@ -2,11 +2,14 @@
 import { ccNames } from '../../lib/cc/catalogue.js'
 import type { PathSettings } from '../../lib/cc/path-settings.js'
 import type { TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
-import { RECOVERIES, type Recovery, STARTS, type Start } from '../../lib/nic/config.js'
+import { WeirError } from '../../lib/errors.js'
+import { FramePool } from '../../lib/frame/frame-pool.js'
+import { nicSettings, RECOVERIES, type Recovery, STARTS, type Start } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import type { FaultRates } from '../../lib/sim/faults.js'
 import { Random } from '../../lib/sim/random.js'
 import { MICROSECOND, MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
+import { HostAddress } from '../../lib/wire/address.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 
 export interface HostPlan {
@@ -139,7 +142,7 @@ function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
         intervalNs: chance(0.5) ? 0 : random.below(200) * MICROSECOND,
       }
     : {}
-  return {
+  const host: HostPlan = {
     name,
     pathMtu: pick(random, MTUS),
     recovery: chance(0.75) ? 'selective' : pick(random, RECOVERIES),
@@ -155,6 +158,31 @@ function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
     retransmitTimeoutLeastNs: chance(0.4) ? (1 + random.below(5)) * MILLISECOND : undefined,
     psnNearWrap: chance(0.5),
   }
+  return { ...host, telemetry: accepted(host) }
+}
+
+/** The host's settings of telemetry, without those that are refused beside the others. */
+function accepted({ cc, int, telemetry }: HostPlan): Partial<TelemetrySettings> {
+  let kept: Partial<TelemetrySettings> = {}
+  for (const [name, value] of Object.entries(telemetry)) {
+    const more = { ...kept, [name]: value }
+    const address = HostAddress.parse('10.0.0.1')
+    try {
+      nicSettings({
+        address,
+        pool: new FramePool(1),
+        random: () => 0,
+        lineRateBps: 1e9,
+        cc,
+        int,
+        telemetry: more,
+      })
+      kept = more
+    } catch (error) {
+      if (!(error instanceof WeirError && error.code === 'WEIR_BAD_ARGUMENT')) throw error
+    }
+  }
+  return kept
 }
 
 /** A chain, or two spines with as many leaves as there are hosts at most; each host at one switch. */
