@@ -2,12 +2,13 @@
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lstat, open, statfs, unlink } from '../fs-by-text.js'
 import { CHUNKS_UNDER_WAY_MAX } from './chunks-under-way.js'
-import { Delivered, DeliveredSink, type Identity } from './delivered.js'
+import { Delivered, DeliveredSink } from './delivered.js'
+import type { Identity } from './delivered-journal.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { isKept, LocalSink, type LocalSinkConfig, markOpen, OPEN_MODE } from './file-sink.js'
+import type { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 import { partialName } from './names.js'
 
@@ -22,29 +23,56 @@ export class Arrivals {
     this.#unsureBytes = CHUNKS_UNDER_WAY_MAX * chunkBytes
   }
 
+  /** Remembers deliveries over restarts, in that folder. */
+  async keepIn(folder: string): Promise<void> {
+    await this.#delivered.keepIn(folder)
+  }
+
   /**
-   * Opens the temporary file of `offer` in `folder`, a real path; its name has been checked. `shownPath` is
-   * what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system.
+   * Opens the temporary file of `offer` in `folder`, which is closed with it, or now if this fails; its name has been checked.
+   * `shownPath` is what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system.
    */
-  async open(folder: string, offer: Offer, shownPath: string): Promise<FileSink> {
-    const target = join(folder, offer.name)
+  async open(folder: Folder, offer: Offer, shownPath: string): Promise<FileSink> {
+    const target = join(folder.path, offer.name)
     if (this.#busy.has(target)) {
+      await folder.close()
       const text = `${shownPath} is being received already: wait, or choose another name`
       throw new TransferFailure('BUSY', text)
     }
     this.#busy.add(target)
-    const release = () => void this.#busy.delete(target)
+    const release = async () => {
+      this.#busy.delete(target)
+      await folder.close()
+    }
     try {
-      const there = await this.#delivered.find(target, offer)
+      const onWhole = (file: Identity) => this.#delivered.note(target, offer, file)
+      await dropSecondName(folder, offer, onWhole)
+      const there = await this.#delivered.find(folder, target, offer)
       if (there) return new DeliveredSink(there, offer.size, shownPath, release)
-      const onDelivered = (file: Identity) => this.#delivered.note(target, offer, file)
-      const how = { folder, target, shownPath, offer, onDelivered, release }
-      return await openSink(how, this.#unsureBytes)
+      return await openSink({ folder, shownPath, offer, onWhole, release }, this.#unsureBytes)
     } catch (error) {
-      release()
+      await release()
       throw error
     }
   }
+}
+
+/**
+ * A daemon that was killed as it gave a file its name may have left the temporary name beside it. What has the temporary name
+ * and another is never written to: the name goes. If the other one is the file's, the file has been delivered.
+ */
+async function dropSecondName(
+  folder: Folder,
+  offer: Offer,
+  onWhole: (file: Identity) => Promise<void>,
+): Promise<void> {
+  const partial = partialName(offer)
+  const left = await folder.look(partial)
+  if (!left?.isFile() || left.nlink < 2) return
+  const there = await folder.look(offer.name)
+  if (there && there.dev === left.dev && there.ino === left.ino) await onWhole(there)
+  await folder.removeIfThere(partial)
+  await folder.sync()
 }
 
 /**
@@ -56,10 +84,10 @@ async function openSink(
   how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,
   unsureBytes: number,
 ): Promise<FileSink> {
-  const { folder, target, shownPath, offer } = how
-  await checkTarget(target, shownPath, offer.overwrite)
-  const partial = join(folder, partialName(offer))
-  const handle = await openPartial(partial)
+  const { folder, shownPath, offer } = how
+  await checkTarget(folder, offer, shownPath)
+  const partial = partialName(offer)
+  const handle = await openPartial(folder, partial)
   let size = 0
   try {
     const stat = await handle.stat()
@@ -71,20 +99,17 @@ async function openSink(
     await markOpen(handle)
     return new LocalSink({ ...how, partial, handle, resumeBytes })
   } catch (error) {
-    if (size === 0) await unlink(partial)
+    if (size === 0) await folder.removeIfThere(partial)
     await handle.close()
     throw error
   }
 }
 
-async function checkTarget(target: string, shownPath: string, overwrite: boolean): Promise<void> {
-  const there = await lstat(target).catch(error => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+async function checkTarget(folder: Folder, offer: Offer, shownPath: string): Promise<void> {
+  const there = await folder.look(offer.name)
   if (!there) return
   if (there.isDirectory()) throw new TransferFailure('EXISTS', `${shownPath} is a folder there`)
-  if (!overwrite) {
+  if (!offer.overwrite) {
     throw new TransferFailure('EXISTS', `${shownPath} is there already: --overwrite replaces it`)
   }
   // rename replaces the link itself, never what it leads to; but the owner put it there for a reason.
@@ -92,22 +117,26 @@ async function checkTarget(target: string, shownPath: string, overwrite: boolean
 }
 
 /**
- * Opens or creates the temporary file; a link, a second name or another kind of file is refused. One that
- * somebody else owns, who could read and change what is written, is replaced.
+ * Opens or creates the temporary file; a link or another kind of file is refused. One that somebody else owns, who could read
+ * and change what is written, is replaced. So is one that has its final mode, which forbids to open it: the daemon was killed
+ * just before it got its name.
  */
-async function openPartial(path: string): Promise<FileHandle> {
-  const there = await openExisting(path)
+async function openPartial(folder: Folder, name: string): Promise<FileHandle> {
+  const there = await openExisting(folder, name)
   if (there) return there
-  return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, OPEN_MODE)
+  return await folder.openFile(name, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, OPEN_MODE)
 }
 
-async function openExisting(path: string): Promise<FileHandle | null> {
-  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const handle = await open(path, flags).catch(error => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
-  if (!handle) return null
+async function openExisting(folder: Folder, name: string): Promise<FileHandle | null> {
+  let handle: FileHandle
+  try {
+    handle = await folder.openFile(name, constants.O_RDWR | constants.O_NONBLOCK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EACCES') await folder.remove(name)
+    else if (code !== 'ENOENT') throw error
+    return null
+  }
   const stat = await handle.stat()
   const regular = stat.isFile() && stat.nlink === 1
   if (regular && stat.uid === (process.getuid?.() ?? stat.uid)) return handle
@@ -115,14 +144,13 @@ async function openExisting(path: string): Promise<FileHandle | null> {
   if (!regular) {
     throw new TransferFailure('IO_ERROR', 'the temporary file is a link or not a regular file: remove it')
   }
-  await unlink(path)
+  await folder.remove(name)
   return null
 }
 
 /** Refuses at once what cannot fit, instead of after an hour. */
-async function checkSpace(folder: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(folder)
-  const free = bavail * bsize
+async function checkSpace(folder: Folder, bytes: number): Promise<void> {
+  const free = await folder.freeBytes()
   if (bytes > free) {
     throw new TransferFailure('NO_SPACE', `${bytes} bytes are needed, the disk has ${free} left`)
   }

@@ -5,43 +5,47 @@
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
-import { open } from '../fs-by-text.js'
+import { DeliveredJournal, type Identity } from './delivered-journal.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
+import type { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 
 /** Files that are remembered; older ones are forgotten. */
 const MOST = 64
-
-/** What tells whether it is still the same file. */
-export interface Identity {
-  dev: number
-  ino: number
-  size: number
-  mtimeMs: number
-}
+/** Longest name of a transfer that is remembered, bytes; Weir's own have 16. */
+const TRANSFER_BYTES_MAX = 64
 
 export class Delivered {
   readonly #files = new Map<string, Identity>()
+  #journal: DeliveredJournal | null = null
 
-  note(target: string, offer: Offer, file: Identity): void {
-    if (offer.transfer.length === 0) return
-    const key = keyOf(target, offer)
-    this.#files.delete(key)
-    this.#files.set(key, file)
-    for (const oldest of this.#files.keys()) {
-      if (this.#files.size <= MOST) break
-      this.#files.delete(oldest)
-    }
+  /** Takes up what a daemon before has delivered, and keeps on the disk what follows. @param folder of the journal */
+  async keepIn(folder: string): Promise<void> {
+    this.#journal = new DeliveredJournal(folder)
+    for (const [key, file] of await this.#journal.read()) this.#remember(key, file)
   }
 
-  /** The file that an earlier attempt of the same transfer has delivered to `target`, if it is untouched; else null. */
-  async find(target: string, offer: Offer): Promise<FileHandle | null> {
+  /**
+   * Remembers a file. Best before it gets its name: `find` compares what is there, so a note of what never came to be does no
+   * harm.
+   */
+  async note(target: string, offer: Offer, file: Identity): Promise<void> {
+    if (!hasName(offer)) return
+    const { dev, ino, size, mtimeMs } = file
+    const key = keyOf(target, offer)
+    const identity = { dev, ino, size, mtimeMs }
+    this.#remember(key, identity)
+    await this.#journal?.append([key, identity], () => this.#files)
+  }
+
+  /** The file that an earlier attempt of the same transfer has delivered in `folder`, if it is untouched; else null. */
+  async find(folder: Folder, target: string, offer: Offer): Promise<FileHandle | null> {
     const noted = this.#files.get(keyOf(target, offer))
-    if (!noted || offer.transfer.length === 0) return null
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    const handle = await open(target, flags).catch(() => null)
+    if (!noted || !hasName(offer)) return null
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK
+    const handle = await folder.openFile(offer.name, flags).catch(() => null)
     if (!handle) return null
     const { dev, ino, size, mtimeMs } = await handle.stat()
     const isSame = dev === noted.dev && ino === noted.ino && size === noted.size && mtimeMs === noted.mtimeMs
@@ -49,6 +53,19 @@ export class Delivered {
     await handle.close()
     return null
   }
+
+  #remember(key: string, file: Identity): void {
+    this.#files.delete(key)
+    this.#files.set(key, file)
+    for (const oldest of this.#files.keys()) {
+      if (this.#files.size <= MOST) break
+      this.#files.delete(oldest)
+    }
+  }
+}
+
+function hasName({ transfer }: Offer): boolean {
+  return transfer.length > 0 && transfer.length <= TRANSFER_BYTES_MAX
 }
 
 function keyOf(target: string, { transfer, size, mtimeMs }: Offer): string {
@@ -59,11 +76,11 @@ function keyOf(target: string, { transfer, size, mtimeMs }: Offer): string {
 export class DeliveredSink implements FileSink {
   readonly resumeBytes: number
   readonly #shownPath: string
-  readonly #release: () => void
+  readonly #release: () => Promise<void>
   #handle: FileHandle | null
 
   /** @param handle open for reading; @param release called once, when the sink has ended */
-  constructor(handle: FileHandle, bytes: number, shownPath: string, release: () => void) {
+  constructor(handle: FileHandle, bytes: number, shownPath: string, release: () => Promise<void>) {
     this.resumeBytes = bytes
     this.#handle = handle
     this.#shownPath = shownPath
@@ -88,8 +105,7 @@ export class DeliveredSink implements FileSink {
     const handle = this.#handle
     if (!handle) return
     this.#handle = null
-    this.#release()
-    await handle.close()
+    await handle.close().finally(this.#release)
   }
 
   /** It is not this attempt's to remove. */

@@ -6,6 +6,7 @@ import { realpath, stat } from '../fs-by-text.js'
 import type { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
+import { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 import { checkName } from './names.js'
 
@@ -37,7 +38,7 @@ export class DownloadFolder implements FileStore {
     checkName(offer.name)
     const path = join(this.#folder, offer.name)
     try {
-      return await this.#arrivals.open(this.#folder, offer, path)
+      return await this.#arrivals.open(await Folder.open(this.#folder), offer, path)
     } catch (error) {
       throw TransferFailure.from(error, `cannot create ${path}`)
     }

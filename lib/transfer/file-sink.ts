@@ -1,11 +1,11 @@
 /** A file while it is received: a temporary name until everything is in and on the disk. */
 import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
-import { link, open, rename, unlink } from '../fs-by-text.js'
-import type { Identity } from './delivered.js'
+import type { Identity } from './delivered-journal.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
+import type { Folder } from './folder.js'
 import { dataRuns } from './holes.js'
 import type { Offer } from './messages.js'
 
@@ -27,22 +27,20 @@ export async function markOpen(handle: FileHandle): Promise<void> {
 }
 
 export interface LocalSinkConfig {
-  /** Real path of the folder of the file. */
-  folder: string
-  /** Final path. */
-  target: string
+  /** The folder of the file. */
+  folder: Folder
   /** Path that users are told. */
   shownPath: string
-  /** Temporary path. */
+  /** Temporary name. */
   partial: string
-  /** Open on the temporary path, for reading and writing. */
+  /** Open on the temporary name, for reading and writing. */
   handle: FileHandle
   offer: Offer
   resumeBytes: number
-  /** Called when the file is in its place. */
-  onDelivered: (file: Identity) => void
-  /** Called once, when the sink has ended. */
-  release: () => void
+  /** Called when the file is whole and on the disk, before it gets its name. */
+  onWhole: (file: Identity) => Promise<void>
+  /** Called once, when the sink has ended. Closes the folder. */
+  release: () => Promise<void>
 }
 
 export class LocalSink implements FileSink {
@@ -83,18 +81,19 @@ export class LocalSink implements FileSink {
   }
 
   async commit(): Promise<string> {
-    const { target, partial, offer, folder, shownPath, onDelivered } = this.#config
+    const { partial, offer, folder, shownPath, onWhole } = this.#config
     const handle = this.#open()
     await this.#extend(handle)
     await handle.chmod(offer.mode & 0o777)
     await handle.utimes(new Date(), offer.mtimeMs / 1000)
     await handle.sync()
     const file = await handle.stat()
-    if (offer.overwrite) await rename(partial, target)
-    else await renameWithoutReplacing(partial, target)
-    onDelivered(file)
+    await onWhole(file)
+    if (offer.overwrite) await folder.rename(partial, offer.name)
+    else await renameWithoutReplacing(folder, partial, offer.name)
+    await folder.sync()
+    await checkPlace(folder, offer.name, file)
     await this.#close()
-    await syncFolder(folder)
     return shownPath
   }
 
@@ -117,7 +116,7 @@ export class LocalSink implements FileSink {
 
   async discard(): Promise<void> {
     if (!this.#handle) return
-    await unlink(this.#config.partial).catch(ignoreMissing)
+    await this.#config.folder.removeIfThere(this.#config.partial)
     await this.#close()
   }
 
@@ -130,15 +129,17 @@ export class LocalSink implements FileSink {
     const handle = this.#handle
     if (!handle) return
     this.#handle = null
-    this.#config.release()
-    await handle.close()
+    await handle.close().finally(this.#config.release)
   }
 }
 
-/** link + unlink: unlike rename, it fails when somebody has made the target in the meantime. */
-async function renameWithoutReplacing(from: string, to: string): Promise<void> {
+/**
+ * link + unlink: unlike rename, it fails when somebody has made the target in the meantime. A daemon that is killed between
+ * the two leaves both names, and the next that is offered the file removes the temporary one (arrivals.ts).
+ */
+async function renameWithoutReplacing(folder: Folder, from: string, to: string): Promise<void> {
   try {
-    await link(from, to)
+    await folder.link(from, to)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') {
@@ -149,24 +150,15 @@ async function renameWithoutReplacing(from: string, to: string): Promise<void> {
     }
     // File systems without hard links: there the check at the offer is all there is.
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS' && code !== 'EMLINK') throw error
-    await rename(from, to)
+    await folder.rename(from, to)
     return
   }
-  await unlink(from)
+  await folder.removeIfThere(from)
 }
 
-/** The new name must survive a crash too. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } catch {
-    // Some file systems cannot sync a folder; the file itself is safe.
-  } finally {
-    await handle.close()
-  }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error
+/** Whoever may write into the folder can put something else in the place of the temporary name. */
+async function checkPlace(folder: Folder, name: string, file: Identity): Promise<void> {
+  const there = await folder.look(name)
+  if (there && there.dev === file.dev && there.ino === file.ino) return
+  throw new TransferFailure('IO_ERROR', `${name} was replaced by somebody while it was given its name`)
 }

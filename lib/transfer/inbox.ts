@@ -1,18 +1,26 @@
 /**
  * The folder that receives files. Nothing is created, read or renamed outside it: names are checked
- * (names.ts), folders are walked one component at a time and their real place is looked at, and the file
- * itself is never opened through a symbolic link.
+ * (names.ts), folders are opened one component at a time, each from the one before, and the kernel is asked
+ * where what was opened lies (folder.ts). The file itself is never opened through a symbolic link.
  */
 import { join } from 'node:path'
 import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
-import { mkdir, realpath, rmdir, stat } from '../fs-by-text.js'
+import { realpath, stat } from '../fs-by-text.js'
 import { makeFolder } from '../make-folder.js'
 import { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
+import { Folder } from './folder.js'
 import type { Offer } from './messages.js'
-import { checkName, directoryComponents, liesIn } from './names.js'
+import { checkName, directoryComponents } from './names.js'
+
+/** A folder that is open, and the one in it that was entered. */
+interface Step {
+  readonly folder: Folder
+  readonly name: string
+  isNew: boolean
+}
 
 export class Inbox implements FileStore {
   /** Real path of the folder. */
@@ -30,7 +38,9 @@ export class Inbox implements FileStore {
   static async at(folder: string, arrivals: Arrivals = new Arrivals()): Promise<Inbox> {
     makeFolder(folder, { use: 'the inbox', mend: 'choose another with --inbox', mode: 0o700 })
     try {
-      return new Inbox(await realpath(folder), arrivals)
+      const real = await realpath(folder)
+      await arrivals.keepIn(real)
+      return new Inbox(real, arrivals)
     } catch (cause) {
       throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${whyNotWritten(cause)}`, {
         cause,
@@ -49,14 +59,21 @@ export class Inbox implements FileStore {
 
   /** Folders that were made for an offer which is refused after all are removed again. */
   async #open(offered: Offer, parents: readonly string[]): Promise<FileSink> {
-    const made: string[] = []
     const { offer, components } = await this.#placed(offered, parents)
+    const way: Step[] = []
+    let isOpen = false
     try {
-      const folder = await this.#enter(components, made)
-      return await this.#arrivals.open(folder, offer, join(...components, offer.name))
+      const folder = await this.#enter(components, way)
+      const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name))
+      isOpen = true
+      return sink
     } catch (error) {
-      for (const folder of made.reverse()) await rmdir(folder).catch(() => {})
       throw TransferFailure.from(error, `cannot create ${components.concat(offer.name).join('/')}`)
+    } finally {
+      for (const { folder, name, isNew } of way.reverse()) {
+        if (isNew && !isOpen) await folder.removeFolder(name).catch(() => {})
+        await folder.close()
+      }
     }
   }
 
@@ -72,21 +89,22 @@ export class Inbox implements FileStore {
     return { offer: { ...offer, name: nameInFolder, nameInFolder: '' }, components: [...parents, name] }
   }
 
-  /** Makes the folders that are missing, notes them in `made`, and returns the real path of the last one. */
-  async #enter(components: readonly string[], made: string[]): Promise<string> {
-    let folder = this.folder
-    for (const component of components) {
-      const next = join(folder, component)
-      await mkdir(next, 0o700).then(
-        () => made.push(next),
+  /** Makes the folders that are missing, notes the way in `way`, and opens the last one. */
+  async #enter(components: readonly string[], way: Step[]): Promise<Folder> {
+    const inbox = await Folder.open(this.folder)
+    let folder = inbox
+    for (const name of components) {
+      const step: Step = { folder, name, isNew: false }
+      way.push(step)
+      await folder.makeFolder(name).then(
+        () => {
+          step.isNew = true
+        },
         error => {
           if (error.code !== 'EEXIST') throw error
         },
       )
-      folder = await realpath(next)
-      if (!liesIn(this.folder, folder)) {
-        throw new TransferFailure('BAD_NAME', `"${component}" leads out of the inbox`)
-      }
+      folder = await folder.enter(name, inbox.path)
     }
     return folder
   }

@@ -15,6 +15,9 @@ export const DEPTH_MAX = 32
 /** In the name of every temporary file, and in no other. */
 const PARTIAL_MARK = '.weir-partial-'
 
+/** The inbox's list of what was delivered; such names are not for files. */
+export const DELIVERED_NAME = '.weir-delivered'
+
 const PARTIAL_NAME = /^\..+\.weir-partial-[0-9a-f]{16}$/s
 
 /** True for the temporary name of a transfer that is under way or was interrupted. */
@@ -71,6 +74,7 @@ function whatIsWrong(name: string): string | null {
   if (name.includes('\0')) return 'it contains a NUL'
   if (bytesOf(name).length > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
   if (name.startsWith('.') && name.includes(PARTIAL_MARK)) return 'it is the name of an unfinished transfer'
+  if (name.startsWith(DELIVERED_NAME)) return "it is the name of the inbox's own list"
   return null
 }
 

@@ -1,11 +1,12 @@
 /** Daemons that die while files are on their way, and are started again: commands go on. Processes, real sockets on loopback. */
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, type Run, scratch, send, untilMoved } from '../support/daemon-process.js'
+import { filesIn } from '../support/files-in.js'
 import { reportOf, SIZE, SLOW } from './retries.js'
 
 // They wait far more than they compute.
@@ -39,7 +40,7 @@ t.test('send: the receiver is killed and started again', { buffered: true }, asy
   t.ok(file!.retransmittedBytes > 0, 'what was said to nobody counts')
   t.equal(report.seconds, file!.seconds)
   t.same(readFileSync(join(to.inbox, 'big')), content)
-  t.same(readdirSync(to.inbox), ['big'])
+  t.same(filesIn(to.inbox), ['big'])
   t.match(from.stderr, /"attempt":[23].*goes on/, 'the log says it')
 })
 
@@ -50,7 +51,7 @@ t.test('Ctrl-C while it waits, and a daemon that is stopped then', { buffered: t
   // To two folders, so that both are lost together.
   const runs = ['one', 'two'].map(name => send(t, from, ['big', `${to.address}:${name}/`], folder))
   await untilMoved(runs[0]!, from, 'send', 300_000)
-  while (readdirSync(to.inbox).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+  while (filesIn(to.inbox).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
   to.child.kill('SIGTERM')
   await untilWaiting(runs[0]!, from)
   runs[0]!.child.kill('SIGINT')

@@ -1,6 +1,6 @@
 /** `weir daemon` and `weir send` as a user runs them: processes, real sockets on loopback. */
 import { createHash, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
@@ -8,6 +8,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, type Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
+import { filesIn } from '../support/files-in.js'
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
@@ -88,7 +89,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   const folder = await scratch(t)
   const content = randomBytes(5_000_000)
   writeFileSync(join(folder, 'big'), content)
-  const partials = () => readdirSync(to.inbox).filter(name => name.includes('.weir-partial-'))
+  const partials = () => filesIn(to.inbox).filter(name => name.includes('.weir-partial-'))
   const begin = async (run: Run) => {
     await untilMoved(run, from, 'send', 800_000)
     t.equal(partials().length, 1, 'a temporary file grows in the inbox')
@@ -101,7 +102,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.equal(ended.code, 130)
   t.match(ended.stderr, /cancelled.*WEIR_CANCELLED/)
   await untilIdle(to)
-  t.same(readdirSync(to.inbox), [], 'nothing is left of it')
+  t.same(filesIn(to.inbox), [], 'nothing is left of it')
 
   const killed = send(t, from, ['big', to.address, '--retries', '0'], folder)
   await begin(killed)
@@ -123,7 +124,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   reborn.child.kill('SIGTERM')
   t.equal((await reborn.ended).code, 0)
   t.notOk(reborn.served, 'the socket is gone')
-  t.match(readdirSync(join(to.inbox, 'again')), [/^\.big\.weir-partial-/], 'what had arrived is kept')
+  t.match(filesIn(join(to.inbox, 'again')), [/^\.big\.weir-partial-/], 'what had arrived is kept')
   const told = await stopped.ended
   t.equal(told.code, 1)
   t.match(told.stderr, /shutting down.*WEIR_CONNECTION_LOST/)
@@ -135,7 +136,7 @@ t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t 
   t.equal((await left.ended).code, 1)
   await untilIdle(again)
   t.match(
-    readdirSync(join(to.inbox, 'third')),
+    filesIn(join(to.inbox, 'third')),
     [/^\.big\.weir-partial-/],
     'also when it is the sender that stops',
   )

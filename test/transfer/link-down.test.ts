@@ -1,10 +1,11 @@
 /** Transfers over real sockets, on a link that is down for a while. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Transfer } from '../../lib/transfer/transfer.js'
 import { freePort } from '../io/helpers.js'
+import { filesIn } from '../support/files-in.js'
 import { realHost } from './real-host.js'
 
 const NO_FAULTS = { loss: 0, duplication: 0, reorder: 0 }
@@ -38,7 +39,7 @@ for (const way of ['send', 'get'] as const) {
     t.ok(result.attempts >= 2, `${result.attempts} attempts`)
     t.match(result, { bytes: content.length, resumedBytes: 0, restarts: 0 })
     t.ok(result.timeouts > 0, 'the figures of the lost connection count')
-    t.same(readdirSync(into), ['a'])
+    t.same(filesIn(into), ['a'])
     t.same(readFileSync(join(into, 'a')), content)
     await Promise.all([one.close(), two.close()])
     for (const { nic, pool, transfers } of [one, two]) {

@@ -1,9 +1,10 @@
 /** Whole transfers by two NICs over real sockets, on a link that loses, doubles and swaps packets. */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { freePort } from '../io/helpers.js'
+import { filesIn } from '../support/files-in.js'
 import { fixedSeed, isReplay } from '../support/seeds.js'
 import { realHost } from './real-host.js'
 
@@ -36,7 +37,7 @@ t.test('files arrive whole, and everything is given back', async t => {
   t.comment(`repeated ${sent.retransmittedBytes} bytes, timeouts ${sent.timeouts} and ${fetched.timeouts}`)
   // One host sends the data of both files: most of its 350 frames, of which the seed loses several.
   if (!isReplay) t.ok(sent.retransmittedBytes + fetched.retransmittedBytes > 0, 'the link has lost packets')
-  t.same([...readdirSync(join(two.folder, 'in')), ...readdirSync(join(two.folder, 'to'))], ['a', 'a'])
+  t.same([...filesIn(join(two.folder, 'in')), ...filesIn(join(two.folder, 'to'))], ['a', 'a'])
   await Promise.all([one.close(), two.close()])
   for (const { nic, pool, transfers } of [one, two]) {
     t.equal(transfers.count, 0)

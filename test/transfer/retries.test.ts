@@ -1,13 +1,5 @@
 /** Transfers that go on when their connection is lost, by way of two services over fake Verbs, with real files. */
-import {
-  chmodSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, readFileSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -24,6 +16,7 @@ import { TransferService } from '../../lib/transfer/service.js'
 import { Share } from '../../lib/transfer/share.js'
 import type { Transfer, TransferResult } from '../../lib/transfer/transfer.js'
 import { type FakeVerbs, fakePair, type Hook, realTime } from '../support/fake-verbs.js'
+import { filesIn } from '../support/files-in.js'
 import { CHUNK, WAYS, type Way } from '../support/transfer-bench.js'
 
 const CHUNKS = 12
@@ -104,7 +97,7 @@ async function untilWaiting(bench: Bench): Promise<void> {
 
 /** The unfinished file. */
 function partOf({ into }: Bench): string {
-  const [name] = readdirSync(into)
+  const [name] = filesIn(into)
   return join(into, name!)
 }
 
@@ -119,7 +112,7 @@ bothWays('as long as each attempt brings something, there may be any number of t
   bench.onData(n => (n % 4 === 0 ? 'break' : undefined))
   const result = await bench.run(1)
   t.same(readFileSync(join(bench.into, 'a')), bench.content)
-  t.same(readdirSync(bench.into), ['a'])
+  t.same(filesIn(bench.into), ['a'])
   t.ok(result.attempts >= 3, `${result.attempts} attempts`)
   t.equal(result.attempts, bench.asks.connects)
   t.match(result, { bytes: CHUNKS * CHUNK, resumedBytes: 0 })
@@ -157,7 +150,7 @@ bothWays('attempts that bring nothing are bounded, and the first loss is told', 
       /^fake: broken \(tried again 2 times in a row: nobody answers\): start the transfer again, it goes on/,
   })
   t.equal(bench.asks.connects, 3)
-  t.match(readdirSync(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
+  t.match(filesIn(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
   await checkReleased(t, bench)
 
   bench.asks.peer = bench.answers
@@ -194,7 +187,7 @@ bothWays('a digest that is wrong is tried again, within the retries', async (t, 
   flip(() => true)
   await t.rejects(bench.run(0), { code: 'WEIR_DIGEST_MISMATCH' })
   t.equal(bench.asks.connects, 1)
-  t.same(readdirSync(bench.into), [], 'nothing of it stays')
+  t.same(filesIn(bench.into), [], 'nothing of it stays')
   const before = bench.moved()
   flip(n => n === before + 7)
   const { attempts, resumedBytes } = await bench.run(3)
@@ -228,7 +221,7 @@ bothWays('a file that was modified in between is an error, and nothing of it sta
   await t.rejects(bench.run(3), { code: 'WEIR_TRANSFER_FAILED', message: /was modified .*try again/ })
   t.equal(bench.asks.connects, 2)
   await checkReleased(t, bench)
-  t.same(readdirSync(bench.into), [])
+  t.same(filesIn(bench.into), [])
 })
 
 bothWays('of a file that changed and hides it, nothing is mixed: it begins anew', async (t, way) => {
@@ -249,7 +242,7 @@ bothWays('of a file that changed and hides it, nothing is mixed: it begins anew'
   t.same(readFileSync(join(bench.into, 'a')), other)
   t.match(result, { attempts: 3, restarts: 1, resumedBytes: 0 })
   await checkReleased(t, bench)
-  t.same(readdirSync(bench.into), ['a'])
+  t.same(filesIn(bench.into), ['a'])
 })
 
 bothWays(
@@ -313,7 +306,7 @@ bothWays('cancelled between two attempts: it ends at once', async (t, way) => {
   await t.rejects(running, { code: 'WEIR_CANCELLED', message: left })
   t.equal(bench.asks.connects, 1)
   await checkReleased(t, bench)
-  t.equal(readdirSync(bench.into).length, way === 'send' ? 1 : 0, 'at this end nothing is left')
+  t.equal(filesIn(bench.into).length, way === 'send' ? 1 : 0, 'at this end nothing is left')
 
   bench.onData(() => 'break')
   const other = bench.run(3)
@@ -335,7 +328,7 @@ bothWays('a daemon that stops does not wait for the next attempt', async (t, way
   })
   t.equal(bench.asks.connects, 1)
   await checkReleased(t, bench)
-  t.match(readdirSync(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
+  t.match(filesIn(bench.into), [/^\.a\.weir-partial-/], 'what has arrived is kept')
 })
 
 bothWays('the loss of the last word costs no byte', async (t, way) => {
@@ -352,7 +345,7 @@ bothWays('the loss of the last word costs no byte', async (t, way) => {
   t.equal(lost, 1)
   t.match(result, { attempts: 2, restarts: 0, path: way === 'send' ? 'a' : join(bench.into, 'a') })
   t.same(readFileSync(join(bench.into, 'a')), bench.content)
-  t.same(readdirSync(bench.into), ['a'])
+  t.same(filesIn(bench.into), ['a'])
   if (way === 'send') t.equal(bench.moved(), CHUNKS, 'the file was in its place, and is found there')
   await checkReleased(t, bench)
 })

@@ -1,10 +1,11 @@
 /** A transfer whose host does not run for so long that the sender gives up, as on a machine that is busy with other things. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Transfer } from '../../lib/transfer/transfer.js'
 import { freePort } from '../io/helpers.js'
+import { filesIn } from '../support/files-in.js'
 import { realHost } from './real-host.js'
 
 const NO_FAULTS = { loss: 0, duplication: 0, reorder: 0 }
@@ -26,10 +27,10 @@ t.test('what had arrived is kept by a receiver that was silent too long, for the
   await t.rejects(first, { code: 'WEIR_CONNECTION_LOST', message: /RETRY_EXC_ERR.*start the transfer again/ })
   two.loop.start()
   while (two.transfers.count > 0) await sleep(10)
-  t.equal(readdirSync(join(two.folder, 'in')).length, 1, 'the file that has begun is there')
+  t.equal(filesIn(join(two.folder, 'in')).length, 1, 'the file that has begun is there')
 
   const again = await one.transfers.send({ path, host: two.address }, never, () => {})
   t.ok(again.resumedBytes > 0, `went on from ${again.resumedBytes}`)
   t.same(readFileSync(join(two.folder, 'in/a')), content)
-  t.same(readdirSync(join(two.folder, 'in')), ['a'])
+  t.same(filesIn(join(two.folder, 'in')), ['a'])
 })
