@@ -6,9 +6,11 @@
  * `npm run test:long`; `--jobs=1`, one at a time.
  */
 import { join, relative, resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import t from 'tap'
 import { testFiles } from './support/test-files.js'
+import { passTopLevelOn } from './support/top-level.js'
 
 const FOLDER = import.meta.dirname
 const FILE_MOST_MS = 600_000
@@ -22,6 +24,9 @@ const named = positionals.map(file => relative(FOLDER, resolve(file)))
 const files = named.length > 0 ? named : values.long ? long : processes
 
 t.jobs = Number(values.jobs)
+t.on('spawn', file =>
+  file.on('process', process => passTopLevelOn(process, file.parser as unknown as Writable)),
+)
 for (const name of files) {
   t.spawn(process.execPath, [join(FOLDER, name)], { name, buffered: true, timeout: FILE_MOST_MS })
 }
