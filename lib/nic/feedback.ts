@@ -69,6 +69,8 @@ export class Feedback {
     if (!isResponse && flow.echoesOnAcks) return
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
     const isAsked = isResponse && bth.ackRequest(frame.view, frame.bth)
+    // The sender of a response waits for the answer that names it: what a request has collected goes back with that.
+    if (!isResponse && flow.answerAsked) return
     if (isAsked) flow.answerAsked = true
     if (isResponse && !isAsked && flow.unechoedResponses < this.#readAnswersEvery) return
     flow.unechoedResponses = 0

@@ -163,7 +163,9 @@ export class RxPipeline {
     if (!forQp) frame.bringIn()
     const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
-    if (flow.challenged && (guarded || flow.guard === null)) this.#events.onAlive(now, flow)
+    // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
+    const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.guard === null)
+    if (flow.challenged && isPeers) this.#events.onAlive(now, flow)
     // A packet without a tag may carry data and collect telemetry, but not bring any back.
     if (flow.guard !== null && !guarded) this.#forgetEcho()
     else this.#takeEcho(now, frame, flow, opcode)

@@ -5,7 +5,7 @@ import { offer } from './names.js'
 import type { Path, Problems } from './problems.js'
 import type { Scenario } from './scenario.js'
 import { show } from './schema/fields.js'
-import { type Hop, Topology } from './topology.js'
+import { type Hop, portName, Topology } from './topology.js'
 
 /**
  * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port
@@ -42,6 +42,15 @@ export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>
   const hops = resolvePorts(problems, [], text, new Topology(scenario), names, 'a port')
   if (found.length > 0) throw new WeirError('WEIR_BAD_ARGUMENT', found.join('; '))
   return hops
+}
+
+/** What people call ports of a scenario, in their order: `s1:s2`, or `s1:s2#1` of parallel links. */
+export function portNames(
+  scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>,
+  hops: readonly Hop[],
+): string[] {
+  const topology = new Topology(scenario)
+  return hops.map(({ node, port }) => portName(topology, node, port))
 }
 
 /** The ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports then. */

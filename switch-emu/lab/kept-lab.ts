@@ -90,7 +90,7 @@ export class KeptLab {
   async turnPfcOn({ port, priority }: KeeperRequest): Promise<{ port: string; priority: number }[]> {
     const { scenario } = this.#start
     // With the schema behind it, it would make every start of a lab longer.
-    const { portsOf } = await import('../../lib/scenario/ports.js')
+    const { portNames, portsOf } = await import('../../lib/scenario/ports.js')
     const hops = portsOf(scenario, port)
     const { node } = hops[0]!
     const { pfc } = scenario.switches.find(({ name }) => name === node)!
@@ -106,11 +106,9 @@ export class KeptLab {
     const reply = await this.askSwitch({ type: 'pfcOn', switch: node, ports, priority })
     if (reply.type !== 'pfcOn')
       throw new WeirError('WEIR_PROTOCOL', `the switch process answered ${reply.type}`)
+    const names = portNames(scenario, hops)
     return reply.restored.flatMap((priorities, i) =>
-      priorities.map(one => ({
-        port: `${node}:${hops[i]!.peer}${hops.length > 1 ? `#${i}` : ''}`,
-        priority: one,
-      })),
+      priorities.map(one => ({ port: names[i]!, priority: one })),
     )
   }
 

@@ -9,8 +9,9 @@ import { NEVER, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as messages from '../../lib/wire/cm-messages.js'
+import { Opcode } from '../../lib/wire/opcode.js'
 import { App, connected, makePair, memoryOf, type PairOptions, PORT } from '../nic/pair.js'
-import { type Knowledge, sendMessage, Wiretap, works } from './third-party.js'
+import { type Knowledge, send, sendMessage, Wiretap, works } from './third-party.js'
 
 const PEER = HostAddress.parse('10.0.0.2')
 const THIRD = HostAddress.parse('10.0.0.3')
@@ -220,3 +221,27 @@ t.test('GUIDs and QPNs do not follow from the address, nor from one another', as
   t.equal(guids.size, 20)
   t.ok(steps.size > 18, `${steps.size} different steps from one QPN to the next`)
 })
+
+t.test(
+  "a switch's response is no answer to the question: packets of it each second do not keep a connection",
+  async t => {
+    const world = attacked({ b: { telemetry: { answer: 'notify' } } })
+    const { pair, tap, left, known } = world
+    t.ok(works(pair, left, 1))
+    const template = tap.frames.get('<NOTIFY')!
+    let taken = 0
+    const refused = () => pair.a.counters.rx.wrongSource + pair.a.counters.rx.unknownQpn
+    pair.tap.watch = () => false
+    sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
+    for (let n = 0; n < 30 && left.closed === 0; n++) {
+      const wrong = refused()
+      send(pair, pair.a, template, ({ view, bth: at }) => view.setUint8(at, Opcode.DIRECT_NOTIFY))
+      taken += refused() === wrong ? 1 : 0
+      const until = pair.network.now + 0.3 * SECOND
+      pair.until(() => pair.network.now >= until || left.closed > 0)
+    }
+    t.ok(taken >= 5, 'they are of this connection')
+    t.ok(pair.until(() => left.closed > 0))
+    t.match(left.error?.message, /stale/)
+  },
+)

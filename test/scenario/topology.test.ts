@@ -1,5 +1,6 @@
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { portNames, portsOf } from '../../lib/scenario/ports.js'
 import { baseRttNs, idealFctNs, portName, slowdown, Topology } from '../../lib/scenario/topology.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { fixedSeed } from '../support/seeds.js'
@@ -241,4 +242,16 @@ t.test('of two paths the faster makes the ideal; no path makes none', async t =>
   t.equal(slowdown(1500, 1000), 1.5)
   t.equal(slowdown(null, 1000), null)
   t.equal(slowdown(5, 0), null)
+})
+
+t.test('ports are called as they are named, also single ones of parallel links', async t => {
+  const scenario = parseScenario(
+    'hosts: [h1, h2]\nswitches: [s1, s2]\nlinks: [h1--s1, s1--s2, s1--s2, s2--h2]',
+    'x.yaml',
+  )
+  const named = (text: string) => portNames(scenario, portsOf(scenario, text))
+  t.same(named('s1:s2#1'), ['s1:s2#1'])
+  t.same(named('s1:s2'), ['s1:s2#0', 's1:s2#1'])
+  t.same(named('s1:h1'), ['s1:h1'])
+  t.same(named('s1:2'), ['s1:s2#1'], 'by its number')
 })

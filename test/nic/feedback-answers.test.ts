@@ -1,0 +1,44 @@
+/** Which packet a notification names where several wait for one. */
+import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import type { ControlPackets } from '../../lib/nic/control-packets.js'
+import { Feedback } from '../../lib/nic/feedback.js'
+import type { Flow } from '../../lib/nic/flow.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as delayedAck from '../../lib/wire/delayed-ack.js'
+import { Opcode } from '../../lib/wire/opcode.js'
+
+function packet(opcode: number, psn: number, asks: boolean): Frame {
+  const frame = new Frame(0, Buffer.alloc(64))
+  frame.bth = 0
+  bth.write(frame.view, 0, opcode, false, false, 0, 0xffff, 0x12, asks, psn)
+  return frame
+}
+
+t.test(
+  'an answer that the sender of a READ response waits for is not replaced by that of a request',
+  async t => {
+    let pushed = 0
+    const control = { push: () => void pushed++ } as unknown as ControlPackets
+    const events = { onBaseRttAnswer() {}, onPathAnswer() {}, flowChanged() {} }
+    const feedback = new Feedback(control, 16, () => 1, events)
+    const flow = { receiver: null, echoesOnAcks: false, unechoedResponses: 1, answerAsked: false } as Flow
+    const take = (opcode: number, psn: number, asks = false) =>
+      feedback.onCollected(0, flow, packet(opcode, psn, asks))
+    const names = () => [flow.notifyKind, flow.notifyPsn]
+
+    take(Opcode.RC_RDMA_WRITE_ONLY, 5)
+    t.same(names(), [delayedAck.KIND_REQUEST, 5])
+    take(Opcode.RC_RDMA_READ_RESPONSE_MIDDLE, 100, true)
+    t.same(names(), [delayedAck.KIND_RESPONSE, 100], 'a response that asks goes before')
+    take(Opcode.RC_RDMA_WRITE_ONLY, 6)
+    t.same(names(), [delayedAck.KIND_RESPONSE, 100], 'and stays')
+    take(Opcode.RC_RDMA_READ_RESPONSE_MIDDLE, 116, true)
+    t.same(names(), [delayedAck.KIND_RESPONSE, 116], 'a later response stands for those before it')
+    // The notification has been sent.
+    flow.answerAsked = false
+    take(Opcode.RC_RDMA_WRITE_ONLY, 7)
+    t.same(names(), [delayedAck.KIND_REQUEST, 7])
+    t.equal(pushed, 4)
+  },
+)
