@@ -15,6 +15,8 @@ import { sweepPartials } from '../../lib/transfer/sweep.js'
 import { scratch } from '../support/daemon-process.js'
 
 const FILES = 400
+/** Reads that get through, at least. */
+const READ_MIN = 20
 const CONTENT = Buffer.from('what was sent')
 
 /** Swaps folder/d with a link to `outside`, and back, until the test ends. */
@@ -98,7 +100,7 @@ t.test('nothing is read outside the share', async t => {
   const share = await Share.at(inside)
   const end = await swapping(t, inside, outside)
   let read = 0
-  for (let n = 0; n < FILES; n++) {
+  for (let n = 0; n < FILES || read < READ_MIN; n++) {
     const source = await share.open('d/f').catch(() => null)
     if (!source) continue
     const bytes = Buffer.alloc(6)
@@ -108,8 +110,7 @@ t.test('nothing is read outside the share', async t => {
     if (bytes.toString() !== 'shared') t.fail(`read ${n}: ${bytes}`)
   }
   await end()
-  t.comment(`${read} of ${FILES} read`)
-  t.ok(read > 0)
+  t.comment(`${read} read`)
 })
 
 t.test('nothing is removed outside the inbox', async t => {
