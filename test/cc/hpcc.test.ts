@@ -207,6 +207,82 @@ t.test(
   },
 )
 
+t.test('the average weighs a sample by tau / T (line 9)', async t => {
+  const { ack } = oneLink()
+  ack(0, 0, 10_000)
+  // u = 10,000 / 100,000 + 1 = 1.1, tau / T = 1/8: U = 7/8 x 1 + 1/8 x 1.1 = 1.0125.
+  const first = ack(1000, 1, 10_000)
+  near(t, first.u, 1.0125, 'U')
+  near(t, first.w, 100_000 / (1.0125 / 0.95) + 50, 'W')
+  // u = 0.5, weight 1/4: 0.75 x 1.0125 + 0.25 x 0.5 = 0.884375.
+  near(t, ack(2000, 0.5, 0).u, 0.884375, 'U')
+})
+
+t.test('tau is bounded by T: an older sample weighs everything, not more (line 8)', async t => {
+  const { ack } = oneLink()
+  ack(0, 0, 0)
+  near(t, ack(80_000, 0.7, 0).u, 0.7, 'U = u after ten RTTs')
+})
+
+t.test('of the two queue lengths the smaller counts (line 5)', async t => {
+  const { ack } = oneLink()
+  ack(0, 0, 0)
+  near(t, ack(8000, 1, 50_000).u, 1, 'it was empty before')
+  near(t, ack(8000, 1, 80_000).u, 1.5, '50,000 of 80,000')
+  near(t, ack(8000, 1, 20_000).u, 1.2, '20,000 of 80,000')
+})
+
+t.test('the busiest hop decides, and brings its own tau (lines 6-7)', async t => {
+  const cc = new Hpcc(CONTEXT)
+  const links = [new Link(), new Link(), new Link()]
+  links[1]!.rateBps = 50e9 // half as fast: 6.25 B/ns
+  const ack = (now: number, moves: readonly [number, number, number][]) =>
+    cc.onAck(
+      now,
+      sampleOf(
+        links.map((link, i) => link.on(...moves[i]!)),
+        { seq: now, sndNxt: now + 1 },
+      ),
+    )
+  const still: [number, number, number] = [0, 0, 30_000]
+  ack(1, [still, still, still])
+  // u of the hops: 30,000/100,000 + 0.2 = 0.5; 30,000/50,000 + 0.6 = 1.2; 0.3 + 0.8 = 1.1.
+  // The second has tau 2,000 of T 8,000: U = 0.75 x 1 + 0.25 x 1.2 = 1.05.
+  ack(4000, [
+    [4000, 0.2, 30_000],
+    [2000, 0.6, 30_000],
+    [6000, 0.8, 30_000],
+  ])
+  near(t, variables(cc).u, 1.05, 'U')
+  // Now the third: 0.3 + 0.4 = 0.7 with tau 4,000, above 0.3 + 0.1 and 0.6 + 0: U = 0.5 x 1.05 + 0.5 x 0.7.
+  ack(8000, [
+    [1000, 0.1, 30_000],
+    [1000, 0, 30_000],
+    [4000, 0.4, 30_000],
+  ])
+  near(t, variables(cc).u, 0.875, 'U')
+})
+
+t.test('time stamps and counters wrap, each at its own modulus', async t => {
+  for (const [tsModulusNs, txModulusBytes] of [
+    [2 ** 48, 2 ** 48],
+    [2 ** 24, 512 * 2 ** 20],
+    [2 ** 24 * 32, 128 * 2 ** 20],
+  ] as const) {
+    const cc = new Hpcc(CONTEXT)
+    const link = new Link()
+    Object.assign(link, { tsModulusNs, txModulusBytes })
+    link.tsNs = tsModulusNs - 3000
+    link.txBytes = txModulusBytes - 10_000
+    cc.onAck(0, sampleOf([link.now()], { seq: 0, sndNxt: 1 }))
+    const hop = link.on(8000, 0.8, 0)
+    t.equal(hop.tsNs, 5000, 'the stamp has wrapped')
+    t.equal(hop.txBytes, 70_000, 'the counter has wrapped: 80,000 bytes in 8,000 ns')
+    cc.onAck(8000, sampleOf([hop], { seq: 1, sndNxt: 2 }))
+    near(t, variables(cc).u, 0.8, 'U')
+  }
+})
+
 t.test('another path: its telemetry is stored, the window stays', async t => {
   for (const change of ['path id', 'hops']) {
     const cc = new Hpcc(CONTEXT)
