@@ -8,6 +8,9 @@ import type { OptionSpec, OptionValues } from './options.js'
 
 export const HPCC_OPTIONS: readonly OptionSpec[] = [...hpccOptions(false), ...lossOptions(null)]
 
+/** U from which a probe's answer reduces W before W_c may change: the sum of a full link and a queue of T / 5. */
+const OVERLOAD = 1.2
+
 /** The controller of one flow. */
 export class Hpcc implements CongestionControl {
   readonly name = 'hpcc'
@@ -16,6 +19,8 @@ export class Hpcc implements CongestionControl {
   readonly #eta: number
   readonly #cap: LossCap
   #lastUpdateSeq = -1
+  /** The packet whose telemetry came last. */
+  #lastSeq = -1
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     const constants = hpccConstants('hpcc', HPCC_OPTIONS, options)
@@ -28,21 +33,35 @@ export class Hpcc implements CongestionControl {
   onAck(now: Nanos, sample: AckSample): void {
     this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
     if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
+    this.#measure(now, sample, false)
+  }
+
+  /** @param isProbe the telemetry is a probe's, which comes once in a round trip and measures all of that */
+  #measure(now: Nanos, sample: AckSample, isProbe: boolean): void {
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
       this.#core.onFlows(sample.hops.flows)
-      this.#newAck(sample)
+      const isOfSeveral = isProbe || sample.hops.accumulated
+      const measuredSeq = isOfSeveral ? Math.min(sample.seq, this.#lastSeq + 1) : sample.seq
+      this.#newAck(measuredSeq, sample.sndNxt, isProbe)
     } else if (this.#lastUpdateSeq < 0) {
       this.#lastUpdateSeq = sample.sndNxt
     }
+    this.#lastSeq = Math.max(this.#lastSeq, sample.seq)
   }
 
-  /** Lines 22-26. In the listing ack.seq is the next byte expected: it exceeds lastUpdateSeq when that packet has arrived. */
-  #newAck(sample: AckSample): void {
-    if (sample.seq >= this.#lastUpdateSeq) {
+  /**
+   * Lines 22-26. In the listing ack.seq is the next byte expected: it exceeds lastUpdateSeq when that packet has arrived.
+   *
+   * Where an answer stands for several packets, `measuredSeq` is the first of them. W_c is updated when all of them were sent with the
+   * new W_c: otherwise a window would be multiplied by eta / U of the one before it. Between two updates a probe's answer, which
+   * is all of the old window, reduces W only where a link is overloaded.
+   */
+  #newAck(measuredSeq: number, sndNxt: number, isProbe: boolean): void {
+    if (measuredSeq >= this.#lastUpdateSeq) {
       this.#core.computeWindow(true)
-      this.#lastUpdateSeq = sample.sndNxt
-    } else {
+      this.#lastUpdateSeq = sndNxt
+    } else if (!isProbe || this.#core.utilization > OVERLOAD) {
       this.#core.computeWindow(false)
     }
   }
@@ -54,18 +73,21 @@ export class Hpcc implements CongestionControl {
   }
 
   onTelemetry(now: Nanos, sample: AckSample): void {
-    this.onAck(now, sample)
+    this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
+    if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
+    this.#measure(now, sample, sample.rttNs === 0)
   }
 
   /** Here too W_c changes at most once a round trip (draft-01, section 6.1): the packet's number tells. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
-    if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample)
+    if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample.seq, sample.sndNxt, false)
   }
 
   onPathChange(): void {
     this.#core.restart()
     this.#cap.forget()
     this.#lastUpdateSeq = -1
+    this.#lastSeq = -1
   }
 
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {

@@ -46,7 +46,8 @@ export function onAnswersTaken(flow: Flow, now: Nanos, psn: number, bytes: numbe
 /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
 export function onProbed(flow: Flow, now: Nanos, sndNxt: number, sample: AckSample): void {
   sample.ackedBytes = 0
-  sample.seq = sndNxt
+  // What the probe measures is the packets before it.
+  sample.seq = sndNxt - 1
   sample.sndNxt = flow.transmissions
   sample.inFlightBytes = flow.qp.inFlightBytes
   sample.rttNs = 0

@@ -185,6 +185,28 @@ t.test('incStage counts rounds, not acknowledgements', async t => {
   }
 })
 
+t.test(
+  'W_c waits until all that was measured was sent with it: an echo for several packets, and a probe',
+  async t => {
+    for (const probe of [false, true]) {
+      const cc = new Hpcc(CONTEXT)
+      const link = new Link()
+      const hear = (now: number, seq: number, sndNxt: number) => {
+        const sample = sampleOf([link.on(8000, 1, 90_000)], { seq, sndNxt, rttNs: probe ? 0 : 8000 })
+        sample.hops.accumulated = !probe
+        if (probe) cc.onTelemetry(now, sample)
+        else cc.onAck(now, sample)
+        return variables(cc).wc
+      }
+      hear(0, 0, 1)
+      const first = hear(8000, 16, 100)
+      t.ok(first < W_INIT, 'packets 1 to 16 were sent with W_init')
+      near(t, hear(16_000, 120, 150), first, 'packets 17 to 99 were sent before the update')
+      t.not(hear(24_000, 130, 200), first, 'packets from 121 on were sent after it')
+    }
+  },
+)
+
 t.test('the average weighs a sample by tau / T (line 9)', async t => {
   const { ack } = oneLink()
   ack(0, 0, 10_000)
