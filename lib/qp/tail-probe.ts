@@ -11,7 +11,8 @@ const FIRST_LEAST_NS: Nanos = 1_000_000
  * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
  * Nothing that arrives later could tell of them, and the transport timer is long: the standard counts its timeouts
  * (retry count) and breaks the connection after the last one, so it cannot be as short as a round trip. A probe is
- * the last packet once more, asking for an answer. It uses up no retry, takes no other packet for lost, and the
+ * the last packet once more, asking for an answer. Each second probe without an answer between them is the first packet that is
+ * missing, as the timeout after a probe has it in the RFC: a peer that has no room out of order keeps no other. A probe uses up no retry, takes no other packet for lost, and the
  * controller is not told.
  *
  * The probe timeout, PTO, is the longest of: two smoothed round trips; SRTT + 4 RTTVAR where round trips vary more
@@ -47,6 +48,11 @@ export class TailProbe {
   /** PTO; NEVER while no round trip is known. */
   get timeoutNs(): Nanos {
     return this.firstTimeoutNs * 2 ** this.#unanswered
+  }
+
+  /** True if the probe before this one has brought nothing, and was the last packet. */
+  get asksForFirst(): boolean {
+    return this.#unanswered % 2 === 1
   }
 
   /** PTO of a first probe. */
@@ -108,19 +114,27 @@ export class TailProbe {
   }
 }
 
-/** The probe timeout has passed: the last packet goes again, unless something else goes again anyway. */
+/** The probe timeout has passed: the last packet goes again, or the first, unless something else goes again anyway. */
 export function probeTail(requester: Requester, now: Nanos): void {
   const selective = requester.selective!
   if (!selective.hasLost) {
     // What came in order without a loss has not been told to it: it may be the first part of a READ.
     selective.acknowledged(now, requester.sndUna - 1)
-    const seq = lastUnanswered(requester, selective)
+    const seq = requester.tail!.asksForFirst
+      ? firstUnanswered(requester, selective)
+      : lastUnanswered(requester, selective)
     if (seq < 0) return
     const queue = requester.context.sendQueue
     selective.repeat(queue.at(queue.find(seq)), seq)
     requester.context.counters.tailProbes++
   }
   requester.tail!.pending = true
+}
+
+/** The first packet sent that is not known to have arrived or been answered; -1 if there is none. */
+function firstUnanswered(requester: Requester, selective: SelectiveRepeat): number {
+  const { sndUna, sendSeq } = requester
+  return sndUna < sendSeq && !selective.isSacked(sndUna) ? sndUna : lastUnanswered(requester, selective)
 }
 
 /**

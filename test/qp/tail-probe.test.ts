@@ -236,7 +236,7 @@ t.test(
     const probes = it.requests.slice(PACKETS).filter(({ atNs }) => atNs < ackTimeoutNs(TIMEOUT_EXPONENT))
     t.same(
       probes.map(({ n, atNs }) => [n, atNs / RTT_NS]),
-      [2, 6, 14, 30, 62, 126, 254].map(at => [15, at]),
+      [2, 6, 14, 30, 62, 126, 254].map((at, i) => [i % 2 === 0 ? 15 : 0, at]),
       'until the transport timer would be first: 268 round trips',
     )
     t.equal(it.a.error, WorkStatus.RETRY_EXC_ERR)
@@ -244,6 +244,17 @@ t.test(
     t.equal(it.pipe.now, 2 * ackTimeoutNs(TIMEOUT_EXPONENT), 'as late as without probes')
   },
 )
+
+t.test('a peer without room out of order is sent the first missing packet by the second probe', async t => {
+  const it = world({ reorderPackets: 2 })
+  const lost = [dropping(it.a, [12], 2), dropping(it.a, [15])]
+  it.drops = (...packet) => lost.map(drops => drops(...packet)).includes(true)
+  const tookNs = send(it, WorkOpcode.RDMA_WRITE)
+  t.ok(tookNs < ackTimeoutNs(TIMEOUT_EXPONENT) / 4, `${tookNs / RTT_NS} round trips`)
+  t.equal(it.a.qp.counters.timeouts, 0)
+  t.ok(it.b.qp.counters.droppedReorder > 0, 'the last packet found no room')
+  t.ok(it.source.buffer!.subarray(0, PACKETS * MTU).equals(it.target.buffer!.subarray(0, PACKETS * MTU)))
+})
 
 t.test('go-back-N sends no probes, nor who turned them off', async t => {
   for (const config of [{ selectiveRepeat: false }, { probeTimeoutLeastNs: NEVER }]) {
