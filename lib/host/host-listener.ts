@@ -9,7 +9,10 @@ const PRIVATE_BYTES_MAX = 20
 
 /** Options of a listener. */
 export interface ListenOptions {
-  /** Connections that may wait until they are taken by `accept`, 1 to 1024; others are rejected. Default 16. */
+  /**
+   * Established connections that may wait until they are taken by `accept`, 1 to 1024. Others are rejected; those that were asked for
+   * before the last place was taken end once they are established. Default 16.
+   */
   backlog?: number
   /** What every peer that connects is told, in its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
   privateData?: Uint8Array

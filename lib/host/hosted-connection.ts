@@ -29,7 +29,7 @@ export interface HostedEvents {
 export class HostedConnection implements ConnectionHandler {
   readonly id: number
   readonly domain: DomainId
-  readonly queues: Queues
+  #queues: Queues | null = null
   /** Its number at the doorbell; -1 before it is created. */
   bell = -1
   connection: Connection | null = null
@@ -41,7 +41,7 @@ export class HostedConnection implements ConnectionHandler {
   readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
   readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
   /** For each send in flight, by its number modulo the length: 1 if only its failure is to be told. */
-  readonly #unsignaled: Uint8Array
+  #unsignaled = new Uint8Array(0)
   #sendsTaken = 0
   #sendsCompleted = 0
   #receivesInFlight = 0
@@ -52,7 +52,6 @@ export class HostedConnection implements ConnectionHandler {
   /** @param privateData of the passive side: what its acceptance says to the peer */
   constructor(
     id: number,
-    queues: Queues,
     regionOf: RegionOfKey,
     events: HostedEvents,
     domain: DomainId,
@@ -61,11 +60,20 @@ export class HostedConnection implements ConnectionHandler {
     this.id = id
     this.domain = domain
     this.#privateData = privateData
-    this.queues = queues
     this.#regionOf = regionOf
     this.#events = events
+  }
+
+  /** Gives it its queues, once. A request that is never confirmed gets none, so it costs no memory. */
+  open(queues: Queues): void {
+    this.#queues = queues
     // Every send that is taken has a place among the completions.
     this.#unsignaled = new Uint8Array(queues.completions.ring.depth)
+  }
+
+  /** Call after `open`. */
+  get queues(): Queues {
+    return this.#queues!
   }
 
   /** What the application is told of it once it is established. */
@@ -86,8 +94,8 @@ export class HostedConnection implements ConnectionHandler {
   /** Takes what has been posted, as far as there is room. */
   take(now: Nanos): void {
     const { connection } = this
-    if (connection === null || this.#isClosed || this.#fault !== null) return
-    const { sends, receives } = this.queues
+    if (connection === null || this.#queues === null || this.#isClosed || this.#fault !== null) return
+    const { sends, receives } = this.#queues
     try {
       while (this.#hasWork(receives)) {
         receives.peekReceive(this.#receive, this.#regionOf)

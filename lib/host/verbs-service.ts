@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { closeNic, type OpenedNic, openNic } from '../daemon/open-nic.js'
 import { WeirError } from '../errors.js'
-import type { ConnectionHandler, Listener } from '../nic/types.js'
 import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { recordOf } from '../thread/error-record.js'
 import type { CallContext } from '../thread/messages.js'
@@ -11,6 +10,7 @@ import { HostAddress } from '../wire/address.js'
 import { BELLS_MAX, Doorbell } from './doorbell.js'
 import { DoorbellWaiter } from './doorbell-waiter.js'
 import { GONE, HostedConnection, type HostedEvents } from './hosted-connection.js'
+import { HostedListener } from './hosted-listener.js'
 import type { FromVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
 import { Queues } from './queues.js'
 
@@ -100,7 +100,7 @@ export class VerbsService implements Service, HostedEvents {
     this.#byId.set(hosted.id, hosted)
   }
 
-  established(_now: Nanos, hosted: HostedConnection): void {
+  established(now: Nanos, hosted: HostedConnection): void {
     const waiting = this.#connecting.get(hosted.id)
     if (waiting !== undefined) {
       this.#connecting.delete(hosted.id)
@@ -108,12 +108,14 @@ export class VerbsService implements Service, HostedEvents {
       return
     }
     for (const [port, listener] of this.#listeners) {
-      if (!listener.waiting.has(hosted.id)) continue
+      if (!listener.isOpening(hosted.id)) continue
+      if (!listener.onConfirmed(now, hosted.id, hosted.connection!)) return
+      hosted.open(Queues.make(this.#opened.nic.settings.queueDepth))
       this.#tell({ type: 'incoming', port, connection: hosted.about, queues: hosted.queues.shared })
       return
     }
     // Nobody listens any more.
-    hosted.connection!.disconnect(this.#opened.loop.now())
+    hosted.connection!.disconnect(now)
   }
 
   completions({ id }: HostedConnection): void {
@@ -168,7 +170,8 @@ export class VerbsService implements Service, HostedEvents {
     const { nic, loop } = this.#opened
     const address = HostAddress.parse(remote)
     this.#freeBell()
-    const hosted = new HostedConnection(id, new Queues(queues), this.#regionOf, this, domain)
+    const hosted = new HostedConnection(id, this.#regionOf, this, domain)
+    hosted.open(new Queues(queues))
     const cancel = () => {
       hosted.connection?.disconnect(loop.now())
       loop.wake()
@@ -193,20 +196,19 @@ export class VerbsService implements Service, HostedEvents {
     this.#opened.nic.unlisten(port)
     this.#listeners.delete(port)
     // Connections that nobody has accepted never will be.
-    for (const id of listener.waiting) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
+    for (const id of listener.ids) this.#byId.get(id)?.connection?.disconnect(this.#opened.loop.now())
   }
 
   /** The application has taken it, or never will. */
   #accepted(id: number): void {
-    for (const listener of this.#listeners.values()) listener.waiting.delete(id)
+    for (const listener of this.#listeners.values()) listener.forget(id)
   }
 
   #makeIncoming(privateData: Uint8Array, listening: DomainId | 'own'): HostedConnection {
-    const queues = Queues.make(this.#opened.nic.settings.queueDepth)
     const id = --this.#lastIncoming
     // Those of the application are positive.
     const domain = listening === 'own' ? id : listening
-    return new HostedConnection(id, queues, this.#regionOf, this, domain, privateData)
+    return new HostedConnection(id, this.#regionOf, this, domain, privateData)
   }
 
   readonly #regionOf = (key: number): MemoryRegion => this.#opened.nic.memory.find(key) ?? GONE
@@ -220,27 +222,5 @@ export class VerbsService implements Service, HostedEvents {
 
   #tell(event: FromVerbs): void {
     this.#events.tell(event)
-  }
-}
-
-/** Accepts connections for an application that takes them later. */
-class HostedListener implements Listener {
-  /** Connections that the application has not taken. */
-  readonly waiting = new Set<number>()
-  readonly #backlog: number
-  readonly #make: () => HostedConnection
-
-  constructor(backlog: number, make: () => HostedConnection) {
-    this.#backlog = backlog
-    this.#make = make
-  }
-
-  accept(): ConnectionHandler {
-    if (this.waiting.size >= this.#backlog) {
-      throw new WeirError('WEIR_FULL', `${this.#backlog} connections wait to be accepted already`)
-    }
-    const made = this.#make()
-    this.waiting.add(made.id)
-    return made
   }
 }

@@ -1,3 +1,4 @@
+import type { WeirError } from '../errors.js'
 import type { ReceiveWork, SendWork } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
@@ -8,6 +9,7 @@ import type { Connection, ConnectionStats } from './types.js'
 interface Owner {
   flowChanged(now: Nanos, flow: Flow): void
   disconnect(now: Nanos, flow: Flow): void
+  fail(now: Nanos, flow: Flow, error: WeirError): void
 }
 
 /** An application's end of a connection: a face of the NIC's flow. */
@@ -53,7 +55,8 @@ export class NicConnection implements Connection {
     return this.flow.phase !== 'closed' && this.flow.qp.postReceive(work)
   }
 
-  disconnect(now: Nanos): void {
-    this.#owner.disconnect(now, this.flow)
+  disconnect(now: Nanos, error?: WeirError): void {
+    if (error !== undefined && this.established) this.#owner.fail(now, this.flow, error)
+    else this.#owner.disconnect(now, this.flow)
   }
 }

@@ -117,8 +117,11 @@ export interface Connection {
    */
   postSend(now: Nanos, work: SendWork): boolean
   postReceive(work: ReceiveWork): boolean
-  /** Closes in order: work still in the queues is flushed with an error status. */
-  disconnect(now: Nanos): void
+  /**
+   * Closes in order: work still in the queues is flushed with an error status. @param error of an established connection: why it
+   * is given up, which both ends' handlers hear
+   */
+  disconnect(now: Nanos, error?: WeirError): void
   readonly stats: ConnectionStats
 }
 

@@ -24,7 +24,8 @@ export const CHANNEL_ID_MAX = 0xffff
 export class MessageChannel {
   readonly #verbs: Verbs
   readonly #receives: number
-  readonly #region: MemoryRegion
+  readonly #domain: DomainId
+  #region: MemoryRegion | null = null
   readonly #freeSends: number[] = []
   readonly #backlog: Uint8Array[] = []
   #connection: Connection | null = null
@@ -37,8 +38,7 @@ export class MessageChannel {
   constructor(verbs: Verbs, receives: number, domain: DomainId) {
     this.#verbs = verbs
     this.#receives = receives
-    const bytes = Buffer.alloc((receives + SEND_SLOTS) * MESSAGE_BYTES_MAX)
-    this.#region = verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE, domain)
+    this.#domain = domain
     for (let slot = 0; slot < SEND_SLOTS; slot++) this.#freeSends.push(slot)
   }
 
@@ -47,9 +47,14 @@ export class MessageChannel {
     return this.#backlog.length > 0 || this.#freeSends.length < SEND_SLOTS
   }
 
-  /** Posts the receives. Call from onCreated. */
+  /**
+   * Takes the memory and posts the receives: call from onCreated, or from onEstablished at the passive end, where a request that
+   * is never confirmed costs no memory then. Throws WEIR_FULL.
+   */
   attach(connection: Connection): void {
     this.#connection = connection
+    const bytes = Buffer.alloc((this.#receives + SEND_SLOTS) * MESSAGE_BYTES_MAX)
+    this.#region = this.#verbs.memory.register(bytes, bytes.length, Access.LOCAL_WRITE, this.#domain)
     for (let i = 0; i < this.#receives; i++) this.#postReceive(i)
   }
 
@@ -65,13 +70,15 @@ export class MessageChannel {
 
   /** Tries again what found the send queue full. */
   flush(now: Nanos): void {
-    while (!this.#closed && this.#backlog.length > 0 && this.#freeSends.length > 0) {
+    if (this.#closed || this.#region === null) return
+    const region = this.#region
+    while (this.#backlog.length > 0 && this.#freeSends.length > 0) {
       const slot = this.#freeSends.at(-1)!
       const message = this.#backlog[0]!
       const offset = (this.#receives + slot) * MESSAGE_BYTES_MAX
-      this.#region.bytes!.set(message, offset)
+      region.bytes!.set(message, offset)
       const id = this.#receives + slot
-      const work = { id, opcode: WorkOpcode.SEND, region: this.#region, offset, length: message.length }
+      const work = { id, opcode: WorkOpcode.SEND, region, offset, length: message.length }
       if (!this.#connection!.postSend(now, work)) return
       this.#backlog.shift()
       this.#freeSends.pop()
@@ -93,7 +100,7 @@ export class MessageChannel {
     try {
       if (completion.opcode !== ReceiveOpcode.RECV) return null
       const offset = completion.id * MESSAGE_BYTES_MAX
-      return decodeMessage(this.#region.bytes!.subarray(offset, offset + completion.byteLength))
+      return decodeMessage(this.#region!.bytes!.subarray(offset, offset + completion.byteLength))
     } finally {
       this.#postReceive(completion.id)
     }
@@ -104,14 +111,14 @@ export class MessageChannel {
     if (this.#closed) return
     this.#closed = true
     this.#backlog.length = 0
-    this.#verbs.memory.deregister(this.#region)
+    if (this.#region !== null) this.#verbs.memory.deregister(this.#region)
   }
 
   #postReceive(id: number): void {
     const offset = id * MESSAGE_BYTES_MAX
     const posted = this.#connection!.postReceive({
       id,
-      region: this.#region,
+      region: this.#region!,
       offset,
       length: MESSAGE_BYTES_MAX,
     })

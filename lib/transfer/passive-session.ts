@@ -69,8 +69,13 @@ export abstract class PassiveSession extends Session implements Holder {
     return this.machine.state !== 'waiting'
   }
 
+  override onCreated(_now: Nanos, connection: Connection): void {
+    this.connection = connection
+  }
+
   override onEstablished(now: Nanos, connection: Connection): void {
     super.onEstablished(now, connection)
+    this.channel.attach(connection)
     this.#resolveBegun(true)
     this.#places?.enter(this)
   }

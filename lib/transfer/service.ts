@@ -35,8 +35,6 @@ const TRANSFER_NAME_BYTES = 16
 const SHUTTING_DOWN = 'the daemon is shutting down'
 /** How often sessions look after their deadlines. */
 const TICK_MS = 500
-/** Connections that others have asked for and not confirmed. */
-const OPENING_MAX = 256
 
 export interface TransferServiceConfig {
   verbs: Verbs
@@ -73,8 +71,6 @@ export class TransferService implements Listener {
   readonly #rings: Readonly<Record<Direction, RingPool>>
   readonly #attempts = new Attempts()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
-  /** Oldest first. */
-  readonly #opening = new Set<PassiveSession>()
   readonly #transfers = new Map<string, Transfer>()
   readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
   #timer: NodeJS.Timeout | null = null
@@ -141,24 +137,11 @@ export class TransferService implements Listener {
     if (this.#closing) throw new WeirError('WEIR_REJECTED', SHUTTING_DOWN)
     const direction = wantsToGet(request) ? 'serve' : 'receive'
     const session = this.#passive(direction)
-    this.#opening.add(session)
     const peer = request.remote.toString()
     void session.begun.then(established => {
-      this.#opening.delete(session)
       if (established) this.#onPassiveBegun(direction, peer, session)
     })
-    this.#boundOpening()
     return session
-  }
-
-  /** The oldest request that was not confirmed gives way: a handshake that is one takes a round trip. */
-  #boundOpening(): void {
-    if (this.#opening.size <= OPENING_MAX) return
-    for (const session of this.#opening) {
-      this.#opening.delete(session)
-      session.connection?.disconnect(this.#config.time.now())
-      return
-    }
   }
 
   #onPassiveBegun(direction: 'receive' | 'serve', peer: string, session: PassiveSession): void {

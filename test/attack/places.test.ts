@@ -3,6 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { HostedConnection } from '../../lib/host/hosted-connection.js'
+import { HostedListener } from '../../lib/host/hosted-listener.js'
+import { Queues } from '../../lib/host/queues.js'
 import { createLog } from '../../lib/log.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
 import { Inbox } from '../../lib/transfer/inbox.js'
@@ -95,6 +98,66 @@ t.test('a table full of requests that nobody confirms has room for one that is: 
   t.ok(pair.until(() => other.log.includes('established') && own.log.includes('established')))
   t.equal(left.closed, 0, 'one that is established keeps its place')
   t.equal(pair.a.counters.cm.unconfirmedCutShort, 2, 'one for each of the two')
+})
+
+t.test('a request keeps its place while others come from forged addresses: 900 packets', async t => {
+  const { pair, tap, receiver } = await world(t, { a: { connectionsMax: 1024 } })
+  const regions = pair.a.memory.size
+  const app = new App(pair.b)
+  pair.b.connect(pair.network.now, pair.a.address, TRANSFER_PORT, app)
+  const answered = pair.passed.length
+  pair.until(() => pair.passed.includes('>REP', answered))
+  for (let n = 0; n < 900; n++) request(pair, tap, TRANSFER_PORT, 0x100 + n, forged(n))
+  t.ok(pair.a.table.count > 900, 'all are asked for')
+  t.equal(pair.a.memory.size, regions, 'none has memory')
+  t.ok(pair.until(() => app.log.includes('established')))
+  pair.network.runUntil(pair.network.now + 10 * MILLISECOND)
+  await turn()
+  t.equal(app.closed, 0)
+  t.equal(receiver.count, 1)
+  t.equal(pair.a.memory.size, regions + 1)
+})
+
+t.test("requests from forged addresses take no application's backlog: 100 packets", async t => {
+  const pair = makePair()
+  const tap = new Wiretap(pair)
+  connected(pair)
+  const taken: HostedConnection[] = []
+  const events = {
+    created: () => {},
+    established: (now: number, hosted: HostedConnection) => {
+      if (!listener.onConfirmed(now, hosted.id, hosted.connection!)) return
+      hosted.open(Queues.make(4))
+      taken.push(hosted)
+    },
+    completions: () => {},
+    closed: () => {},
+  }
+  let lastId = 0
+  const regionOf = () => {
+    throw new Error('nothing is posted')
+  }
+  const make = () => new HostedConnection(--lastId, regionOf, events, 0)
+  const listener = new HostedListener(2, make)
+  pair.a.listen(PORT + 1, listener)
+  for (let n = 0; n < 100; n++) request(pair, tap, PORT + 1, 0x100 + n, forged(n))
+  t.equal(listener.ids.length, 100)
+  // Three at once: when the third asks, no other is confirmed.
+  const apps = Array.from({ length: 3 }, () => new App(pair.b))
+  for (const app of apps) pair.b.connect(pair.network.now, pair.a.address, PORT + 1, app)
+  t.ok(pair.until(() => apps[2]!.closed > 0))
+  t.match(apps[2]!.error, { code: 'WEIR_CONNECTION_LOST', message: /2 connections wait to be accepted/ })
+  t.equal(taken.length, 2)
+  t.same([apps[0]!.closed, apps[1]!.closed], [0, 0])
+  const late = new App(pair.b)
+  pair.b.connect(pair.network.now, pair.a.address, PORT + 1, late)
+  pair.until(() => late.closed > 0)
+  t.match(late.error, { code: 'WEIR_FULL', message: /2 connections wait to be accepted/ })
+  listener.forget(taken[0]!.id)
+  const next = new App(pair.b)
+  pair.b.connect(pair.network.now, pair.a.address, PORT + 1, next)
+  t.ok(pair.until(() => next.log.includes('established') && taken.length === 3))
+  t.equal(next.closed, 0)
 })
 
 t.test('40 connections that ask for nothing give way: 120 packets', async t => {

@@ -278,7 +278,8 @@ t.test('queues that somebody has written over end their connection', async t => 
     completions: () => {},
     closed: (_: HostedConnection, error: Error | null) => void ends.push(error),
   }
-  const hosted = new HostedConnection(1, queues, () => region, events, 0)
+  const hosted = new HostedConnection(1, () => region, events, 0)
+  hosted.open(queues)
   let posts = 0
   const connection = {
     established: true,
