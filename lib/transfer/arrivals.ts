@@ -99,7 +99,7 @@ async function openSink(
     await markOpen(handle)
     return new LocalSink({ ...how, partial, handle, resumeBytes })
   } catch (error) {
-    if (size === 0) await folder.removeIfThere(partial)
+    if (size === 0) await folder.removeIfThere(partial).catch(() => {})
     await handle.close()
     throw error
   }

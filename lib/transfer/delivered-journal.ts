@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { open, rename, unlink } from '../fs-by-text.js'
 import { DELIVERED_NAME } from './names.js'
 
-/** Lines that may be appended before the file is written anew with those that still count. */
-const APPENDED_MAX = 1024
+/** A file with so many lines is written anew with those that still count. */
+const LINES_MAX = 1024
 /** A longer file is not ours. */
 const FILE_BYTES_MAX = 8 << 20
 
@@ -25,7 +25,8 @@ export type Line = [key: string, file: Identity]
 
 export class DeliveredJournal {
   readonly #path: string
-  #appended = 0
+  /** Lines of the file; while it has not been read, or cannot be, the next write makes a new one. */
+  #lines = LINES_MAX
   /** The write under way: one after the other. */
   #turn: Promise<void> = Promise.resolve()
 
@@ -40,7 +41,9 @@ export class DeliveredJournal {
     if (!handle) return []
     try {
       const text = await handle.readFile('utf8')
-      return text.split('\n').flatMap(lineOf)
+      const lines = text.split('\n').flatMap(lineOf)
+      this.#lines = lines.length
+      return lines
     } catch {
       return []
     } finally {
@@ -58,14 +61,16 @@ export class DeliveredJournal {
   }
 
   async #append(line: Line, all: () => Iterable<Line>): Promise<void> {
-    if (++this.#appended > APPENDED_MAX) {
+    if (this.#lines >= LINES_MAX) {
       const fresh = `${this.#path}~`
+      const counting = [...all()]
       await unlink(fresh).catch(() => {})
-      await write(fresh, constants.O_CREAT | constants.O_EXCL, [...all()])
+      await write(fresh, constants.O_CREAT | constants.O_EXCL, counting)
       await rename(fresh, this.#path)
-      this.#appended = 0
+      this.#lines = counting.length
     } else {
       await write(this.#path, constants.O_CREAT | constants.O_APPEND, [line])
+      this.#lines++
     }
   }
 }

@@ -116,8 +116,7 @@ export class LocalSink implements FileSink {
 
   async discard(): Promise<void> {
     if (!this.#handle) return
-    await this.#config.folder.removeIfThere(this.#config.partial)
-    await this.#close()
+    await this.#config.folder.removeIfThere(this.#config.partial).finally(() => this.#close())
   }
 
   #open(): FileHandle {
@@ -156,9 +155,12 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
   await folder.removeIfThere(from)
 }
 
-/** Whoever may write into the folder can put something else in the place of the temporary name. */
+/**
+ * Whoever may write into the folder can put something else in the place of the temporary name. A program that waits for files may
+ * have moved this one away already.
+ */
 async function checkPlace(folder: Folder, name: string, file: Identity): Promise<void> {
   const there = await folder.look(name)
-  if (there && there.dev === file.dev && there.ino === file.ino) return
+  if (!there || (there.dev === file.dev && there.ino === file.ino)) return
   throw new TransferFailure('IO_ERROR', `${name} was replaced by somebody while it was given its name`)
 }

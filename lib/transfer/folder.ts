@@ -27,6 +27,8 @@ import { liesIn } from './names.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const hasDescriptors = existsSync(DESCRIPTORS)
+/** Linux: a descriptor that stands for a place only, so the folder need not be readable. Node.js does not name the flag. */
+const O_PATH = 0o10000000
 
 export class Folder {
   /** Real path, as it was when the folder was opened. */
@@ -46,7 +48,11 @@ export class Folder {
   }
 
   static async #opened(path: string, flags: number, byDescriptor: boolean): Promise<Folder> {
-    const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | flags)
+    const directory = constants.O_DIRECTORY | flags
+    const handle = await open(path, constants.O_RDONLY | directory).catch(error => {
+      if (error.code !== 'EACCES' || !byDescriptor) throw error
+      return open(path, O_PATH | directory)
+    })
     try {
       const real = byDescriptor ? await readlink(`${DESCRIPTORS}/${handle.fd}`) : await realpath(path)
       return new Folder(real, handle, byDescriptor)
