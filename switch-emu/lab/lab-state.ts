@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
 import { offer } from '../../lib/scenario/names.js'
+import { DELIVERED_NAME } from '../../lib/transfer/names.js'
 import type { CapturePlace } from '../port-captures.js'
 import type { Privilege } from './namespaces.js'
 import type { HostPlan } from './network-plan.js'
@@ -73,8 +74,8 @@ export function inboxOf({ inboxFolder, dataFolder }: LabState, host: string): st
 /** How many files `weir lab down` removes with the lab. */
 export function receivedFiles({ inboxFolder, dataFolder }: LabState): number {
   if (inboxFolder !== undefined || !existsSync(dataFolder)) return 0
-  return readdirSync(dataFolder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
-    .length
+  const entries = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
+  return entries.filter(entry => entry.isFile() && !entry.name.startsWith(DELIVERED_NAME)).length
 }
 
 /** Where the keeper tells how the lab stands. */
