@@ -27,6 +27,8 @@ t.jobs = Number(values.jobs)
 t.on('spawn', file =>
   file.on('process', process => passTopLevelOn(process, file.parser as unknown as Writable)),
 )
+// t.spawn adds tap's modules to NODE_OPTIONS: each file and all processes that it starts would load them and record theirs.
+const plain = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, process.execPath]
 for (const name of files) {
-  t.spawn(process.execPath, [join(FOLDER, name)], { name, buffered: true, timeout: FILE_MOST_MS })
+  t.spawn('env', [...plain, join(FOLDER, name)], { name, buffered: true, timeout: FILE_MOST_MS })
 }
