@@ -1,6 +1,6 @@
 /**
  * Which TAP of a test file the suite parses. tap parses each line once per level, in the suite and again in its runner, so
- * the nested lines of all files cost much CPU. A file that passes passes on its top level only.
+ * nested lines cost CPU for nothing. A file that passes passes on its top level only.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
