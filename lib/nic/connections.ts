@@ -14,6 +14,7 @@ import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import { HostAddress } from '../wire/address.js'
 import * as bth from '../wire/bth.js'
 import { Reason } from '../wire/cm/rej.js'
+import * as messages from '../wire/cm-messages.js'
 import * as ipv4 from '../wire/ipv4.js'
 import { isLast, isReadResponse } from '../wire/opcode.js'
 import { ConcurrentFlows } from './concurrent-flows.js'
@@ -34,10 +35,11 @@ import {
   refusal,
   rejection,
   spokenWords,
+  unanswered,
 } from './peer-words.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
-import { connectingOf, otherThanOwn, peerOf } from './udp-ports.js'
+import { connectingOf, otherThanOwn } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
@@ -218,6 +220,14 @@ export class Connections {
     this.dispatch(now)
   }
 
+  /** The peer of a flow that connects may have answered, by a datagram that had to be dropped. */
+  onHiddenId(frame: Frame): void {
+    frame.bringIn()
+    const flow = this.#byCmId.get(messages.remoteCommId(frame.view, frame.payload))
+    if (flow?.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
+    flow.answerHidden = true
+  }
+
   /** A packet of the flow arrived: the first one stands in for a lost RTU. */
   onTraffic(now: Nanos, flow: Flow): void {
     if (flow.phase === 'accepting') {
@@ -260,8 +270,7 @@ export class Connections {
     if (event.type === 'established') this.#onEstablished(now, flow, event)
     else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
     else if (event.type === 'timedOut') {
-      const what = `${peerOf(flow)} did not answer: is a daemon running there?`
-      this.close(now, flow, new WeirError('WEIR_UNREACHABLE', what))
+      this.close(now, flow, unanswered(flow))
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
     } else if (event.type === 'challenged') {

@@ -117,6 +117,8 @@ export class Flow implements QpObserver {
   fixedBaseRttNs: Nanos = 0
   /** Round trip of the connection manager's messages, 0 = not known. */
   connectRttNs: Nanos = 0
+  /** While it connects: the peer has answered, by datagrams that this host's socket does not let it verify. */
+  answerHidden = false
   /** First PSN that the peer sends with. */
   receivePsn = 0
   connection!: NicConnection

@@ -243,6 +243,10 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onDatagram(now, frame, at, end)
   }
 
+  onHiddenId(frame: Frame): void {
+    this.#connections.onHiddenId(frame)
+  }
+
   onAlive(now: Nanos, flow: Flow): void {
     this.#connections.onAlive(now, flow)
   }

@@ -10,6 +10,7 @@ import { intFormat, type NicSettings } from './config.js'
 import { answerRequest, provesRequest, requestWords, takeReply } from './connection-key.js'
 import type { Flow } from './flow.js'
 import { SwitchGuard } from './switch-guard.js'
+import { peerOf } from './udp-ports.js'
 
 export type PeerWords = weirData.ConnectParameters
 
@@ -169,6 +170,14 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
     isFull ? 'WEIR_FULL' : 'WEIR_REJECTED',
     `${flow.remote} refused the connection: ${why}`,
   )
+}
+
+/** Why a request stayed without an answer, as this end's application hears it. */
+export function unanswered(flow: Flow): WeirError {
+  const why = flow.answerHidden
+    ? "answers, but the ICRC of its packets covers their IP identification, which the sockets of io batch and dgram hide (Linux's Soft-RoCE is such a peer): use --io raw"
+    : 'did not answer: is a daemon running there?'
+  return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}`)
 }
 
 /** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */

@@ -10,6 +10,7 @@ import { HopRecords } from '../wire/hop-records.js'
 import * as icrc from '../wire/icrc.js'
 import * as ipv4 from '../wire/ipv4.js'
 import * as ipv6 from '../wire/ipv6.js'
+import * as mad from '../wire/mad.js'
 import { isReadResponse, Opcode } from '../wire/opcode.js'
 import { isEmptyDatagram, parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
@@ -43,6 +44,8 @@ export interface RxCounters {
 export interface RxEvents {
   /** A management datagram for QP 1, at `at` to `end` of the frame. */
   onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
+  /** An answer to a request of this end was dropped only because its ICRC covers an IP identification that the socket hides. */
+  onHiddenId(frame: Frame): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer has come on a flow that is challenged. */
@@ -123,6 +126,7 @@ export class RxPipeline {
     }
     if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
       counters.badIcrc++
+      if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
       return
     }
     if (!this.#isForUs(frame)) {
@@ -294,6 +298,17 @@ export type IcrcMode = 'off' | 'whole' | 'ignore-id'
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peerIsWeir || flow.receiver !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
+}
+
+/** A management datagram over IPv4 that is right but for an IP identification that is not the 0 seen here. */
+function coversHiddenId(frame: Frame): boolean {
+  return (
+    bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI &&
+    frame.payloadLength >= mad.BYTES &&
+    isIpv4(frame) &&
+    ipv4.identification(frame.view, frame.l3) === 0 &&
+    icrc.verifyIgnoringId(frame)
+  )
 }
 
 function isIpv4(frame: Frame): boolean {
