@@ -104,7 +104,7 @@ export interface NicConfig {
   probeTimeoutLeastNs?: Nanos
   /**
    * Least retransmission timeout beyond the smoothed round trip (RFC 6298), ns; with selective repeat tail probes come first. It uses up no
-   * retry. Default NEVER: only `ackTimeoutNs` of silence has packets sent again.
+   * retry. Default NEVER: only `ackTimeoutNs` of silence has packets sent again, or more where round trips are longer.
    */
   retransmitTimeoutLeastNs?: Nanos
   /** How ICRCs are made and checked. Default whole. */

@@ -65,7 +65,7 @@ export interface QpConfig {
   probeTimeoutLeastNs?: Nanos
   /**
    * Least retransmission timeout beyond the smoothed round trip (RFC 6298). NEVER: only the transport timer's silence has packets sent
-   * again. Default NEVER, as the standard has it.
+   * again, and it is longer where round trips are. Default NEVER, as the standard has it.
    */
   retransmitTimeoutLeastNs?: Nanos
   /** Bounds what all queue pairs of the host ask for at once by READs. Default: no bound. */

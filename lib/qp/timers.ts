@@ -38,7 +38,7 @@ export class RequesterTimers {
   /** Times that a timer has ended since the peer was last heard. */
   #ends = 0
 
-  /** @param retransmitLeastNs of the retransmission timer beyond SRTT; NEVER: round trips change nothing, as the standard has it */
+  /** @param retransmitLeastNs of the retransmission timer beyond SRTT; NEVER: there is none, and round trips stretch the transport timer only where they are longer */
   constructor(trips: RoundTrips, retransmitLeastNs: Nanos) {
     this.#trips = trips
     this.#retransmitLeastNs = retransmitLeastNs
@@ -46,13 +46,14 @@ export class RequesterTimers {
 
   /** Timeout of the transport timer; NEVER: it does not run out. */
   get timeoutNs(): Nanos {
-    if (this.#retransmitLeastNs === NEVER || this.#timeoutNs === NEVER) return this.#timeoutNs
+    if (this.#timeoutNs === NEVER) return NEVER
+    const standardOnly = this.#retransmitLeastNs === NEVER
     const measuredNs = this.#trips.timeoutNs(0)
     if (measuredNs === 0) {
       const expectedNs = Math.min(TRANSPORT_MAX_NS, FIRST_ROUND_TRIPS * this.#trips.expectedNs)
-      return Math.max(this.#timeoutNs, FIRST_NS, expectedNs)
+      return Math.max(this.#timeoutNs, standardOnly ? 0 : FIRST_NS, expectedNs)
     }
-    if (measuredNs <= this.#timeoutNs / STRETCH_MAX) return this.#timeoutNs
+    if (measuredNs <= this.#timeoutNs / (standardOnly ? 1 : STRETCH_MAX)) return this.#timeoutNs
     const stretchedNs = measuredNs * Math.min(STRETCH_MAX, 2 ** this.#ends)
     return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))
   }

@@ -49,3 +49,39 @@ t.test(
     t.ok(sink.buffer!.equals(source.buffer!))
   },
 )
+
+for (const opcode of [WorkOpcode.RDMA_READ, WorkOpcode.RDMA_WRITE]) {
+  for (const recovery of ['selective', 'goBackN'] as const) {
+    t.test(
+      `a ${recovery} ${opcode} over 200 ms waits for its answers, not for a timeout of 67 ms`,
+      async t => {
+        const settings = { start: 'careful' as const, recovery, cc: { name: 'cubic', options: {} } }
+        const pair = makePair({ a: settings, b: settings, delayNs: 50e6 })
+        const { left } = connected(pair)
+        const work = (id: number) => {
+          const [here, there] = [
+            memoryOf(pair.a, pattern(id, 100_000)),
+            memoryOf(pair.b, pattern(9, 100_000)),
+          ]
+          left.connection!.postSend(pair.network.now, {
+            id,
+            opcode,
+            region: here,
+            offset: 0,
+            length: 100_000,
+            remoteAddress: there.address,
+            rkey: there.key,
+          })
+          pair.until(() => left.closed > 0 || left.log.some(line => line.startsWith(`completion ${id} `)))
+          return here.buffer!.equals(there.buffer!)
+        }
+        t.ok(work(1))
+        const { timeouts, spuriousBytes, retransmittedBytes } = left.connection!.stats
+        t.same([timeouts, spuriousBytes, retransmittedBytes], [0, 0, 0])
+        pair.tap.watch = () => false
+        work(2)
+        t.equal(left.error?.code, 'WEIR_CONNECTION_LOST', 'a silent peer ends it all the same')
+      },
+    )
+  }
+}
