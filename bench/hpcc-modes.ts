@@ -9,8 +9,10 @@
  * Fairness is a mean over an ensemble of jittered starts, as one run says more of who began first than of the mode. A mode that is
  * less fair than REFERENCE on the same network fails the benchmark; all other figures are those of the starts in the file.
  */
+
 import { parseArgs } from 'node:util'
 import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
+import { WeirError } from '../lib/errors.js'
 import type { TxCounters } from '../lib/nic/tx-pipeline.js'
 import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
@@ -126,6 +128,9 @@ export function measureModes(args: string[]): { figures: ModeFigures[]; complain
   const seed = wholeNumber('--seed', values.seed, 0, SEED_MAX)
   const [wanted = '', network = ''] = positionals
   const isWanted = (mode: string) => (wanted in MODES ? mode === wanted : mode.includes(wanted))
+  const modes = Object.keys(MODES)
+  if (!modes.some(isWanted)) throw unknown('mode', wanted, modes)
+  if (!SCENARIOS.some(name => name.includes(network))) throw unknown('network', network, SCENARIOS)
   const figures: ModeFigures[] = []
   const complaints: string[] = []
   for (const name of SCENARIOS.filter(scenario => scenario.includes(network))) {
@@ -141,6 +146,10 @@ export function measureModes(args: string[]): { figures: ModeFigures[]; complain
     complaints.push(...unfair(name, fair))
   }
   return { figures, complaints }
+}
+
+function unknown(what: string, name: string, names: readonly string[]): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `no ${what} is called "${name}": there are ${names.join(', ')}`)
 }
 
 /** Jain's index over an ensemble of starts. */

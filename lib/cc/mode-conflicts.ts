@@ -74,6 +74,11 @@ export function checkFormat(settings: TelemetrySettings, format: IntFormat): voi
 /** Throws WEIR_BAD_ARGUMENT for a setting, or an option of the controller, that has no effect beside the other. */
 export function checkModes(settings: TelemetrySettings, cc: ControllerChoice): void {
   refuseFirst(conflictsWithControllers(settings, [cc.name]))
+  checkCountFlows(settings, cc)
+}
+
+/** Throws WEIR_BAD_ARGUMENT if the controller is told to count flows, and cannot beside these settings. */
+export function checkCountFlows(settings: TelemetrySettings, cc: ControllerChoice): void {
   const idle = idleCountFlows(settings, cc)
   if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('countFlows', idle)}`)
 }

@@ -215,7 +215,7 @@ export class Host {
     for (const connection of this.#connections.values()) if (connection.domain === domain) return
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
-      `${what}: domain is one that newDomain() of this host gave, or connection.domain, not ${domain}`,
+      `${what}: domain is one that newDomain() of this host gave, or connection.domain, not ${domain}; that of a connection is gone with it`,
     )
   }
 

@@ -81,6 +81,8 @@ export class ConcurrentFlows {
 function isWhole(flow: Flow, psn: number, ends: boolean): boolean {
   const next = flow.qp.nextReceiveSeq
   const seq = unwrapPsn(psn, next)
+  if (seq > flow.receivedTopSeq) flow.receivedTopSeq = seq
   if (ends && seq > flow.receivedEndSeq) flow.receivedEndSeq = seq
-  return flow.receivedEndSeq === next - 1
+  // Requests without payload, as READs, may lie behind it.
+  return flow.receivedEndSeq === flow.receivedTopSeq && flow.receivedTopSeq < next
 }

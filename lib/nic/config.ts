@@ -1,4 +1,4 @@
-import { checkFormat, checkModes } from '../cc/mode-conflicts.js'
+import { checkCountFlows, checkFormat, checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
@@ -304,6 +304,7 @@ function checkTelemetry({ telemetry, cc }: ConnectOptions, settings: NicSettings
   checkHops(own, settings.int.format)
   checkFormat({ ...settings.telemetry, ...telemetry }, settings.int.format)
   checkModes(own, cc ?? settings.cc)
+  if (cc !== undefined) checkCountFlows({ ...settings.telemetry, ...telemetry }, cc)
 }
 
 function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {

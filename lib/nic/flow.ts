@@ -159,6 +159,8 @@ export class Flow implements QpObserver {
   receivingAt = -1
   /** Last packet of the last message of which the peer has sent that packet, unwrapped. */
   receivedEndSeq = -1
+  /** Newest packet with payload that the peer has sent, unwrapped. */
+  receivedTopSeq = -1
 
   /** What the queue pair said of the packet just handled: read and cleared by the rx pipeline. */
   ackedSeq = -1

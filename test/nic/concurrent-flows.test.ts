@@ -86,6 +86,7 @@ function flow(nextReceiveSeq: number): Flow {
   return {
     receivingAt: -1,
     receivedEndSeq: -1,
+    receivedTopSeq: -1,
     receiver: null,
     connectRttNs: 0,
     stats: { baseRttNs: T_NS },
@@ -107,6 +108,20 @@ t.test('a packet that is missing keeps a flow open behind the end of its message
   concurrent.onData(11 * T_NS, other, 0, false, false)
   t.equal(concurrent.count, 2, 'another message may be on its way')
   concurrent.onData(13 * T_NS, other, 0, false, false)
+  t.equal(concurrent.count, 1)
+})
+
+t.test('a READ behind a message whose gap is closed leaves the flow whole', async t => {
+  const concurrent = new ConcurrentFlows(0)
+  const reading = flow(5)
+  const other = flow(1)
+  concurrent.onData(0, reading, 9, true, false)
+  // Packet 5 has come, and behind the message the request of a READ, 10, which has no payload.
+  ;(reading.qp as unknown as { nextReceiveSeq: number }).nextReceiveSeq = 11
+  concurrent.onData(T_NS, reading, 5, false, false)
+  concurrent.onData(T_NS, other, 0, false, false)
+  t.equal(concurrent.count, 2)
+  concurrent.onData(4 * T_NS, other, 0, false, false)
   t.equal(concurrent.count, 1)
 })
 

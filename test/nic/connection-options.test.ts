@@ -141,4 +141,8 @@ t.test('what has no effect is refused where it is given, with the reason', async
     () => exchange({ cc: counting, telemetry: { hops: 'busiest' } }),
     refused(/countFlows has no effect/),
   )
+  t.throws(
+    () => exchange({ cc: counting }, { telemetry: { hops: 'busiest' } }),
+    refused(/countFlows has no effect/),
+  )
 })
