@@ -8,7 +8,7 @@ import type { OptionSpec, OptionValues } from './options.js'
 
 export const HPCC_OPTIONS: readonly OptionSpec[] = [...hpccOptions(false), ...lossOptions(null)]
 
-/** U from which a probe's answer reduces W before W_c may change: the sum of a full link and a queue of T / 5. */
+/** U from which a probe's answer reduces W before W_c may change: a full link and a queue of T / 5. */
 const OVERLOAD = 1.2
 
 /** The controller of one flow. */
@@ -55,15 +55,20 @@ export class Hpcc implements CongestionControl {
    *
    * Where an answer stands for several packets, `measuredSeq` is the first of them. W_c is updated when all of them were sent with the
    * new W_c: otherwise a window would be multiplied by eta / U of the one before it. Between two updates a probe's answer, which
-   * is all of the old window, reduces W only where a link is overloaded.
+   * is all of the old window, changes W only where a link is overloaded or not full.
    */
   #newAck(measuredSeq: number, sndNxt: number, isProbe: boolean): void {
     if (measuredSeq >= this.#lastUpdateSeq) {
       this.#core.computeWindow(true)
       this.#lastUpdateSeq = sndNxt
-    } else if (!isProbe || this.#core.utilization > OVERLOAD) {
+    } else if (!isProbe || this.#isFarFromFull) {
       this.#core.computeWindow(false)
     }
+  }
+
+  get #isFarFromFull(): boolean {
+    const { utilization } = this.#core
+    return utilization > OVERLOAD || utilization < this.#eta
   }
 
   /** Goes on from where another controller was; the first packet sent from now on shows what its window does. */
