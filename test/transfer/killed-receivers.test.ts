@@ -145,7 +145,12 @@ t.test('a real SIGKILL between the two names', async t => {
     import fs from 'node:fs/promises'
     import { syncBuiltinESMExports } from 'node:module'
     import { Inbox } from ${module('../../lib/transfer/inbox.js')}
-    fs.unlink = async () => { process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) }
+    const { unlink } = fs
+    fs.unlink = async path => {
+      if (!path.includes('.weir-partial-')) return await unlink(path)
+      process.kill(process.pid, 'SIGKILL')
+      await new Promise(() => {})
+    }
     syncBuiltinESMExports()
     const offer = ${JSON.stringify({ ...offerOf(), transfer: [1, 2, 3] })}
     const sink = await (await Inbox.at(${JSON.stringify(folder)})).open({ ...offer, transfer: Uint8Array.from(offer.transfer) })
