@@ -61,12 +61,12 @@ export class Hpcc implements CongestionControl {
     if (measuredSeq >= this.#lastUpdateSeq) {
       this.#core.computeWindow(true)
       this.#lastUpdateSeq = sndNxt
-    } else if (!isProbe || this.#isFarFromFull) {
+    } else if (!isProbe || this.#isOverloadedOrNotFull) {
       this.#core.computeWindow(false)
     }
   }
 
-  get #isFarFromFull(): boolean {
+  get #isOverloadedOrNotFull(): boolean {
     const { utilization } = this.#core
     return utilization > OVERLOAD || utilization < this.#eta
   }
