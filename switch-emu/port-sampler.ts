@@ -1,6 +1,7 @@
 import { WeirError } from '../lib/errors.js'
-import { type Series, seriesName } from '../lib/scenario/result.js'
+import type { Series } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
+import { seriesName } from '../lib/scenario/series.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import { type Nanos, NEVER } from '../lib/time/nanos.js'
 import type { EgressPort } from './core/egress-port.js'

@@ -3,21 +3,21 @@ import { createHash } from 'node:crypto'
 import os from 'node:os'
 import { packageVersion } from '../lib/daemon/package-version.js'
 import type { WeirError } from '../lib/errors.js'
-import {
-  type FeedbackResult,
-  type FlowPathsResult,
-  type FlowResult,
-  type Machine,
-  type PortResult,
-  type RealTimeResult,
-  type RunResult,
-  type Series,
-  summarise,
-  totalsOf,
+import type {
+  FeedbackResult,
+  FlowPathsResult,
+  FlowResult,
+  Machine,
+  PortResult,
+  RealTimeResult,
+  RunResult,
+  Series,
 } from '../lib/scenario/result.js'
 import type { Flow, Scenario } from '../lib/scenario/scenario.js'
 import { settingsOf } from '../lib/scenario/settings.js'
+import { summarise } from '../lib/scenario/summary.js'
 import { idealFctNs, slowdown, Topology } from '../lib/scenario/topology.js'
+import { totalsOf } from '../lib/scenario/totals.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
 /** What became of one flow. */

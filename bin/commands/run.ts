@@ -1,16 +1,11 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { WeirError } from '../../lib/errors.js'
+import { printTables } from '../../lib/scenario/print-tables.js'
 import { resultDifferences, scenarioOfResult } from '../../lib/scenario/repeat.js'
-import {
-  type CapacityResult,
-  checkResultFile,
-  printTables,
-  type RunResult,
-  resultJson,
-  writeResult,
-} from '../../lib/scenario/result.js'
+import type { CapacityResult, RunResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import { checkResultFile, resultJson, writeResult } from '../../lib/scenario/write-result.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import type { CapturePlace } from '../../switch-emu/port-captures.js'
 import type { RealTimeOptions } from '../../switch-emu/real-time/run-traffic.js'

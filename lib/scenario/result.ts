@@ -287,9 +287,3 @@ export interface Summary {
   bottleneck?: string
   bottleneckUtilization?: number
 }
-
-export { printTables } from './print-tables.js'
-export { type SeriesKind, seriesName } from './series.js'
-export { sharedWindow, summarise } from './summary.js'
-export { totalsOf } from './totals.js'
-export { checkResultFile, resultJson, writeResult } from './write-result.js'

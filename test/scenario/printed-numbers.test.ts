@@ -1,7 +1,9 @@
 /** Every number that a run prints is in its JSON. */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables, type RunResult, resultJson } from '../../lib/scenario/result.js'
+import { printTables } from '../../lib/scenario/print-tables.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import { resultJson } from '../../lib/scenario/write-result.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { flowResult, portResult, runResult } from './synthetic-result.js'

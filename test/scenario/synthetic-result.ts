@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import {
-  type FlowResult,
-  type PortResult,
-  type RunResult,
-  type ScenarioText,
-  totalsOf,
-} from '../../lib/scenario/result.js'
+import type { FlowResult, PortResult, RunResult, ScenarioText } from '../../lib/scenario/result.js'
 import { settingsOf } from '../../lib/scenario/settings.js'
+import { totalsOf } from '../../lib/scenario/totals.js'
 
 /** Results made up for tests: change what a test is about, the rest is plausible. */
 export function flowResult(name: string, change: Partial<FlowResult> = {}): FlowResult {

@@ -5,7 +5,7 @@
 import { basename } from 'node:path'
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables } from '../../lib/scenario/result.js'
+import { printTables } from '../../lib/scenario/print-tables.js'
 import {
   acked,
   CYCLE,

@@ -2,7 +2,8 @@
 import t from 'tap'
 import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { type RunResult, seriesName } from '../../lib/scenario/result.js'
+import type { RunResult } from '../../lib/scenario/result.js'
+import { seriesName } from '../../lib/scenario/series.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 interface Settings {

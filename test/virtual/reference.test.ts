@@ -5,7 +5,7 @@
 import t from 'tap'
 import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { resultJson } from '../../lib/scenario/result.js'
+import { resultJson } from '../../lib/scenario/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { run, runOf, testAgainstReference } from './reference.js'
 
