@@ -1,7 +1,7 @@
-import { assert, WeirError } from '../lib/errors.js'
+import { WeirError } from '../lib/errors.js'
 import type { FramePool } from '../lib/frame/frame-pool.js'
 import type { Node } from '../lib/frame/node.js'
-import type { Link, LinkEnd, Scenario } from '../lib/scenario/scenario.js'
+import type { Link, Scenario } from '../lib/scenario/scenario.js'
 import { Network } from '../lib/sim/network.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/address.js'
@@ -9,6 +9,7 @@ import { Graph } from './core/graph.js'
 import type { Responder } from './core/responder.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
+import { portLinks } from './node-links.js'
 import { OperatorEvents } from './operator-events.js'
 import type { PortCaptures } from './port-captures.js'
 import { StaticRoutes } from './static-routes.js'
@@ -136,33 +137,6 @@ export class Fabric {
       this.#links.splice(i, 1)
     }
   }
-}
-
-/** A link as one of its nodes sees it: its own port, and the node at the other end. */
-export interface NodeLink {
-  port: number
-  peer: LinkEnd
-  rateBps: number
-  delayNs: Nanos
-}
-
-/** The links of a node, by port. */
-export function linksOf(scenario: Pick<Scenario, 'links'>, node: string): NodeLink[] {
-  const found: NodeLink[] = []
-  for (const { a, b, rateBps, delayNs } of scenario.links) {
-    if (a.node === node) found.push({ port: a.port, peer: b, rateBps, delayNs })
-    if (b.node === node) found.push({ port: b.port, peer: a, rateBps, delayNs })
-  }
-  return found.sort((x, y) => x.port - y.port)
-}
-
-/** The links of a switch, whose ports have no gaps. */
-function portLinks(scenario: Scenario, name: string): NodeLink[] {
-  const links = linksOf(scenario, name)
-  for (const [index, { port }] of links.entries()) {
-    assert(port === index, `${name}: ports are not numbered from 0 without gaps`)
-  }
-  return links
 }
 
 /** Shortest paths, and what the scenario says instead. */

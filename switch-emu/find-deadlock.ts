@@ -13,7 +13,7 @@ import type { Scenario } from '../lib/scenario/scenario.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { PRIORITIES } from './core/shared-buffer.js'
 import type { Switch } from './core/switch.js'
-import { linksOf } from './fabric.js'
+import { linksOf } from './node-links.js'
 
 /** A queue: frames of one priority that wait to leave by one port. */
 export interface DeadlockedQueue {

@@ -7,7 +7,7 @@ import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import { MILLISECOND, type Nanos, NEVER } from '../lib/time/nanos.js'
 import { CaptureTap } from './capture-tap.js'
-import { linksOf } from './fabric.js'
+import { linksOf } from './node-links.js'
 import { PortCapture } from './port-capture.js'
 
 /** Open files at a time: what systems allow a process by default. */

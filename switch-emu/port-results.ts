@@ -5,8 +5,8 @@ import type { Nanos } from '../lib/time/nanos.js'
 import type { PortReport } from './core/port-report.js'
 import type { Switch } from './core/switch.js'
 import { deadlockResult } from './deadlock-results.js'
-import { linksOf } from './fabric.js'
 import { findDeadlock } from './find-deadlock.js'
+import { linksOf } from './node-links.js'
 
 /** What every port of every switch did from the start of the window until `now`, by switch and port number. */
 export function portResults(scenario: Scenario, switches: readonly Switch[], now: Nanos): PortResult[] {

@@ -1,27 +1,14 @@
 import { WeirError } from '../errors.js'
-import type { ConnectionHandler, ConnectionRequest, Listener, Verbs } from '../nic/types.js'
+import type { ConnectionHandler, ConnectionRequest, Listener } from '../nic/types.js'
 import type { Nanos } from '../time/nanos.js'
 import { CONTROL_MARK, DATA_MARK, PERF_PORT, SESSION_BYTES } from './messages.js'
 import { ServedSession } from './served-session.js'
-import type { HostLimits } from './settings.js'
+import type { PerfServerOptions } from './server-options.js'
 
 /** Runs that are served at a time. */
 const SESSIONS_MAX = 16
 /** Memory for the messages of all of them. */
 const MEMORY_BYTES_MAX = 128 << 20
-
-export interface PerfServerOptions {
-  verbs: Verbs
-  limits: HostLimits
-  /** Source of unsigned 32-bit whole numbers that a peer cannot guess. */
-  random: () => number
-  /** User and system time of this process, microseconds. */
-  cpuUs: () => number
-  /** False: the memory has no storage, as in virtual time. */
-  storage: boolean
-  /** Called when the number of sessions that poll without sleeping becomes other than 0, or 0. */
-  onBusyPoll?: (busy: boolean) => void
-}
 
 /** Lets other hosts measure: takes their messages, answers them, sends its own. All it holds has a bound. */
 export class PerfServer implements Listener {

@@ -1,13 +1,12 @@
 import { formatBytes } from '../units/units.js'
 import { headroomByPort, longestFrameBytes } from './headroom.js'
-import type { Problems } from './problems.js'
-import type { Places } from './resolve-network.js'
+import type { NodePlaces, Problems } from './problems.js'
 import type { Scenario } from './scenario.js'
 
 /** Reports switches whose lossless priorities need more memory of their own than the buffer has. */
 export function checkMemory(
   problems: Problems,
-  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'> & { places: Places },
+  scenario: Pick<Scenario, 'switches' | 'links' | 'transport' | 'int'> & { places: NodePlaces },
 ): void {
   const frameBytes = longestFrameBytes(scenario)
   for (const { name, pfc, bufferBytes } of scenario.switches) {

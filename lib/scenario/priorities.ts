@@ -1,6 +1,5 @@
 /** How a flow's priority, its DSCP and the switches' maps hang together. */
-import type { Problems } from './problems.js'
-import type { Places } from './resolve-network.js'
+import type { NodePlaces, Problems } from './problems.js'
 import type { Flow, Scenario, Switch, Workload } from './scenario.js'
 
 /** Priority of flows that name none, and of the hosts' own packets beside them: the lossless class by custom. */
@@ -35,7 +34,7 @@ export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: 
 /** Reports flows whose priority their host's switch cannot tell. */
 export function checkPriorities(
   problems: Problems,
-  scenario: Pick<Scenario, 'switches' | 'links'> & { places: Places },
+  scenario: Pick<Scenario, 'switches' | 'links'> & { places: NodePlaces },
   traffic: { flows: readonly Flow[]; workloads: readonly Workload[] },
 ): void {
   if (scenario.switches.every(sw => sw.dscpToTc === undefined)) return

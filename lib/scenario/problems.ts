@@ -4,6 +4,9 @@ import { WeirError } from '../errors.js'
 /** Where a value stands in the document: keys and indices from the root. */
 export type Path = readonly (string | number)[]
 
+/** Where each node of the network is named in the document, for problems with it. */
+export type NodePlaces = ReadonlyMap<string, Path>
+
 /** Problems that one report lists; the rest are counted. */
 const SHOWN_MAX = 50
 /** Problems that are kept; a file with more is no scenario. */

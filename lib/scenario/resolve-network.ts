@@ -3,7 +3,7 @@
 import { PORTS_MAX } from '../../switch-emu/core/forwarding.js'
 import { formatRate } from '../units/units.js'
 import { expandNames, offer } from './names.js'
-import type { Path, Problems } from './problems.js'
+import type { NodePlaces, Path, Problems } from './problems.js'
 import { resolveSwitch } from './resolve-switch.js'
 import type { Host, Link, Switch } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
@@ -18,14 +18,11 @@ const LINKS_MAX = 65_536
 const HOST_RATE_MAX_BPS = 1e12
 
 export interface ResolvedNetwork {
-  places: Places
+  places: NodePlaces
   hosts: Host[]
   switches: Switch[]
   links: Link[]
 }
-
-/** Where each node is named in the file, for messages about it. */
-export type Places = ReadonlyMap<string, Path>
 
 export function resolveNetwork(
   problems: Problems,
@@ -78,7 +75,7 @@ function resolveHosts(problems: Problems, places: Map<string, Path>, value: unkn
   return hosts.map(({ name, address }) => ({ name, address }))
 }
 
-function assignAddresses(problems: Problems, places: Places, hosts: (Host & { given: boolean })[]): void {
+function assignAddresses(problems: Problems, places: NodePlaces, hosts: (Host & { given: boolean })[]): void {
   const owners = new Map<string, string>()
   for (const host of hosts) {
     if (!host.given) continue
@@ -153,7 +150,7 @@ function claim(problems: Problems, places: Map<string, Path>, name: string, path
 
 function resolveLinks(
   problems: Problems,
-  places: Places,
+  places: NodePlaces,
   file: { link?: unknown; links: unknown },
   hosts: readonly Host[],
 ): Link[] {
@@ -220,7 +217,7 @@ function resolveLinks(
 }
 
 /** The pairs of nodes that `h0..h3--s1` joins: every name on the left with every name on the right. */
-function resolveEnds(problems: Problems, path: Path, ends: string, places: Places): [string, string][] {
+function resolveEnds(problems: Problems, path: Path, ends: string, places: NodePlaces): [string, string][] {
   const sides = ends.split('--')
   if (sides.length !== 2) {
     problems.at(path, `'${ends}' is no link; a link is written as h1--s1, several as h0..h15--s1`)
@@ -251,7 +248,7 @@ function resolveEnds(problems: Problems, path: Path, ends: string, places: Place
 /** Every node has a link, and no switch more than it has ports. */
 function checkPorts(
   problems: Problems,
-  places: Places,
+  places: NodePlaces,
   { hosts, switches, links }: Omit<ResolvedNetwork, 'places'>,
 ): void {
   const ports = new Map<string, number>()

@@ -1,18 +1,25 @@
 /** The latest session of each transfer that comes here over one connection after another. */
-import type { PassiveSession } from './passive-session.js'
+
+/** A session as its successor knows it. */
+export interface Attempt {
+  /** Resolves when every resource has been given back. */
+  readonly outcome: Promise<unknown>
+  /** Ends it, as a later attempt of the same transfer has come. */
+  supersede(): void
+}
 
 /** Longest name of a transfer that is accepted, bytes; Weir's own have 16. A longer one counts as none. */
 const NAME_BYTES_MAX = 64
 
 export class Attempts {
-  readonly #latest = new Map<string, PassiveSession>()
+  readonly #latest = new Map<string, Attempt>()
 
   /**
    * Makes `session` the latest attempt of the transfer that `peer` calls by that name. Ends the attempt before, whose
    * connection the peer has lost, perhaps unnoticed here, and resolves when that one has given back what it held:
    * above all its file.
    */
-  async begin(peer: string, name: Uint8Array, session: PassiveSession): Promise<void> {
+  async begin(peer: string, name: Uint8Array, session: Attempt): Promise<void> {
     if (name.length === 0 || name.length > NAME_BYTES_MAX) return
     const key = `${peer} ${Buffer.from(name).toString('hex')}`
     const before = this.#latest.get(key)

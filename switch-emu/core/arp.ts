@@ -1,7 +1,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import * as arp from '../../lib/wire/arp.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
-import type { HostTable } from './responder.js'
+import type { HostTable } from './host-table.js'
 
 /**
  * Makes an ARP request for another host's address the reply that this host would give. False: nothing is due.

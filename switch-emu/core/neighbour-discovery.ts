@@ -3,7 +3,7 @@ import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv6 from '../../lib/wire/ipv6.js'
 import { PROTOCOL_ICMPV6, writeL4Checksum } from '../../lib/wire/l4-checksum.js'
 import * as neighbour from '../../lib/wire/neighbour.js'
-import type { HostTable } from './responder.js'
+import type { HostTable } from './host-table.js'
 
 /**
  * Makes a neighbour solicitation for another host's address the advertisement that this host would give (RFC

@@ -3,7 +3,7 @@ import { WeirError } from '../../lib/errors.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { formatMac, HostAddress } from '../../lib/wire/address.js'
-import { linksOf } from '../fabric.js'
+import { linksOf } from '../node-links.js'
 
 /** A host of a lab as its kernel sees it. */
 export interface HostPlan {
