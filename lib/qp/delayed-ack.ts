@@ -16,7 +16,8 @@ import type { Responder } from './responder.js'
  * PSN, or -1 when no ACK may go now, with the AETH zeroed: a NAK is owed, or a response has to go first.
  */
 export function writeDelayedAck(responder: Responder, frame: Frame, at: number): number {
-  const { context, expectedSeq, table, kept } = responder
+  const { context, kept } = responder
+  const { expectedSeq, msn, table } = responder.inbound
   const seq = expectedSeq - 1
   const owesNak = responder.ackPending && !aeth.isAck(responder.ackSyndrome)
   const before = table.pending
@@ -24,7 +25,7 @@ export function writeDelayedAck(responder: Responder, frame: Frame, at: number):
     aeth.write(frame.view, at, 0, 0)
     return -1
   }
-  aeth.write(frame.view, at, aeth.ACK_UNLIMITED, responder.msn)
+  aeth.write(frame.view, at, aeth.ACK_UNLIMITED, msn)
   // While requests are kept, the ACK that is owed has to be a SACK, which says more.
   if (kept === null || kept.count === 0) responder.acknowledged()
   return seq

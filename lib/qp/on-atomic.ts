@@ -1,13 +1,11 @@
 import type { Frame } from '../frame/frame.js'
-import type { Nanos } from '../time/nanos.js'
-import * as aeth from '../wire/aeth.js'
 import * as atomicEth from '../wire/atomic-eth.js'
 import * as bth from '../wire/bth.js'
 import { Opcode } from '../wire/opcode.js'
 import { readHigh, readLow, writeAtomicResult } from './atomic-memory.js'
+import type { Inbound } from './inbound.js'
 import { Access, type MemoryRegion } from './memory.js'
-import type { Responder } from './responder.js'
-import { WorkStatus } from './work-status.js'
+import { Verdict } from './verdict.js'
 
 const WORD_BYTES = 8
 const U32 = 0x1_0000_0000
@@ -16,15 +14,12 @@ const U32 = 0x1_0000_0000
  * COMPARE AND SWAP or FETCH AND ADD, in order (IBA 9.4.5): carried out once, its result kept for replay.
  * Atomic with respect to all else, as the adapter does one thing at a time.
  */
-export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode: number): void {
-  const settings = responder.context.settings
+export function onAtomic(inbound: Inbound, frame: Frame, opcode: number): Verdict {
+  const settings = inbound.context.settings
   const at = frame.bth + bth.BYTES
   const address = atomicEth.address(frame.view, at)
   // IBA 9.7.4.1 (rights) and 9.4.5 (the address is a multiple of 8).
-  if ((settings.access & Access.REMOTE_ATOMIC) === 0 || address % WORD_BYTES !== 0) {
-    responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
-    return
-  }
+  if ((settings.access & Access.REMOTE_ATOMIC) === 0 || address % WORD_BYTES !== 0) return Verdict.INVALID
   const region = settings.memory.findIn(settings.domain, atomicEth.rkey(frame.view, at))
   if (
     region === null ||
@@ -32,21 +27,17 @@ export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode:
     !region.holds(address - region.address, WORD_BYTES) ||
     !region.admits(address - region.address, WORD_BYTES)
   ) {
-    responder.refuse(now, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
-    return
+    return Verdict.NO_ACCESS
   }
-  const record = responder.table.take()
-  if (record === null) {
-    responder.refuse(now, aeth.NAK_INVALID_REQUEST, WorkStatus.REM_INV_REQ_ERR)
-    return
-  }
+  const record = inbound.table.take()
+  if (record === null) return Verdict.INVALID
   const offset = address - region.address
   record.isAtomic = true
-  record.firstSeq = responder.expectedSeq
-  record.lastSeq = responder.expectedSeq
-  record.nextSeq = responder.expectedSeq
-  record.untilSeq = responder.expectedSeq
-  record.msn = ++responder.msn
+  record.firstSeq = inbound.expectedSeq
+  record.lastSeq = inbound.expectedSeq
+  record.nextSeq = inbound.expectedSeq
+  record.untilSeq = inbound.expectedSeq
+  record.msn = ++inbound.msn
   record.region = region
   record.offset = offset
   record.length = WORD_BYTES
@@ -55,7 +46,8 @@ export function onAtomic(responder: Responder, now: Nanos, frame: Frame, opcode:
   record.originalLow = readLow(region, offset)
   if (opcode === Opcode.RC_COMPARE_SWAP) compareAndSwap(frame, at, region, offset)
   else fetchAndAdd(frame, at, region, offset)
-  responder.acceptResponding(1)
+  inbound.responsePackets = 1
+  return Verdict.ANSWERED
 }
 
 function compareAndSwap(frame: Frame, at: number, region: MemoryRegion, offset: number): void {

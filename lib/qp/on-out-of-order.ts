@@ -1,52 +1,39 @@
 import type { Frame } from '../frame/frame.js'
-import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/bth.js'
+import type { Inbound } from './inbound.js'
 import type { ReorderBuffer } from './reorder-buffer.js'
-import type { Responder } from './responder.js'
+
+/** What the responder owes for a request that came out of order. */
+export const Early = {
+  /** A SACK, when as many packets have come as make an ACK due. */
+  SACK_IN_TIME: 0,
+  /** A SACK at once. */
+  SACK: 1,
+  /** A SACK at once, for a packet that came before. */
+  SACK_AGAIN: 2,
+  /** A NAK. */
+  NAK: 3,
+} as const
+export type Early = (typeof Early)[keyof typeof Early]
 
 /**
  * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. At once when
  * it opens a gap or lies in one; when it only follows the one before, as often as an ACK would be sent. If this one
  * cannot be kept and nothing is kept yet, a NAK says what is missing, as in go-back-N.
  */
-export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame: Frame, seq: number): void {
-  const { counters } = responder.context
-  const inSpan = seq - responder.expectedSeq < kept.span
+export function keepOutOfOrder(inbound: Inbound, kept: ReorderBuffer, frame: Frame, seq: number): Early {
+  const { counters } = inbound.context
+  const inSpan = seq - inbound.expectedSeq < kept.span
   if (inSpan && kept.has(seq)) {
     counters.duplicates++
-    responder.oweSack()
-    return
+    return Early.SACK_AGAIN
   }
   const follows = kept.count > 0 && seq === kept.latestSeq + 1
   if (inSpan && kept.put(seq, frame)) {
     counters.outOfSequence++
-    responder.context.took = true
-    responder.acceptKept(!follows || bth.ackRequest(frame.view, frame.bth))
-    return
+    inbound.context.took = true
+    return !follows || bth.ackRequest(frame.view, frame.bth) ? Early.SACK : Early.SACK_IN_TIME
   }
   counters.droppedReorder++
-  if (kept.count === 0) responder.onGap()
-  else responder.acceptKept(false)
-}
-
-/** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
-export function runKept(responder: Responder, kept: ReorderBuffer, now: Nanos, from: number): void {
-  const { context } = responder
-  kept.drop(from, responder.expectedSeq)
-  for (;;) {
-    const seq = responder.expectedSeq
-    const frame = kept.take(seq)
-    if (frame === null) break
-    responder.inOrder(now, frame, bth.opcode(frame.view, frame.bth))
-    if (responder.expectedSeq === seq && context.responds) {
-      // No receive is posted for it: the peer has been told, and will send it again. What has arrived is kept
-      // nevertheless.
-      kept.restore(seq, frame)
-      return
-    }
-    kept.give(frame)
-    // PSNs of a READ's responses are no requests.
-    kept.drop(seq + 1, responder.expectedSeq)
-  }
-  if (context.responds && responder.expectedSeq > from) responder.oweSack()
+  return kept.count === 0 ? Early.NAK : Early.SACK_IN_TIME
 }

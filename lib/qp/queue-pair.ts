@@ -150,7 +150,7 @@ export class QueuePair {
 
   /** The next PSN expected of the peer. */
   get nextReceiveSeq(): number {
-    return this.#responder.expectedSeq
+    return this.#responder.inbound.expectedSeq
   }
 
   /** Work requests in the send queue that have not completed. */
@@ -337,7 +337,7 @@ export class QueuePair {
   peekTransmit(requestsAllowed = true): TxKind {
     const responder = this.#responder
     if (ackIsNext(responder)) return TxKind.ACK
-    const pending = responder.table.pending
+    const pending = responder.inbound.table.pending
     if (pending?.isAtomic) return TxKind.ACK
     if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
     // A probe goes even if the window is full (RFC 8985, section 7.3).
@@ -352,7 +352,7 @@ export class QueuePair {
   nextPayloadBytes(requestsAllowed = true): number {
     switch (this.peekTransmit(requestsAllowed)) {
       case TxKind.RESPONSE:
-        return responsePayloadBytes(this.#responder, this.#responder.table.pending!)
+        return responsePayloadBytes(this.#responder, this.#responder.inbound.table.pending!)
       case TxKind.REQUEST:
         return requestPayloadBytes(this.#requester, this.#nextSlot!, this.#requester.nextSeq)
       default:
@@ -373,7 +373,7 @@ export class QueuePair {
         this.#transmitAck(frame, at)
         return kind
       case TxKind.RESPONSE: {
-        const record = this.#responder.table.pending!
+        const record = this.#responder.inbound.table.pending!
         this.lastTransmittedSeq = record.nextSeq
         this.#requestsTurn = true
         const done = transmitReadResponse(this.#responder, now, record, frame, at)
@@ -412,7 +412,7 @@ export class QueuePair {
       this.lastTransmittedSeq = responder.ackSeq
       transmitAck(responder, frame, at)
     } else {
-      const record = responder.table.pending!
+      const record = responder.inbound.table.pending!
       this.lastTransmittedSeq = record.nextSeq
       transmitAtomicResponse(responder, record, frame, at)
     }

@@ -15,7 +15,7 @@ import { WorkStatus } from './work-status.js'
 /** True if the ACK or NAK that is owed goes next: all responses before it have left. */
 export function ackIsNext(responder: Responder): boolean {
   if (!responder.ackPending) return false
-  const pending = responder.table.pending
+  const pending = responder.inbound.table.pending
   if (pending === null) return true
   // An ACK speaks of its own PSN, a NAK of the one before.
   const acknowledged = aeth.isAck(responder.ackSyndrome) ? responder.ackSeq : responder.ackSeq - 1
@@ -33,10 +33,10 @@ export function transmitAck(responder: Responder, frame: Frame, at: number): voi
   const selective = isAck && kept !== null && kept.count > 0
   let end = at + bth.BYTES + aeth.BYTES
   if (selective) {
-    writeBitmap(frame.view, end, kept, responder.expectedSeq)
+    writeBitmap(frame.view, end, kept, responder.inbound.expectedSeq)
     end += sack.BYTES
     responder.context.counters.sacksSent++
-    responder.ackPending = kept.unnamed.reaches(responder.expectedSeq)
+    responder.ackPending = kept.unnamed.reaches(responder.inbound.expectedSeq)
   }
   endFrame(frame, at, end)
   writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
@@ -128,7 +128,7 @@ function advance(responder: Responder, record: ResponseRecord): void {
   record.nextSeq++
   if (record.isPending) return
   record.answered = true
-  responder.table.settle()
+  responder.inbound.table.settle()
 }
 
 function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {
