@@ -34,5 +34,5 @@ export function writeDelayedAck(responder: Responder, frame: Frame, at: number):
 /** An acknowledgement arrived behind the BTH of another packet. @param psn 24 bits */
 export function onDelayedAck(requester: Requester, now: Nanos, frame: Frame, psn: number): void {
   if (!aeth.isAck(aeth.syndrome(frame.view, frame.bth + bth.BYTES))) return
-  onAcknowledge(requester, now, frame, unwrapPsn(psn, requester.sndUna))
+  onAcknowledge(requester, now, frame, unwrapPsn(psn, requester.outbound.sndUna))
 }

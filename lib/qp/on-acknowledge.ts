@@ -15,7 +15,7 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
   const at = frame.bth + bth.BYTES
   const syndrome = aeth.syndrome(frame.view, at)
   const kind = aeth.kind(syndrome)
-  if (seq >= requester.sndNxt || kind === aeth.KIND_RESERVED) {
+  if (seq >= requester.outbound.sndNxt || kind === aeth.KIND_RESERVED) {
     requester.context.counters.droppedGhost++
     return
   }
@@ -26,7 +26,7 @@ export function onAcknowledge(requester: Requester, now: Nanos, frame: Frame, se
 }
 
 function onAck(requester: Requester, now: Nanos, seq: number): void {
-  if (seq < requester.sndUna) {
+  if (seq < requester.outbound.sndUna) {
     requester.context.counters.duplicateAcks++
     requester.context.observer.onAcked(now, seq, 0)
     return
@@ -70,7 +70,7 @@ function tellLost(requester: Requester, selective: SelectiveRepeat, now: Nanos):
 }
 
 function onNak(requester: Requester, now: Nanos, seq: number, syndrome: number): void {
-  if (seq < requester.sndUna) {
+  if (seq < requester.outbound.sndUna) {
     requester.context.counters.duplicateAcks++
     return
   }
@@ -78,7 +78,7 @@ function onNak(requester: Requester, now: Nanos, seq: number, syndrome: number):
   tellAcked(requester, now, seq - 1)
   const status = fatalStatus(syndrome)
   if (status !== WorkStatus.SUCCESS) requester.failAt(now, seq, status)
-  else if (requester.sndUna !== seq) implyNak(requester, now)
+  else if (requester.outbound.sndUna !== seq) implyNak(requester, now)
   else if (aeth.isRnrNak(syndrome)) requester.onReceiverNotReady(now, aeth.value(syndrome))
   else {
     requester.context.counters.naks++
@@ -113,9 +113,9 @@ function fatalStatus(syndrome: number): WorkStatus {
 
 /** Tells the observer of the newest packet acknowledged, else how far `sndUna` has come, at most to `seq`. */
 export function tellAcked(requester: Requester, now: Nanos, seq: number): void {
-  const newest = requester.acked.takeNewestSeq()
-  const highest = newest >= 0 ? newest : Math.min(seq, requester.sndUna - 1)
-  requester.context.observer.onAcked(now, highest, requester.acked.takeBytes())
+  const newest = requester.outbound.acked.takeNewestSeq()
+  const highest = newest >= 0 ? newest : Math.min(seq, requester.outbound.sndUna - 1)
+  requester.context.observer.onAcked(now, highest, requester.outbound.acked.takeBytes())
 }
 
 /** Something later was answered, so the response at `sndUna` is lost (IBA 9.7.6, implied NAK). */

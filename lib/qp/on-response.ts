@@ -18,7 +18,7 @@ import { WorkStatus } from './work-status.js'
 
 /** A packet of the peer's responder: ACK, NAK, SACK, READ response or atomic response. */
 export function onResponse(requester: Requester, now: Nanos, frame: Frame, opcode: number): void {
-  const seq = unwrapPsn(bth.psn(frame.view, frame.bth), requester.sndUna)
+  const seq = unwrapPsn(bth.psn(frame.view, frame.bth), requester.outbound.sndUna)
   if (opcode === Opcode.RC_ACKNOWLEDGE) onAcknowledge(requester, now, frame, seq)
   else if (opcode === Opcode.SACK) onSack(requester, now, frame, seq)
   else if (requester.selective !== null) onAnyResponse(requester, requester.selective, now, frame, seq)
@@ -37,21 +37,21 @@ function onAnyResponse(
   seq: number,
 ): void {
   const { counters, observer, sendQueue } = requester.context
-  if (seq >= requester.sndNxt) {
+  if (seq >= requester.outbound.sndNxt) {
     counters.droppedGhost++
     return
   }
-  if (seq < requester.sndUna) {
+  if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
     requester.context.tookBefore = true
-    if (requester.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
+    if (requester.outbound.spurious.onResponseTwice(frame.payloadLength)) selective.answeredTwice()
     observer.onAcked(now, seq, 0)
     return
   }
   requester.onHeard()
   selective.answered(seq)
   requester.acknowledgeThrough(now, seq - 1)
-  const isNext = requester.sndUna === seq
+  const isNext = requester.outbound.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
   else if (selective.keep(seq, frame)) {
     requester.context.took = true
@@ -59,7 +59,8 @@ function onAnyResponse(
   } else {
     counters.droppedResponseOrder++
     requester.context.tookBefore = selective.kept.has(seq)
-    const twice = requester.context.tookBefore && requester.spurious.onResponseTwice(frame.payloadLength)
+    const twice =
+      requester.context.tookBefore && requester.outbound.spurious.onResponseTwice(frame.payloadLength)
     if (twice) selective.answeredTwice()
   }
   if (!requester.context.requests) return
@@ -77,7 +78,7 @@ function takeKept(requester: Requester, selective: SelectiveRepeat, now: Nanos):
   const { kept } = selective
   for (;;) {
     requester.acknowledgeThrough(now, selective.executedSeq)
-    const frame = kept.take(requester.sndUna)
+    const frame = kept.take(requester.outbound.sndUna)
     if (frame === null) return
     onNextResponse(requester, now, frame, requester.context.sendQueue.at(requester.context.sendQueue.head))
     kept.give(frame)
@@ -97,11 +98,11 @@ function onNextResponse(requester: Requester, now: Nanos, frame: Frame, slot: Se
  */
 function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot | null {
   const { counters, observer, sendQueue } = requester.context
-  if (seq >= requester.sndNxt) {
+  if (seq >= requester.outbound.sndNxt) {
     counters.droppedGhost++
     return null
   }
-  if (seq < requester.sndUna) {
+  if (seq < requester.outbound.sndUna) {
     counters.droppedResponseOrder++
     requester.context.tookBefore = true
     observer.onAcked(now, seq, 0)
@@ -109,7 +110,7 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
   }
   requester.onHeard()
   requester.acknowledgeThrough(now, seq - 1)
-  if (requester.sndUna !== seq) {
+  if (requester.outbound.sndUna !== seq) {
     counters.droppedResponseOrder++
     tellAcked(requester, now, seq)
     implyNak(requester, now)
@@ -130,17 +131,17 @@ function onReadResponse(
   slot: SendSlot,
 ): void {
   const context = requester.context
-  const doneBytes = (requester.sndUna - slot.firstSeq) * context.settings.pathMtu
-  const isLast = requester.sndUna === slot.lastSeq
+  const doneBytes = (requester.outbound.sndUna - slot.firstSeq) * context.settings.pathMtu
+  const isLast = requester.outbound.sndUna === slot.lastSeq
   const expected = isLast ? slot.length - doneBytes : context.settings.pathMtu
   const endsMessage =
     opcode === Opcode.RC_RDMA_READ_RESPONSE_LAST || opcode === Opcode.RC_RDMA_READ_RESPONSE_ONLY
   if (slot.opcode !== WorkOpcode.RDMA_READ || endsMessage !== isLast || frame.payloadLength !== expected) {
-    requester.failAt(now, requester.sndUna, WorkStatus.BAD_RESP_ERR)
+    requester.failAt(now, requester.outbound.sndUna, WorkStatus.BAD_RESP_ERR)
     return
   }
   if (!slot.region!.allows(Access.LOCAL_WRITE)) {
-    requester.failAt(now, requester.sndUna, WorkStatus.LOC_PROT_ERR)
+    requester.failAt(now, requester.outbound.sndUna, WorkStatus.LOC_PROT_ERR)
     return
   }
   readPayload(frame, slot.region!, slot.offset + doneBytes)
@@ -151,11 +152,11 @@ function onReadResponse(
 
 function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: SendSlot): void {
   if (slot.opcode !== WorkOpcode.COMPARE_AND_SWAP && slot.opcode !== WorkOpcode.FETCH_AND_ADD) {
-    requester.failAt(now, requester.sndUna, WorkStatus.BAD_RESP_ERR)
+    requester.failAt(now, requester.outbound.sndUna, WorkStatus.BAD_RESP_ERR)
     return
   }
   if (!slot.region!.allows(Access.LOCAL_WRITE)) {
-    requester.failAt(now, requester.sndUna, WorkStatus.LOC_PROT_ERR)
+    requester.failAt(now, requester.outbound.sndUna, WorkStatus.LOC_PROT_ERR)
     return
   }
   const at = frame.bth + bth.BYTES + aeth.BYTES
@@ -168,7 +169,7 @@ function onAtomicResponse(requester: Requester, now: Nanos, frame: Frame, slot: 
 
 function accept(requester: Requester, now: Nanos, slot: SendSlot): void {
   requester.context.took = true
-  const seq = requester.sndUna
+  const seq = requester.outbound.sndUna
   requester.acceptResponse(now, slot)
   tellAcked(requester, now, seq)
 }

@@ -25,14 +25,19 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
   const base = unwrapPsn(sack.basePsn(view, at), seq)
   const syndrome = aeth.syndrome(view, frame.bth + bth.BYTES)
   const last = base + sack.lastBit(view, at)
-  if (selective === null || !aeth.isAck(syndrome) || base <= seq || Math.max(last, seq) >= requester.sndNxt) {
+  if (
+    selective === null ||
+    !aeth.isAck(syndrome) ||
+    base <= seq ||
+    Math.max(last, seq) >= requester.outbound.sndNxt
+  ) {
     counters.droppedSack++
     return
   }
   counters.acks++
   counters.sacks++
   requester.onDuplicateCount(now, bth.duplicates(view, frame.bth))
-  if (seq >= requester.sndUna) {
+  if (seq >= requester.outbound.sndUna) {
     requester.acknowledgeThrough(now, seq)
     selective.acknowledged(now, seq)
   }
@@ -55,7 +60,7 @@ function takeBitmap(
       const bit = Math.clz32(bits)
       bits = (bits & ~(FIRST_BIT >>> bit)) >>> 0
       const seq = base + 32 * index + bit
-      if (seq >= requester.sndUna && selective.sacked(now, seq)) news = true
+      if (seq >= requester.outbound.sndUna && selective.sacked(now, seq)) news = true
     }
   }
   return news

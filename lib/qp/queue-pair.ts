@@ -11,13 +11,13 @@ import type { MemoryRegion } from './memory.js'
 import type { QpObserver } from './observer.js'
 import { onReorderingTimeout, refuses } from './on-acknowledge.js'
 import { onResponse } from './on-response.js'
+import { probeTail } from './probe-tail.js'
 import { checkReceiveWork } from './receive-queue.js'
 import { Requester } from './requester.js'
 import { Responder } from './responder.js'
 import type { SendLog } from './send-log.js'
 import { checkSendWork, type SendSlot } from './send-queue.js'
 import { checkTransition, QpState, qpStateName, STATE_TABLE } from './states.js'
-import { probeTail } from './tail-probe.js'
 import { requestPayloadBytes, transmitRequest } from './transmit-request.js'
 import {
   ackIsNext,
@@ -110,14 +110,14 @@ export class QueuePair {
 
   /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
   get inFlightBytes(): number {
-    return this.#requester.inFlightBytes
+    return this.#requester.outbound.inFlightBytes
   }
 
   /**
    * True if nothing that this end has requested is under way: all is acknowledged, or silence has taken it for lost.
    */
   get isQuiet(): boolean {
-    return this.#requester.sendSeq === this.#requester.sndUna
+    return this.#requester.outbound.sendSeq === this.#requester.outbound.sndUna
   }
 
   /**
@@ -130,7 +130,7 @@ export class QueuePair {
 
   /** When its request packets left, and which transmissions they were. */
   get sendLog(): SendLog {
-    return this.#requester.log
+    return this.#requester.outbound.log
   }
 
   /** Request packets and READ responses sent so far: `sendLog` numbers them, from 0. */
@@ -140,12 +140,12 @@ export class QueuePair {
 
   /** The next new PSN to be sent. Never goes back. */
   get sndNxt(): number {
-    return this.#requester.sndNxt
+    return this.#requester.outbound.sndNxt
   }
 
   /** The oldest PSN that is not acknowledged. */
   get sndUna(): number {
-    return this.#requester.sndUna
+    return this.#requester.outbound.sndUna
   }
 
   /** The next PSN expected of the peer. */
@@ -165,7 +165,7 @@ export class QueuePair {
 
   /** Round trip of the idle path, ns: silence is judged by it until one is measured. */
   set baseRttNs(rttNs: Nanos) {
-    this.#requester.trips.expectedNs = rttNs
+    this.#requester.outbound.trips.expectedNs = rttNs
   }
 
   /** AckReq is set at least once in so many packets: keep it below the number of packets that the window allows. */
@@ -313,7 +313,8 @@ export class QueuePair {
   onTimeout(now: Nanos): void {
     if (!this.#context.requests) return
     const requester = this.#requester
-    const { timers, tail, selective, sendSeq, sndUna } = requester
+    const { timers, tail, selective } = requester
+    const { sendSeq, sndUna } = requester.outbound
     timers.takeRnr(now, sendSeq > sndUna)
     if (timers.takeAck(now)) requester.onAckTimeout(now)
     else if (timers.takeRetransmit(now)) requester.onRetransmitTimeout(now)
@@ -384,7 +385,7 @@ export class QueuePair {
         const requester = this.#requester
         const seq = requester.nextSeq
         this.lastTransmittedSeq = seq
-        this.lastTransmittedWasRetransmission = seq < requester.sndNxt
+        this.lastTransmittedWasRetransmission = seq < requester.outbound.sndNxt
         this.#requestsTurn = false
         return transmitRequest(requester, now, this.#nextSlot!, seq, frame, at) ? kind : TxKind.NONE
       }

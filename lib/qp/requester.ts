@@ -1,14 +1,11 @@
 import type { Nanos } from '../time/nanos.js'
 import * as aeth from '../wire/aeth.js'
 import type { QpContext } from './context.js'
-import { NewlyAcked } from './newly-acked.js'
+import { Outbound } from './outbound.js'
 import { Retries } from './retries.js'
-import { RoundTrips } from './round-trips.js'
 import { SelectiveRepeat } from './selective-repeat.js'
-import { SendLog } from './send-log.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
 import { goForward, isEarly, namesUnrepeated } from './silence.js'
-import { Spurious } from './spurious.js'
 import { TailProbe } from './tail-probe.js'
 import { RequesterTimers } from './timers.js'
 import { WorkStatus } from './work-status.js'
@@ -16,47 +13,21 @@ import { WorkStatus } from './work-status.js'
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * The requester's place in the stream of PSNs, and the rules that move it (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2).
- *
- *     head work request        at sendSeq
- *     v                        v
- *     | sndUna  … sent …       | sendSeq  … sent before, to be repeated … | sndNxt  … never sent …
- *
- * A work request takes its PSNs as it is posted. Going back is setting `sendSeq` to `sndUna`; both lie in the
- * work request at the head, since all before has completed. With selective repeat single packets before `sendSeq` are
- * sent again instead (selective-repeat.ts), and going back is left for silence and for NAKs. transmit-request.ts writes
- * the packets, on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
+ * The requester: the rules that move its stream of requests (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2). With selective repeat single
+ * packets before `sendSeq` are sent again (selective-repeat.ts), and going back is left for silence and for NAKs.
+ * transmit-request.ts writes the packets; on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
  *
  * After silence one packet goes, alone, until the peer is heard: its answer says what has arrived (RFC 5682), and a
  * full queue is not met by a whole window once more.
  */
 export class Requester {
   readonly context: QpContext
+  readonly outbound: Outbound
   readonly timers: RequesterTimers
-  readonly trips = new RoundTrips()
-  log: SendLog
-  readonly spurious: Spurious
-  /** The oldest PSN without an answer. */
-  sndUna = 0
-  /** The next new PSN to be sent. Of a READ under way: the one behind its last response. */
-  sndNxt = 0
-  /** The next PSN to be sent, new or again. */
-  sendSeq = 0
-  /** Work request that `sendSeq` lies in. */
-  sendIndex = 0
-  /** Payload bytes from `sndUna` to before `sendSeq`, without what has arrived out of order and what was lost. */
-  inFlightBytes = 0
-  /** READs and atomics from `sndUna` to before `sendSeq`. */
-  responsesAwaited = 0
-  /** Request packets since the last one with AckReq. */
-  unaskedPackets = 0
   /** Null: go-back-N. */
   selective: SelectiveRepeat | null = null
   /** Probes of selective repeat for what was sent last. */
   tail: TailProbe | null = null
-  readonly acked = new NewlyAcked()
-  /** Bytes of the responses awaited that have not come: this queue pair's part of the host's ReadRoom. */
-  #awaitedBytes = 0
   /** What had been sent when it last went back lies before this PSN. */
   #wentBackSeq = NO_SEQ
   /** It has gone back by silence, and nothing has been heard since. */
@@ -72,33 +43,24 @@ export class Requester {
   #repairedSeq = NO_SEQ
 
   constructor(context: QpContext) {
-    const { retransmitTimeoutLeastNs, maxPacketsInFlight } = context.settings
+    const { retransmitTimeoutLeastNs } = context.settings
     this.context = context
-    this.timers = new RequesterTimers(this.trips, retransmitTimeoutLeastNs)
-    this.log = new SendLog(maxPacketsInFlight)
-    this.spurious = new Spurious(context)
+    this.outbound = new Outbound(context)
+    this.timers = new RequesterTimers(this.outbound.trips, retransmitTimeoutLeastNs)
     this.#retries = new Retries(context.settings)
   }
 
   /** Begins with that PSN. */
   start(sendPsn: number): void {
+    const { outbound } = this
     const settings = this.context.settings
-    this.sndUna = sendPsn
-    this.sndNxt = sendPsn
-    this.sendSeq = sendPsn
-    this.context.sendQueue.nextSeq = sendPsn
-    this.sendIndex = this.context.sendQueue.head
-    this.inFlightBytes = 0
-    this.#awaitNothing()
-    this.unaskedPackets = 0
+    outbound.start(sendPsn)
     this.#repairedSeq = NO_SEQ
     this.#silent = false
-    this.log = new SendLog(settings.maxPacketsInFlight)
     this.timers.stop()
-    this.trips.stop()
     this.selective?.stop()
-    this.selective = settings.selectiveRepeat ? new SelectiveRepeat(this) : null
-    this.tail = settings.selectiveRepeat ? new TailProbe(this.trips, settings.probeTimeoutLeastNs) : null
+    this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
+    this.tail = settings.selectiveRepeat ? new TailProbe(outbound.trips, settings.probeTimeoutLeastNs) : null
     this.settle()
   }
 
@@ -112,56 +74,36 @@ export class Requester {
   /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
   get nextSeq(): number {
     const { selective } = this
-    return selective?.hasLost ? selective.lostSeq : this.sendSeq
+    return selective?.hasLost ? selective.lostSeq : this.outbound.sendSeq
   }
 
   /** The work request whose packet goes next, or null when none may. */
   nextSlot(): SendSlot | null {
+    const { outbound } = this
     const context = this.context
     const queue = context.sendQueue
-    if (this.#silent && this.sendSeq > this.sndUna && !this.tail?.pending) return null
+    if (this.#silent && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
     if (this.selective?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null
       return queue.at(queue.find(this.selective.lostSeq))
     }
-    if (this.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
-    const slot = queue.at(this.sendIndex)
-    if (this.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
+    if (outbound.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
+    const slot = queue.at(outbound.sendIndex)
+    if (outbound.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
     const bound = context.settings.maxPacketsInFlight
     if (slot.awaitsResponse) {
       // A READ that takes more PSNs than the bound runs alone.
-      if (slot.lastSeq - this.sndUna >= bound && this.sendSeq !== this.sndUna) return null
-      return context.settings.readRoom.admits(context.qpn, this.#bytesToAsk(slot)) ? slot : null
+      if (slot.lastSeq - outbound.sndUna >= bound && outbound.sendSeq !== outbound.sndUna) return null
+      return context.settings.readRoom.admits(context.qpn, outbound.bytesToAsk(slot)) ? slot : null
     }
-    return this.sendSeq - this.sndUna < bound ? slot : null
-  }
-
-  /** Bytes that a READ at `sendSeq` asks for: one that is repeated from its middle asks for the rest. */
-  #bytesToAsk(slot: SendSlot): number {
-    return bytesBetween(slot, this.sendSeq, slot.lastSeq + 1, this.context.settings.pathMtu)
-  }
-
-  /** The READ or atomic at `sendSeq` has been asked for. */
-  awaitResponse(slot: SendSlot): void {
-    const { qpn, settings } = this.context
-    const bytes = this.#bytesToAsk(slot)
-    settings.readRoom.take(qpn, bytes)
-    this.#awaitedBytes += bytes
-    this.responsesAwaited++
-    this.sendSeq = slot.lastSeq + 1
-  }
-
-  /** Forgets what has been asked for: it will be asked for again, or not at all. */
-  #awaitNothing(): void {
-    this.context.settings.readRoom.give(this.#awaitedBytes)
-    this.#awaitedBytes = 0
-    this.responsesAwaited = 0
+    return outbound.sendSeq - outbound.sndUna < bound ? slot : null
   }
 
   #mayBegin(slot: SendSlot): boolean {
-    if (slot.firstSeq >= this.sndNxt && !this.context.begins && !slot.continues) return false
-    if (slot.fence && this.responsesAwaited > 0) return false
-    return !slot.awaitsResponse || this.responsesAwaited < this.context.settings.initiatorDepth
+    const { outbound } = this
+    if (slot.firstSeq >= outbound.sndNxt && !this.context.begins && !slot.continues) return false
+    if (slot.fence && outbound.responsesAwaited > 0) return false
+    return !slot.awaitsResponse || outbound.responsesAwaited < this.context.settings.initiatorDepth
   }
 
   /** The packet that goes next goes alone: its answer is waited for. */
@@ -174,8 +116,9 @@ export class Requester {
    * READ or atomic on the way, which `sndUna` then points at.
    */
   acknowledgeThrough(now: Nanos, seq: number): boolean {
+    const { outbound } = this
     const queue = this.context.sendQueue
-    const before = this.sndUna
+    const before = outbound.sndUna
     let whole = true
     while (!queue.isEmpty) {
       const slot = queue.at(queue.head)
@@ -185,20 +128,21 @@ export class Requester {
         break
       }
       this.#pass(now, slot, Math.min(seq, slot.lastSeq) + 1)
-      if (this.sndUna <= slot.lastSeq) break
+      if (outbound.sndUna <= slot.lastSeq) break
       queue.completeHead(WorkStatus.SUCCESS)
     }
-    if (this.sndUna > before) this.#progress(now)
+    if (outbound.sndUna > before) this.#progress(now)
     return whole
   }
 
   /** One response of the READ or atomic at the head has come, and its bytes are in place. */
   acceptResponse(now: Nanos, slot: SendSlot): void {
+    const { outbound } = this
     // It counts as awaited only if it has been asked for since the last going back.
-    const awaited = this.sendSeq > slot.lastSeq
-    this.#pass(now, slot, this.sndUna + 1)
-    if (this.sndUna > slot.lastSeq) {
-      if (awaited) this.responsesAwaited--
+    const awaited = outbound.sendSeq > slot.lastSeq
+    this.#pass(now, slot, outbound.sndUna + 1)
+    if (outbound.sndUna > slot.lastSeq) {
+      if (awaited) outbound.responsesAwaited--
       this.context.sendQueue.completeHead(WorkStatus.SUCCESS)
     }
     this.#progress(now)
@@ -206,77 +150,86 @@ export class Requester {
 
   /** Moves `sendSeq` past packets that need not be sent again. */
   skipSacked(now: Nanos): void {
-    const { selective } = this
+    const { selective, outbound } = this
     if (selective === null) return
-    const from = this.sendSeq
-    while (this.sendSeq < this.sndNxt && selective.isSacked(this.sendSeq)) {
-      const slot = this.context.sendQueue.at(this.sendIndex)
+    const from = outbound.sendSeq
+    while (outbound.sendSeq < outbound.sndNxt && selective.isSacked(outbound.sendSeq)) {
+      const slot = this.context.sendQueue.at(outbound.sendIndex)
       if (slot.awaitsResponse) {
-        this.awaitResponse(slot)
-      } else this.sendSeq++
-      if (this.sendSeq > slot.lastSeq) this.sendIndex++
+        outbound.awaitResponse(slot)
+      } else outbound.sendSeq++
+      if (outbound.sendSeq > slot.lastSeq) outbound.sendIndex++
     }
     // They count as sent, so an answer is awaited.
-    if (this.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
+    if (outbound.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
   }
 
   #pass(now: Nanos, slot: SendSlot, until: number): void {
-    const { pathMtu: mtu, readRoom } = this.context.settings
+    const { outbound } = this
+    const { pathMtu: mtu } = this.context.settings
     if (this.#silent) this.#judgeSilence(now, until)
     if (slot.awaitsResponse) {
-      if (this.sendSeq > this.sndUna) {
-        const bytes = bytesBetween(slot, this.sndUna, until, mtu)
-        readRoom.give(bytes)
-        this.#awaitedBytes -= bytes
+      if (outbound.sendSeq > outbound.sndUna) {
+        const bytes = bytesBetween(slot, outbound.sndUna, until, mtu)
+        outbound.awaitLess(bytes)
       }
     } else {
-      this.acked.addBytes(bytesBetween(slot, this.sndUna, until, mtu))
-      if (this.sendSeq > this.sndUna) {
-        this.inFlightBytes -= bytesBetween(slot, this.sndUna, Math.min(until, this.sendSeq), mtu)
+      outbound.acked.addBytes(bytesBetween(slot, outbound.sndUna, until, mtu))
+      if (outbound.sendSeq > outbound.sndUna) {
+        outbound.inFlightBytes -= bytesBetween(slot, outbound.sndUna, Math.min(until, outbound.sendSeq), mtu)
       }
     }
     const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
     const judges = this.selective === null && this.#wentBackBySilence
-    if (judges && this.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
-    this.acked.addPacket(newestSeq)
-    this.sndUna = until
-    if (this.sendSeq < until) this.sendSeq = until
-    if (this.sendSeq > slot.lastSeq && this.sendIndex <= this.context.sendQueue.head) {
-      this.sendIndex = this.context.sendQueue.head + 1
+    if (judges && outbound.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
+    outbound.acked.addPacket(newestSeq)
+    outbound.sndUna = until
+    if (outbound.sendSeq < until) outbound.sendSeq = until
+    if (outbound.sendSeq > slot.lastSeq && outbound.sendIndex <= this.context.sendQueue.head) {
+      outbound.sendIndex = this.context.sendQueue.head + 1
     }
   }
 
   /** An answer that comes sooner than any round trip is one to the packet as it was sent first. */
   #judgeRepeats(now: Nanos, until: number): void {
-    for (let seq = this.sndUna; seq < until; seq++) if (isEarly(this, now, seq)) this.spurious.onEarly()
+    const { outbound } = this
+    for (let seq = outbound.sndUna; seq < until; seq++)
+      if (isEarly(outbound, now, seq)) outbound.spurious.onEarly()
   }
 
   /** The packets before `until` are acknowledged after silence: had they been on their way? */
   #judgeSilence(now: Nanos, until: number): void {
-    if (namesUnrepeated(this, until)) this.#silenceRefuted = true
-    else if (!this.#doubtsEarly && this.sendSeq > this.sndUna && isEarly(this, now, this.sndUna)) {
+    const { outbound } = this
+    if (namesUnrepeated(outbound, this.selective, until)) this.#silenceRefuted = true
+    else if (
+      !this.#doubtsEarly &&
+      outbound.sendSeq > outbound.sndUna &&
+      isEarly(outbound, now, outbound.sndUna)
+    ) {
       this.#silenceRefuted = true
       this.#believedEarly = true
     }
   }
 
   #refuteSilence(now: Nanos): void {
+    const { outbound } = this
     this.#silenceRefuted = false
-    goForward(this)
-    if (this.spurious.refute()) this.context.observer.onSpurious(now)
+    goForward(outbound, this.selective)
+    if (outbound.spurious.refute()) this.context.observer.onSpurious(now)
   }
 
   #progress(now: Nanos): void {
+    const { outbound } = this
     this.#silent = false
-    if (this.sndUna >= this.#wentBackSeq) {
+    if (outbound.sndUna >= this.#wentBackSeq) {
       this.#believedEarly = false
       this.#doubtsEarly = false
     }
     if (this.#silenceRefuted) this.#refuteSilence(now)
     this.#retries.restore()
-    this.#onNews(now, this.sndUna > this.trips.timedSeq)
-    this.timers.onProgress(now, this.sendSeq > this.sndUna)
-    if (this.spurious.concludes(this.sndUna)) this.context.observer.onSpurious(now)
+    this.#onNews(now, outbound.sndUna > outbound.trips.timedSeq)
+    this.timers.onProgress(now, outbound.sendSeq > outbound.sndUna)
+    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }
 
   /** A response has come, whether it is of use or not. */
@@ -286,13 +239,15 @@ export class Requester {
 
   /** The peer has told how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
-    if (this.selective === null || this.spurious.onCount(count) === 0) return
+    const { outbound } = this
+    if (this.selective === null || outbound.spurious.onCount(count) === 0) return
     this.selective.arrivedTwice()
-    if (this.spurious.concludes(this.sndUna)) this.context.observer.onSpurious(now)
+    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }
 
   #onNews(now: Nanos, timed: boolean): void {
-    const { tail, trips, sndUna, timers } = this
+    const { tail, timers } = this
+    const { trips, sndUna } = this.outbound
     const measured = trips.onNews(now, timed)
     if (tail === null) return
     tail.onNews(now, measured, sndUna <= tail.askedSeq, timers.timeoutNs)
@@ -302,15 +257,16 @@ export class Requester {
   /** A bitmap named packets that were not known to have arrived, or a response came out of order: a sign of life. */
   onSign(now: Nanos): void {
     this.#silent = false
-    const { trips, sndUna } = this
+    const { trips, sndUna } = this.outbound
     this.#onNews(now, trips.timedSeq >= sndUna && this.selective!.isSacked(trips.timedSeq))
     this.timers.onSign(now)
   }
 
   /** A NAK, received or implied, says that `sndUna` was lost: goes back there, once for each PSN. */
   repair(now: Nanos): void {
-    if (this.#repairedSeq === this.sndUna || this.sendSeq === this.sndUna) return
-    this.#repairedSeq = this.sndUna
+    const { outbound } = this
+    if (this.#repairedSeq === outbound.sndUna || outbound.sendSeq === outbound.sndUna) return
+    this.#repairedSeq = outbound.sndUna
     this.#silent = false
     this.#retry(now, false)
   }
@@ -324,7 +280,8 @@ export class Requester {
 
   /** The retransmission timer has run out: sends again, but uses up no retry. */
   onRetransmitTimeout(now: Nanos): void {
-    if (this.sendSeq === this.sndUna) return
+    const { outbound } = this
+    if (outbound.sendSeq === outbound.sndUna) return
     this.context.counters.timeouts++
     this.#repairedSeq = NO_SEQ
     this.#repeatAll(now, this.#retries.used, true)
@@ -341,7 +298,7 @@ export class Requester {
     this.context.counters.rnrNaks++
     this.#wentBackBySilence = false
     if (!this.#retries.takeRnr()) {
-      this.failAt(now, this.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
+      this.failAt(now, this.outbound.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
       return
     }
     this.#rewind(false)
@@ -351,7 +308,7 @@ export class Requester {
   #retry(now: Nanos, byTimeout: boolean): void {
     const forget = this.#retries.used
     if (!this.#retries.take()) {
-      this.failAt(now, this.sndUna, WorkStatus.RETRY_EXC_ERR)
+      this.failAt(now, this.outbound.sndUna, WorkStatus.RETRY_EXC_ERR)
       return
     }
     this.timers.stop()
@@ -360,15 +317,16 @@ export class Requester {
 
   /** Everything in flight is taken for lost. */
   #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
-    const lostBytes = this.inFlightBytes
+    const { outbound } = this
+    const lostBytes = outbound.inFlightBytes
     // Silence once more: what was taken to be on its way was lost, and the early answer was one to the repeat.
     if (bySilence && this.#believedEarly) this.#doubtsEarly = true
     this.#believedEarly = false
-    this.spurious.begin(this.sndUna, this.sndNxt)
+    outbound.spurious.begin(outbound.sndUna, outbound.sndNxt)
     this.#rewind(forget)
     this.#silent = bySilence
     this.#wentBackBySilence = bySilence
-    this.context.observer.onRetransmit(now, lostBytes, bySilence, this.sndUna)
+    this.context.observer.onRetransmit(now, lostBytes, bySilence, outbound.sndUna)
   }
 
   /**
@@ -376,15 +334,11 @@ export class Requester {
    * trusted
    */
   #rewind(forget: boolean): void {
+    const { outbound } = this
     this.selective?.goBack(forget)
     this.tail?.stop()
-    this.trips.stop()
-    this.#wentBackSeq = this.sndNxt
-    this.sendSeq = this.sndUna
-    this.sendIndex = this.context.sendQueue.head
-    this.inFlightBytes = 0
-    this.#awaitNothing()
-    this.unaskedPackets = 0
+    this.#wentBackSeq = outbound.sndNxt
+    outbound.goBack()
   }
 
   /** The work request with the packet `seq` has failed; those before that still wait are flushed. */
@@ -400,11 +354,7 @@ export class Requester {
   stop(): void {
     this.selective?.stop()
     this.tail?.stop()
-    this.trips.stop()
     this.timers.stop()
-    this.sendIndex = this.context.sendQueue.tail
-    this.inFlightBytes = 0
-    this.#awaitNothing()
-    this.context.settings.readRoom.leave(this.context.qpn)
+    this.outbound.stop()
   }
 }

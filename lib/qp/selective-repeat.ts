@@ -1,10 +1,10 @@
 import type { Frame } from '../frame/frame.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { LostPackets } from './lost-packets.js'
+import type { Outbound } from './outbound.js'
 import { Rack } from './rack.js'
 import { ReorderBuffer } from './reorder-buffer.js'
 import { Repeats } from './repeats.js'
-import type { Requester } from './requester.js'
 import { ResponseEvidence } from './response-evidence.js'
 import { Scoreboard } from './scoreboard.js'
 import { bytesBetween, type SendSlot } from './send-queue.js'
@@ -24,7 +24,7 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 export class SelectiveRepeat {
   /** Responses that came out of order. */
   readonly kept: ReorderBuffer
-  readonly #requester: Requester
+  readonly #outbound: Outbound
   readonly #board: Scoreboard
   readonly #rack: Rack
   readonly #mtu: number
@@ -48,14 +48,14 @@ export class SelectiveRepeat {
   /** What the observer has not been told of. */
   readonly lost = new LostPackets()
 
-  constructor(requester: Requester) {
+  constructor(outbound: Outbound) {
     const { pathMtu, maxPacketsInFlight, reorderPool, reorderPackets, reorderTolerance } =
-      requester.context.settings
-    this.#requester = requester
+      outbound.context.settings
+    this.#outbound = outbound
     this.#mtu = pathMtu
     this.#certainPackets = reorderTolerance
     this.#evidence = new ResponseEvidence(reorderTolerance)
-    this.#rack = new Rack(requester.trips)
+    this.#rack = new Rack(outbound.trips)
     this.#board = new Scoreboard(maxPacketsInFlight)
     this.#repeats = new Repeats(maxPacketsInFlight)
     this.#responseRepeats = new Repeats(maxPacketsInFlight)
@@ -64,7 +64,7 @@ export class SelectiveRepeat {
 
   /** True while anything is known of single packets. */
   get active(): boolean {
-    return this.#board.top > this.#requester.sndUna
+    return this.#board.top > this.#outbound.sndUna
   }
 
   /** True if there are lost packets to be sent again. */
@@ -91,13 +91,13 @@ export class SelectiveRepeat {
 
   /** It has carried out everything up to `seq`, and sent the responses. */
   acknowledged(now: Nanos, seq: number): void {
-    const requester = this.#requester
-    const from = Math.max(this.#executedSeq + 1, requester.sndUna)
+    const outbound = this.#outbound
+    const from = Math.max(this.#executedSeq + 1, outbound.sndUna)
     if (seq > this.#executedSeq) this.#executedSeq = seq
     this.#evidence.onResponse(seq)
     if (from > seq) return
     // Behind a READ or atomic whose response is missing.
-    const queue = requester.context.sendQueue
+    const queue = outbound.context.sendQueue
     let index = queue.find(from)
     for (let at = from; at <= seq; ) {
       const slot = queue.at(index++)
@@ -119,8 +119,8 @@ export class SelectiveRepeat {
    */
   sacked(now: Nanos, seq: number): boolean {
     // The oldest unanswered packet has to be sent again if the peer was not ready for it, even if the peer keeps it.
-    if (seq <= Math.max(this.#executedSeq, this.#requester.sndUna) || this.#board.isSacked(seq)) return false
-    const queue = this.#requester.context.sendQueue
+    if (seq <= Math.max(this.#executedSeq, this.#outbound.sndUna) || this.#board.isSacked(seq)) return false
+    const queue = this.#outbound.context.sendQueue
     const slot = queue.at(queue.find(seq))
     // A READ is one request, at its first PSN.
     if (slot.awaitsResponse && seq !== slot.firstSeq) return false
@@ -130,27 +130,27 @@ export class SelectiveRepeat {
 
   #sack(now: Nanos, slot: SendSlot, seq: number): void {
     if (this.#board.isSacked(seq)) return
-    const requester = this.#requester
+    const outbound = this.#outbound
     const bytes = this.#bytesOf(slot, seq)
-    if (seq < requester.sendSeq && !this.#board.isLost(seq)) requester.inFlightBytes -= bytes
+    if (seq < outbound.sendSeq && !this.#board.isLost(seq)) outbound.inFlightBytes -= bytes
     this.#arrived(now, seq)
-    requester.acked.addPacket(seq)
-    if (!this.#board.isTold(seq)) requester.acked.addBytes(bytes)
-    this.#board.sack(seq, requester.sndUna)
+    outbound.acked.addPacket(seq)
+    if (!this.#board.isTold(seq)) outbound.acked.addBytes(bytes)
+    this.#board.sack(seq, outbound.sndUna)
   }
 
   /** A request is known to have arrived. */
   #arrived(now: Nanos, seq: number): void {
-    const { log } = this.#requester
+    const { log } = this.#outbound
     if (log.has(seq)) this.#rack.onArrived(now, log.numberOf(seq), log.sentNs(seq), log.wasRepeated(seq))
   }
 
   /** A response has come, in order or not. */
   answered(seq: number): void {
     if (this.#responseRepeats.isEmpty) return
-    const queue = this.#requester.context.sendQueue
+    const queue = this.#outbound.context.sendQueue
     const asked = this.#board.isResent(seq) ? seq : queue.at(queue.find(seq)).firstSeq
-    const number = this.#requester.log.numberOf(asked)
+    const number = this.#outbound.log.numberOf(asked)
     if (number > this.#evidence.answeredNumber) this.#evidence.answeredNumber = number
   }
 
@@ -161,7 +161,7 @@ export class SelectiveRepeat {
 
   /** Requests that were sent again have arrived twice. */
   arrivedTwice(): void {
-    this.#rack.onDuplicates(this.#requester.context.transmissions)
+    this.#rack.onDuplicates(this.#outbound.context.transmissions)
   }
 
   /**
@@ -170,10 +170,10 @@ export class SelectiveRepeat {
    */
   keep(seq: number, frame: Frame): boolean {
     const { kept } = this
-    const queue = this.#requester.context.sendQueue
+    const queue = this.#outbound.context.sendQueue
     if (!queue.at(queue.find(seq)).awaitsResponse) return false
     this.#evidence.onResponse(seq)
-    if (seq - this.#requester.sndUna >= kept.span || kept.has(seq) || !kept.put(seq, frame)) return false
+    if (seq - this.#outbound.sndUna >= kept.span || kept.has(seq) || !kept.put(seq, frame)) return false
     this.#board.unlose(seq)
     return true
   }
@@ -183,8 +183,8 @@ export class SelectiveRepeat {
   /** Finds out what is lost, from all that was told. */
   detect(now: Nanos): void {
     this.deadlineNs = NEVER
-    if (this.#requester.context.sendQueue.isEmpty) return
-    const { sndUna } = this.#requester
+    if (this.#outbound.context.sendQueue.isEmpty) return
+    const { sndUna } = this.#outbound
     const certain = this.#board.sackedCount >= this.#certainPackets || sndUna < this.#recoverySeq
     const windowNs = this.#rack.windowNs(certain)
     this.#judgeRequests(now, windowNs)
@@ -195,7 +195,7 @@ export class SelectiveRepeat {
 
   /** Requests sent once, in the order of their PSNs. */
   #judgeRequests(now: Nanos, windowNs: Nanos): void {
-    const { sndUna, sendSeq, context } = this.#requester
+    const { sndUna, sendSeq, context } = this.#outbound
     const queue = context.sendQueue
     let seq = Math.max(this.#judgedSeq, sndUna, this.#executedSeq + 1)
     if (seq >= sendSeq) return
@@ -222,7 +222,7 @@ export class SelectiveRepeat {
   }
 
   #judge(now: Nanos, slot: SendSlot, seq: number, windowNs: Nanos): boolean {
-    const { log } = this.#requester
+    const { log } = this.#outbound
     if (!log.has(seq)) return true
     if (log.numberOf(seq) >= this.#rack.newestNumber) return false
     const lostNs = this.#rack.lostNs(log.sentNs(seq), windowNs)
@@ -236,7 +236,7 @@ export class SelectiveRepeat {
 
   /** Requests sent again, in the order in which they left. */
   #judgeRepeats(now: Nanos, windowNs: Nanos): void {
-    const queue = this.#requester.context.sendQueue
+    const queue = this.#outbound.context.sendQueue
     for (; !this.#repeats.isEmpty; this.#repeats.shift()) {
       const { firstSeq: seq, firstNumber: number } = this.#repeats
       if (!this.#isUnderWay(seq, number)) continue
@@ -246,13 +246,13 @@ export class SelectiveRepeat {
 
   /** True if that repeat is the packet's latest, and nothing is known of it. */
   #isUnderWay(seq: number, number: number): boolean {
-    const { log, sndUna } = this.#requester
+    const { log, sndUna } = this.#outbound
     const board = this.#board
     return seq >= sndUna && board.isResent(seq) && !board.isSacked(seq) && log.numberOf(seq) === number
   }
 
   #judgeResponses(): void {
-    const { sndUna, sndNxt, context } = this.#requester
+    const { sndUna, sndNxt, context } = this.#outbound
     const from = this.#evidence.from(sndUna)
     const until = this.#evidence.until(sndNxt, sndUna + this.#board.span)
     const queue = context.sendQueue
@@ -273,7 +273,7 @@ export class SelectiveRepeat {
 
   #judgeResponseRepeats(): void {
     const repeats = this.#responseRepeats
-    const queue = this.#requester.context.sendQueue
+    const queue = this.#outbound.context.sendQueue
     for (; !repeats.isEmpty; repeats.shift()) {
       const { firstSeq: seq, firstNumber: number } = repeats
       if (!this.#isUnderWay(seq, number)) continue
@@ -284,11 +284,11 @@ export class SelectiveRepeat {
 
   #lose(slot: SendSlot, seq: number): void {
     if (slot.awaitsResponse && this.kept.has(seq)) return
-    const { log, sndUna, sndNxt } = this.#requester
+    const { log, sndUna, sndNxt } = this.#outbound
     if (sndUna >= this.#recoverySeq) {
       this.#recoverySeq = sndNxt
       this.#rack.onRecovery()
-      this.#requester.spurious.begin(sndUna, sndNxt)
+      this.#outbound.spurious.begin(sndUna, sndNxt)
     }
     this.lost.add(seq, this.#bytesOf(slot, seq), log.numberOf(seq))
     this.repeat(slot, seq)
@@ -299,8 +299,8 @@ export class SelectiveRepeat {
    * observer is not told.
    */
   repeat(slot: SendSlot, seq: number): void {
-    if (seq < this.#requester.sendSeq) this.#requester.inFlightBytes -= this.#bytesOf(slot, seq)
-    this.#board.lose(seq, this.#requester.sndUna)
+    if (seq < this.#outbound.sendSeq) this.#outbound.inFlightBytes -= this.#bytesOf(slot, seq)
+    this.#board.lose(seq, this.#outbound.sndUna)
   }
 
   // ---- What is sent again, and passed
@@ -310,7 +310,7 @@ export class SelectiveRepeat {
    * for again: if its request has arrived, the run of lost responses, else all.
    */
   resend(now: Nanos, slot: SendSlot, seq: number): number {
-    const { sndUna, log, context } = this.#requester
+    const { sndUna, log, context } = this.#outbound
     // The number that this transmission is about to get.
     const number = context.transmissions
     const isResponse = slot.awaitsResponse && slot.firstSeq <= this.#executedSeq
@@ -333,7 +333,7 @@ export class SelectiveRepeat {
    * newest of these PSNs that was not known to have arrived, or -1.
    */
   onPassed(now: Nanos, slot: SendSlot, until: number): number {
-    const { sndUna, sendSeq } = this.#requester
+    const { sndUna, sendSeq } = this.#outbound
     const board = this.#board
     if (board.top <= sndUna) return until - 1
     let newest = until > board.top ? until - 1 : -1
@@ -341,8 +341,8 @@ export class SelectiveRepeat {
       const sacked = board.isSacked(seq)
       const bytes = this.#bytesOf(slot, seq)
       // What is about to be counted as acknowledged, or as no longer in flight, may have been counted before.
-      if (board.isTold(seq)) this.#requester.acked.addBytes(-bytes)
-      if (seq < sendSeq && (sacked || board.isLost(seq))) this.#requester.inFlightBytes += bytes
+      if (board.isTold(seq)) this.#outbound.acked.addBytes(-bytes)
+      if (seq < sendSeq && (sacked || board.isLost(seq))) this.#outbound.inFlightBytes += bytes
       if (!sacked) {
         newest = Math.max(newest, seq)
         if (!slot.awaitsResponse) this.#arrived(now, seq)
@@ -360,7 +360,7 @@ export class SelectiveRepeat {
    * @param forget the peer may have dropped what it kept, against its word (RFC 2018, section 8)
    */
   goBack(forget: boolean): void {
-    const { sndUna, sndNxt } = this.#requester
+    const { sndUna, sndNxt } = this.#outbound
     const board = this.#board
     board.unsack(sndUna)
     for (let seq = sndUna; seq < board.top; seq++) {

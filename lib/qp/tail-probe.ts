@@ -1,7 +1,5 @@
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { Requester } from './requester.js'
 import type { RoundTrips } from './round-trips.js'
-import type { SelectiveRepeat } from './selective-repeat.js'
 
 const NONE = -1
 /** Shortest PTO before a round trip has been measured. RFC 8985, section 7.2, has 1 s here, made for the Internet. */
@@ -112,47 +110,4 @@ export class TailProbe {
     this.#deadline = NEVER
     return true
   }
-}
-
-/** The probe timeout has passed: the last packet goes again, or the first, unless something else goes again anyway. */
-export function probeTail(requester: Requester, now: Nanos): void {
-  const selective = requester.selective!
-  if (!selective.hasLost) {
-    // What came in order without a loss has not been told to it: it may be the first part of a READ.
-    selective.acknowledged(now, requester.sndUna - 1)
-    const seq = requester.tail!.asksForFirst
-      ? firstUnanswered(requester, selective)
-      : lastUnanswered(requester, selective)
-    if (seq < 0) return
-    const queue = requester.context.sendQueue
-    selective.repeat(queue.at(queue.find(seq)), seq)
-    requester.context.counters.tailProbes++
-  }
-  requester.tail!.pending = true
-}
-
-/** The first packet sent that is not known to have arrived or been answered; -1 if there is none. */
-function firstUnanswered(requester: Requester, selective: SelectiveRepeat): number {
-  const { sndUna, sendSeq } = requester
-  return sndUna < sendSeq && !selective.isSacked(sndUna) ? sndUna : lastUnanswered(requester, selective)
-}
-
-/**
- * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
- * If a READ is being answered, it is the last response: that tells whether those before it are lost.
- */
-function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
-  const { sndUna, sendSeq } = requester
-  const queue = requester.context.sendQueue
-  for (let seq = Math.min(sendSeq, sndUna + selective.kept.span) - 1; seq >= sndUna; ) {
-    const slot = queue.at(queue.find(seq))
-    const from = Math.max(slot.firstSeq, sndUna)
-    if (!slot.awaitsResponse) {
-      for (; seq >= from; seq--) if (!selective.isSacked(seq)) return seq
-    } else if (slot.firstSeq <= selective.executedSeq) {
-      for (; seq >= from; seq--) if (!selective.kept.has(seq)) return seq
-    } else if (!selective.isSacked(from)) return from
-    seq = slot.firstSeq - 1
-  }
-  return NONE
 }

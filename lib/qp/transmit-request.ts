@@ -47,14 +47,14 @@ export function transmitRequest(
   const { selective } = requester
   const repairs = selective?.hasLost === true
   let psns = slot.lastSeq + 1 - seq
-  const isNew = seq >= requester.sndNxt
+  const isNew = seq >= requester.outbound.sndNxt
   if (repairs) psns = selective.resend(now, slot, seq)
   else if (!isNew) selective?.resend(now, slot, seq)
   if (slot.opcode === WorkOpcode.RDMA_READ) writeRead(requester, slot, seq, psns, frame, at)
   else if (slot.awaitsResponse) writeAtomic(requester, slot, seq, frame, at)
   else writeMessage(requester, slot, seq, repairs, frame, at)
   count(requester, now, seq, isNew, frame.payloadLength)
-  requester.trips.onSent(now, seq, isNew)
+  requester.outbound.trips.onSent(now, seq, isNew)
   const lastSeq = slot.awaitsResponse ? slot.lastSeq : seq
   requester.tail?.onSent(now, lastSeq, bth.ackRequest(frame.view, at), requester.timers.timeoutNs)
   if (!repairs) advance(requester, now, slot)
@@ -90,7 +90,7 @@ function writeMessage(
   const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes, gathers)
   // The answer tells at once whether sending it again closed the gap.
   const asks = repairs || wantsAck(requester, slot)
-  if (!repairs) requester.unaskedPackets = asks ? 0 : requester.unaskedPackets + 1
+  if (!repairs) requester.outbound.unaskedPackets = asks ? 0 : requester.outbound.unaskedPackets + 1
   writeBth(requester, frame, at, opcode, pad, asks, seq)
 }
 
@@ -117,7 +117,7 @@ function writeRead(
   const bytes = Math.min(slot.length - hadBytes, psns * mtu)
   reth.write(frame.view, next, slot.remoteAddress + hadBytes, slot.rkey, bytes)
   endHeaders(frame, next + reth.BYTES)
-  requester.unaskedPackets = 0
+  requester.outbound.unaskedPackets = 0
   writeBth(requester, frame, at, Opcode.RC_RDMA_READ_REQUEST, 0, true, seq)
 }
 
@@ -135,7 +135,7 @@ function writeAtomic(requester: Requester, slot: SendSlot, seq: number, frame: F
     isSwap ? slot.compareOrAddLow : 0,
   )
   endHeaders(frame, next + atomicEth.BYTES)
-  requester.unaskedPackets = 0
+  requester.outbound.unaskedPackets = 0
   writeBth(requester, frame, at, isSwap ? Opcode.RC_COMPARE_SWAP : Opcode.RC_FETCH_ADD, 0, true, seq)
 }
 
@@ -165,35 +165,38 @@ function writeBth(
  * answer.
  */
 function wantsAck(requester: Requester, slot: SendSlot): boolean {
-  const seq = requester.sendSeq
+  const seq = requester.outbound.sendSeq
   if (seq === slot.lastSeq || requester.isAlone) return true
   const settings = requester.context.settings
   const bound = settings.maxPacketsInFlight
   const every = Math.min(settings.ackRequestEveryPackets, Math.max(1, bound >>> 1))
-  return requester.unaskedPackets + 1 >= every || seq + 1 - requester.sndUna >= bound
+  return requester.outbound.unaskedPackets + 1 >= every || seq + 1 - requester.outbound.sndUna >= bound
 }
 
 function count(requester: Requester, now: Nanos, seq: number, isNew: boolean, payloadBytes: number): void {
-  const { context, sndUna, sndNxt } = requester
+  const { context, sndUna, sndNxt } = requester.outbound
   const { counters } = context
-  requester.log.record(seq, now, context.transmissions++, !isNew, sndUna)
+  requester.outbound.log.record(seq, now, context.transmissions++, !isNew, sndUna)
   counters.requestPackets++
   if (isNew) counters.requestBytes += payloadBytes
   else {
     counters.retransmittedPackets++
     counters.retransmittedBytes += payloadBytes
-    requester.spurious.onRepeat(sndNxt)
+    requester.outbound.spurious.onRepeat(sndNxt)
   }
-  requester.inFlightBytes += payloadBytes
+  requester.outbound.inFlightBytes += payloadBytes
   requester.timers.onSent(now)
 }
 
 function advance(requester: Requester, now: Nanos, slot: SendSlot): void {
   if (slot.awaitsResponse) {
-    requester.awaitResponse(slot)
-  } else requester.sendSeq++
-  if (requester.sendSeq > slot.lastSeq) requester.sendIndex++
-  if (requester.sendSeq < requester.sndNxt) requester.skipSacked(now)
-  else requester.sndNxt = requester.sendSeq
-  assert(requester.sndNxt <= requester.context.sendQueue.nextSeq, 'requester: sent a PSN of no work request')
+    requester.outbound.awaitResponse(slot)
+  } else requester.outbound.sendSeq++
+  if (requester.outbound.sendSeq > slot.lastSeq) requester.outbound.sendIndex++
+  if (requester.outbound.sendSeq < requester.outbound.sndNxt) requester.skipSacked(now)
+  else requester.outbound.sndNxt = requester.outbound.sendSeq
+  assert(
+    requester.outbound.sndNxt <= requester.context.sendQueue.nextSeq,
+    'requester: sent a PSN of no work request',
+  )
 }
