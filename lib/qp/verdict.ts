@@ -19,7 +19,7 @@ export const Verdict = {
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 interface Refusal {
-  /** Of the NAK. */
+  /** In the NAK. */
   syndrome: number
   /** With which this end's queue pair fails. */
   status: WorkStatus
