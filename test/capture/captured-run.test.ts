@@ -75,6 +75,20 @@ t.test('the last packet may have a shim without slots', async t => {
   }
 })
 
+t.test('the last packet may be an acknowledgement that counts duplicates', async t => {
+  const [long] = packetsOf({ ...PLAIN, opcode: 0x07 }, [256]) as [Frame]
+  const [short] = packetsOf({ ...PLAIN, opcode: 0x11, seed: 4 }, [0]) as [Frame]
+  bth.setDuplicates(short.view, short.bth, 3)
+  icrc.write(short)
+  const run = new CapturedRun(70_000)
+  t.equal(run.open(runOf([long, short])), 2)
+  for (const i of [0, 1]) {
+    run.take(i)
+    t.equal(parseFrame(run.packet), WireError.OK)
+    t.not(checkIcrc(run.packet), 'wrong')
+  }
+})
+
 t.test('a damaged packet is no run, whatever it carries', async t => {
   const run = new CapturedRun(70_000)
   for (const payloadBytes of [0, 40, 1024, 4096]) {
