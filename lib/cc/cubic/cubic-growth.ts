@@ -8,9 +8,13 @@ import type { CubicConstants } from './cubic-options.js'
 const SECOND = 1e9
 /** The target is at most so many windows ahead (section 4.2). */
 const TARGET_MOST = 1.5
+/** Reno's step is at most so many segments, however small packets are: a bound of Weir. */
+const STEP_MOST = 2
 
 export class CubicGrowth {
   readonly #segment: number
+  /** Reno's step in a round trip, times alpha. */
+  readonly #renoStep: number
   readonly #c: number
   readonly #beta: number
   readonly #alpha: number
@@ -33,9 +37,16 @@ export class CubicGrowth {
   #undoK = 0
   #undoEpochNs: Nanos = 0
 
-  /** @param segmentBytes size of the segments that the growth counts in */
-  constructor(segmentBytes: number, constants: CubicConstants) {
+  /**
+   * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets without regard to their
+   * length drops small ones more often for each byte. With this step the window is that of TCP's segments at the same
+   * share of packets lost (RFC 4828, section 4.1: nominal segment size).
+   *
+   * @param segmentBytes size of the segments that the growth counts in; @param packetBytes size of the packets, at most that
+   */
+  constructor(segmentBytes: number, packetBytes: number, constants: CubicConstants) {
     this.#segment = segmentBytes
+    this.#renoStep = segmentBytes * Math.min(STEP_MOST, segmentBytes / packetBytes)
     this.#c = constants.c
     this.#beta = constants.beta
     this.#alpha = constants.alpha
@@ -109,7 +120,7 @@ export class CubicGrowth {
     // A part of each segment acknowledged, and at most a whole window at a time.
     const share = Math.min(1, ackedBytes / cwnd)
     const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
-    this.#wEst += alpha * this.#segment * share
+    this.#wEst += alpha * this.#renoStep * share
     const t = (now - this.#epochNs) / SECOND
     if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd, this.#wEst)
     const target = Math.max(cwnd, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))

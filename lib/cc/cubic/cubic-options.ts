@@ -38,7 +38,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     1,
     65535,
     1448,
-    'segment in which the growth of the window counts where packets are smaller: that of TCP on Ethernet, so that flows share by the byte (RFC 4828, section 4)',
+    'segment in which the growth of the window counts where packets are smaller: that of TCP on Ethernet, so that flows share by the byte where the same share of packets is lost (RFC 4828, section 4.1)',
   ),
   count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
   count('minWindow', 1, 1000, 2, 'smallest window after a loss, in packets (RFC 9438, section 4.6)'),

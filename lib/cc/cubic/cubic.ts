@@ -70,7 +70,11 @@ export class Cubic implements CongestionControl {
     this.#constants = constants
     this.#lineRateBps = context.lineRateBps
     this.#mtu = context.mtuBytes
-    this.#growth = new CubicGrowth(Math.max(context.mtuBytes, constants.segmentBytes), constants)
+    this.#growth = new CubicGrowth(
+      Math.max(context.mtuBytes, constants.segmentBytes),
+      context.mtuBytes,
+      constants,
+    )
     this.#prr = new Prr(context.mtuBytes)
     this.#rtt = new RoundTrips(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
