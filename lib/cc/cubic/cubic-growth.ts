@@ -19,6 +19,9 @@ export class CubicGrowth {
   readonly #beta: number
   readonly #alpha: number
   readonly #fastConvergence: boolean
+  readonly #firstGrowth: number
+  /** The first slow start has ended without a loss, and none has come since: nothing is known of what the path holds. */
+  #explores = false
   /** W_max. 0: no window has been reduced yet. */
   #wMax = 0
   /** The window before it was last reduced: until Reno would have reached it, it grows by alpha. */
@@ -36,6 +39,7 @@ export class CubicGrowth {
   #undoWEst = 0
   #undoK = 0
   #undoEpochNs: Nanos = 0
+  #undoExplores = false
 
   /**
    * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets without regard to their
@@ -51,6 +55,7 @@ export class CubicGrowth {
     this.#beta = constants.beta
     this.#alpha = constants.alpha
     this.#fastConvergence = constants.fastConvergence
+    this.#firstGrowth = constants.firstGrowth
   }
 
   get wMaxBytes(): number {
@@ -68,7 +73,9 @@ export class CubicGrowth {
     this.#undoWEst = this.#wEst
     this.#undoK = this.#k
     this.#undoEpochNs = this.#epochNs
+    this.#undoExplores = this.#explores
     this.#cwndPrior = cwnd
+    this.#explores = false
     const gaveWay = this.#fastConvergence && cwnd < this.#wMax
     this.#wMax = gaveWay ? (cwnd * (1 + this.#beta)) / 2 : cwnd
   }
@@ -80,6 +87,7 @@ export class CubicGrowth {
     this.#wEst = this.#undoWEst
     this.#k = this.#undoK
     this.#epochNs = this.#undoEpochNs
+    this.#explores = this.#undoExplores
   }
 
   /** Congestion avoidance begins after a reduction: the curve leads back to W_max (section 4.2). */
@@ -94,7 +102,17 @@ export class CubicGrowth {
   beginFresh(now: Nanos, cwnd: number): void {
     this.#wMax = cwnd
     this.#k = 0
+    this.#explores = false
     this.#start(now, cwnd)
+  }
+
+  /**
+   * It begins as round trips have grown in the first slow start. That may have been somebody else's doing: until the first
+   * loss the window grows by `firstGrowth` in a round trip at least.
+   */
+  beginFirst(now: Nanos, cwnd: number): void {
+    this.beginFresh(now, cwnd)
+    this.#explores = true
   }
 
   #start(now: Nanos, cwnd: number): void {
@@ -122,8 +140,10 @@ export class CubicGrowth {
     const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
     this.#wEst += alpha * this.#renoStep * share
     const t = (now - this.#epochNs) / SECOND
-    if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd, this.#wEst)
-    const target = Math.max(cwnd, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
+    // What the window comes to in a round trip.
+    const least = this.#explores ? (1 + this.#firstGrowth) * cwnd : cwnd
+    if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd + (least - cwnd) * share, this.#wEst)
+    const target = Math.max(least, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
     return cwnd + (target - cwnd) * share
   }
 }
