@@ -148,20 +148,25 @@ t.test('the window follows W_cubic(t) = C (t - K)^3 + W_max (figures 1 and 2)', 
   t.ok(at(15) - at(14) > at(11) - at(10), 'convex after it')
 })
 
-t.test('a window of small packets grows by the byte as one of 1448-byte segments (RFC 4828)', async t => {
-  const grown = (mtuBytes: number, options: OptionValues = {}) => {
-    const cc = new Cubic({ ...CONTEXT, mtuBytes }, { ...PLAIN, initialWindow: 1, ...options })
-    cc.takeOver(0, 100_000, 0)
-    cc.onSent(0, 0, 100_000)
-    cc.onAck(MS, sampleOf([], { seq: 0, sndNxt: 1, ackedBytes: 100_000, inFlightBytes: 0, rttNs: MS }))
-    return cc.windowBytes() - 100_000
-  }
-  // What Reno adds in a round trip before the window was ever reduced is a segment.
-  t.equal(grown(1024, { segment: 1448 }), 1448)
-  t.equal(grown(256, { segment: 1448 }), 1448)
-  t.equal(grown(1024, { segment: 1 }), 1024)
-  t.equal(grown(4096, { segment: 1448 }), 4096)
-})
+t.test(
+  'small packets have the window of 1448-byte segments at the same share of packets lost (RFC 4828)',
+  async t => {
+    const grown = (mtuBytes: number, options: OptionValues = {}) => {
+      const cc = new Cubic({ ...CONTEXT, mtuBytes }, { ...PLAIN, initialWindow: 1, ...options })
+      cc.takeOver(0, 100_000, 0)
+      cc.onSent(0, 0, 100_000)
+      cc.onAck(MS, sampleOf([], { seq: 0, sndNxt: 1, ackedBytes: 100_000, inFlightBytes: 0, rttNs: MS }))
+      return cc.windowBytes() - 100_000
+    }
+    // Reno adds a step in a round trip before the window was ever reduced. Its window goes by the root of step x packet,
+    // which is to be that of 1448 x 1448.
+    t.equal(grown(1024, { segment: 1448 }), 1448 ** 2 / 1024)
+    t.equal(grown(1448, { segment: 1448 }), 1448)
+    t.equal(grown(256, { segment: 1448 }), 2 * 1448, 'at most two segments')
+    t.equal(grown(1024, { segment: 1 }), 1024)
+    t.equal(grown(4096, { segment: 1448 }), 4096)
+  },
+)
 
 t.test('the target is at most half a window ahead (section 4.2)', async t => {
   const flow = new Driver({ c: 100 }, 1000 * MS, 10)

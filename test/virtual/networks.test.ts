@@ -113,5 +113,5 @@ t.test('auto hands over as telemetry appears and goes, without a burst and witho
     t.ok(longest('telling:s2', from + 1, to) < 0.1 * BDP_BYTES, 'and a second later nothing does')
   }
   // Back on the silent way CUBIC begins with HPCC++'s window: the queue grows as it does in congestion avoidance.
-  t.ok(longest('silent:s2', 8, 8.5) < 0.5 * BDP_BYTES, `${longest('silent:s2', 8, 8.5)} bytes`)
+  t.ok(longest('silent:s2', 8, 8.5) < 0.75 * BDP_BYTES, `${longest('silent:s2', 8, 8.5)} bytes`)
 })

@@ -8,13 +8,20 @@ import type { CubicConstants } from './cubic-options.js'
 const SECOND = 1e9
 /** The target is at most so many windows ahead (section 4.2). */
 const TARGET_MOST = 1.5
+/** Reno's step is at most so many segments, however small packets are: a bound of Weir. */
+const STEP_MOST = 2
 
 export class CubicGrowth {
   readonly #segment: number
+  /** Reno's step in a round trip, times alpha. */
+  readonly #renoStep: number
   readonly #c: number
   readonly #beta: number
   readonly #alpha: number
   readonly #fastConvergence: boolean
+  readonly #firstGrowth: number
+  /** The first slow start has ended without a loss, and none has come since: nothing is known of what the path holds. */
+  #explores = false
   /** W_max. 0: no window has been reduced yet. */
   #wMax = 0
   /** The window before it was last reduced: until Reno would have reached it, it grows by alpha. */
@@ -32,14 +39,23 @@ export class CubicGrowth {
   #undoWEst = 0
   #undoK = 0
   #undoEpochNs: Nanos = 0
+  #undoExplores = false
 
-  /** @param segmentBytes size of the segments that the growth counts in */
-  constructor(segmentBytes: number, constants: CubicConstants) {
+  /**
+   * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets without regard to their
+   * length drops small ones more often for each byte. With this step the window is that of TCP's segments at the same
+   * share of packets lost (RFC 4828, section 4.1: nominal segment size).
+   *
+   * @param segmentBytes size of the segments that the growth counts in; @param packetBytes size of the packets, at most that
+   */
+  constructor(segmentBytes: number, packetBytes: number, constants: CubicConstants) {
     this.#segment = segmentBytes
+    this.#renoStep = segmentBytes * Math.min(STEP_MOST, segmentBytes / packetBytes)
     this.#c = constants.c
     this.#beta = constants.beta
     this.#alpha = constants.alpha
     this.#fastConvergence = constants.fastConvergence
+    this.#firstGrowth = constants.firstGrowth
   }
 
   get wMaxBytes(): number {
@@ -57,7 +73,9 @@ export class CubicGrowth {
     this.#undoWEst = this.#wEst
     this.#undoK = this.#k
     this.#undoEpochNs = this.#epochNs
+    this.#undoExplores = this.#explores
     this.#cwndPrior = cwnd
+    this.#explores = false
     const gaveWay = this.#fastConvergence && cwnd < this.#wMax
     this.#wMax = gaveWay ? (cwnd * (1 + this.#beta)) / 2 : cwnd
   }
@@ -69,6 +87,7 @@ export class CubicGrowth {
     this.#wEst = this.#undoWEst
     this.#k = this.#undoK
     this.#epochNs = this.#undoEpochNs
+    this.#explores = this.#undoExplores
   }
 
   /** Congestion avoidance begins after a reduction: the curve leads back to W_max (section 4.2). */
@@ -83,7 +102,17 @@ export class CubicGrowth {
   beginFresh(now: Nanos, cwnd: number): void {
     this.#wMax = cwnd
     this.#k = 0
+    this.#explores = false
     this.#start(now, cwnd)
+  }
+
+  /**
+   * It begins as round trips have grown in the first slow start. That may have been somebody else's doing: until the first
+   * loss the window grows by `firstGrowth` in a round trip at least.
+   */
+  beginFirst(now: Nanos, cwnd: number): void {
+    this.beginFresh(now, cwnd)
+    this.#explores = true
   }
 
   #start(now: Nanos, cwnd: number): void {
@@ -109,10 +138,12 @@ export class CubicGrowth {
     // A part of each segment acknowledged, and at most a whole window at a time.
     const share = Math.min(1, ackedBytes / cwnd)
     const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
-    this.#wEst += alpha * this.#segment * share
+    this.#wEst += alpha * this.#renoStep * share
     const t = (now - this.#epochNs) / SECOND
-    if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd, this.#wEst)
-    const target = Math.max(cwnd, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
+    // What the window comes to in a round trip.
+    const least = this.#explores ? (1 + this.#firstGrowth) * cwnd : cwnd
+    if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd + (least - cwnd) * share, this.#wEst)
+    const target = Math.max(least, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
     return cwnd + (target - cwnd) * share
   }
 }

@@ -38,7 +38,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
     1,
     65535,
     1448,
-    'segment in which the growth of the window counts where packets are smaller: that of TCP on Ethernet, so that flows share by the byte (RFC 4828, section 4)',
+    'segment in which the growth of the window counts where packets are smaller: that of TCP on Ethernet, so that flows share by the byte where the same share of packets is lost (RFC 4828, section 4.1)',
   ),
   count('initialWindow', 1, 1000, 10, 'packets in flight when a flow begins (RFC 6928, section 2)'),
   count('minWindow', 1, 1000, 2, 'smallest window after a loss, in packets (RFC 9438, section 4.6)'),
@@ -96,6 +96,15 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
   ofHystart(
     count('cssRounds', 1, 1000, 5, 'CSS_ROUNDS: rounds of conservative slow start (RFC 9406, section 4.3)'),
   ),
+  ofHystart(
+    number(
+      'firstGrowth',
+      0,
+      1,
+      0.05,
+      'share of itself by which the window grows in a round trip at least, from the end of the first slow start to the first loss (as Linux: tcp_cubic)',
+    ),
+  ),
   flag('prr', true, 'in recovery packets leave as others arrive, down to the new window (RFC 9937)'),
   number(
     'slowStartGain',
@@ -141,6 +150,7 @@ export interface CubicConstants {
   hystartSamples: number
   cssGrowthDivisor: number
   cssRounds: number
+  firstGrowth: number
   prr: boolean
   slowStartGain: number
   avoidanceGain: number
@@ -171,6 +181,7 @@ export function cubicConstants(options: OptionValues): CubicConstants {
     hystartSamples: value('hystartSamples'),
     cssGrowthDivisor: value('cssGrowthDivisor'),
     cssRounds: value('cssRounds'),
+    firstGrowth: value('firstGrowth'),
     prr: isOn('prr'),
     slowStartGain: value('slowStartGain'),
     avoidanceGain: value('avoidanceGain'),

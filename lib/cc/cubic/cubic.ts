@@ -70,7 +70,11 @@ export class Cubic implements CongestionControl {
     this.#constants = constants
     this.#lineRateBps = context.lineRateBps
     this.#mtu = context.mtuBytes
-    this.#growth = new CubicGrowth(Math.max(context.mtuBytes, constants.segmentBytes), constants)
+    this.#growth = new CubicGrowth(
+      Math.max(context.mtuBytes, constants.segmentBytes),
+      context.mtuBytes,
+      constants,
+    )
     this.#prr = new Prr(context.mtuBytes)
     this.#rtt = new RoundTrips(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
@@ -161,7 +165,7 @@ export class Cubic implements CongestionControl {
     if (isFirst && this.#hystart.slowedDown) this.#cut(sndNxt)
     if (isOver) {
       this.#ssthresh = this.#cwnd
-      this.#growth.beginFresh(now, this.#cwnd)
+      this.#growth.beginFirst(now, this.#cwnd)
     } else if (!this.#use.isUsed(this.#cwnd)) {
       this.#growth.pause(now)
     } else if (inSlowStart) {
