@@ -5,7 +5,7 @@ import { range, testSeeds } from './seeds.js'
 import { runSeed } from './world.js'
 
 t.test('a fixed set of seeds, and what it reaches', async t => {
-  const reached = testSeeds(t, fixedSeeds(range(1, 100)))
+  const { failed: _, ...reached } = testSeeds(t, fixedSeeds(range(1, 100)))
   if (isReplay) return
   t.comment(JSON.stringify(reached))
   for (const [what, count] of Object.entries(reached)) t.ok(count > 0, `${what}: ${count}`)
