@@ -2,7 +2,7 @@
  * By what every controller, and every mode of one, is judged: one run of a scenario in figures. Times count from the start of the
  * last flow, when all share the network.
  */
-import { percentile } from '../../lib/scenario/fairness.js'
+import { jainIndex, percentile } from '../../lib/scenario/fairness.js'
 import { type RunResult, seriesName } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
 import { valueAt } from '../../lib/scenario/series.js'
@@ -29,6 +29,8 @@ export interface Judgement {
   /** Bytes that were retransmitted, and frames that were dropped. */
   retransmittedBytes: number
   drops: number
+  /** Packets that were retransmitted and had not been lost. */
+  needlessPackets: number
 }
 
 /** Judges a run. @param scenario that it was a run of; its T is given, not measured */
@@ -44,9 +46,10 @@ export function judge(scenario: Scenario, result: RunResult): Judgement {
     p99QueueBytes: Math.max(...samples.map(values => percentile(values, 0.99))),
     convergenceNs: convergence(result, names),
     drainedNs: drained(result, scenario),
-    jainIndex: jain(result, names),
+    jainIndex: orNone(jainIndex(moved(result, names))),
     retransmittedBytes: result.totals.retransmittedBytes,
     drops: result.totals.drops,
+    needlessPackets: result.totals.spuriousRetransmissions,
   }
 }
 
@@ -70,12 +73,18 @@ function sharers(scenario: Scenario): string[] {
 
 /** Jain's index of what flows have moved between two times; 0 when they have moved nothing. */
 function jainBetween(result: RunResult, names: readonly string[], fromNs: number, toNs: number): number {
-  const moved = names.map(name => {
+  return orNone(jainIndex(movedBetween(result, names, fromNs, toNs)))
+}
+
+function movedBetween(result: RunResult, names: readonly string[], fromNs: number, toNs: number): number[] {
+  return names.map(name => {
     const acked = result.series[seriesName('acked', name)]!
     return valueAt(acked, toNs) - valueAt(acked, fromNs)
   })
-  const sum = moved.reduce((a, b) => a + b, 0)
-  return sum === 0 ? 0 : sum ** 2 / (moved.length * moved.reduce((a, b) => a + b * b, 0))
+}
+
+function orNone(index: number): number {
+  return Number.isNaN(index) ? 0 : index
 }
 
 function lastStart(result: RunResult): number {
@@ -90,10 +99,11 @@ function firstEnd(result: RunResult): number {
   return Math.min(...ends, Math.max(...samples))
 }
 
-function jain(result: RunResult, names: readonly string[]): number {
+/** Payload of each flow while all run: from a tenth of the time after the last start to the first end. @param names of flows */
+export function moved(result: RunResult, names: readonly string[]): number[] {
   const from = lastStart(result)
   const to = firstEnd(result)
-  return jainBetween(result, names, from + (to - from) / 10, to)
+  return movedBetween(result, names, from + (to - from) / 10, to)
 }
 
 function convergence(result: RunResult, names: readonly string[]): number | null {
