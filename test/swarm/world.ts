@@ -30,7 +30,7 @@ import type { Fail } from './checks/fail.js'
 import { checkFairness } from './checks/fairness.js'
 import { checkLossless } from './checks/lossless.js'
 import { checkEnded, checkEvents } from './checks/progress.js'
-import { checkQueues } from './checks/queues.js'
+import { checkPeak, checkQueues } from './checks/queues.js'
 import { checkRetransmissions, type Reasons } from './checks/retransmissions.js'
 import { End } from './end.js'
 import { MESSAGE_MAX } from './limits.js'
@@ -57,6 +57,8 @@ const LOOK_EVERY = 50
 const RESPONSES_BYTES_MAX = 16 * MESSAGE_MAX
 /** Flows that ask switches for telemetry by their DSCP. */
 const SUBSCRIBED_DSCP = 25
+/** Headers, telemetry, and a packet beyond the window of each flow, beside payload. */
+const OVERHEAD_SHARE = 0.5
 /** An application whose peer has gone gives up after this. */
 const GIVE_UP_NS = 2 * SECOND
 
@@ -616,6 +618,16 @@ class World {
     if (this.#atStart.length === 0) return
     const moved = this.#moved().map((bytes, i) => bytes - (this.#atStart[i] ?? 0))
     checkFairness(moved, race.least, what => this.fail(what))
+    if (!race.windowed) return
+    const tNs = Math.max(...this.#clients.map(({ end }) => end.connection!.stats.baseRttNs))
+    const windowBytes = (tNs * this.#plan.rateBps) / 8e9
+    for (const sw of this.#switches) {
+      for (const port of sw.ports.keys()) {
+        const { maxQueueBytes } = sw.report(this.#network.now, port)
+        const name = `${sw.name}, port ${port}`
+        checkPeak(name, maxQueueBytes, moved.length, windowBytes, OVERHEAD_SHARE, what => this.fail(what))
+      }
+    }
   }
 }
 

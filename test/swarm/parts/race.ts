@@ -6,7 +6,7 @@ import { WorkOpcode } from '../../../lib/qp/work.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
 import { MESSAGE_MAX } from '../limits.js'
-import type { SwarmPlan, WorkPlan } from '../plan.js'
+import type { HostPlan, SwarmPlan, WorkPlan } from '../plan.js'
 
 /** A race. */
 export interface RacePlan {
@@ -14,6 +14,8 @@ export interface RacePlan {
   fromNs: Nanos
   /** The lowest Jain index that passes. */
   least: number
+  /** No window is longer than line rate x T, so no queue is longer than all of them. */
+  windowed: boolean
 }
 
 const SHARE = 1 / 40
@@ -23,51 +25,70 @@ const MESSAGES = 100
 const FLOWS_MAX = 3
 /** Within it all start. */
 const STARTS_NS = 5 * MICROSECOND
-/** Bytes of each flow in flight: more than the path holds. */
+/** When what flows move begins to count: they all run, and the burst of their start is over. */
+const START_COUNTS_NS = 300 * MICROSECOND
+/** The lowest Jain index: two flows, and one has a sixth of what the other has. */
+const LEAST = 0.66
+/** Where probes alone collect telemetry, a flow has one sample a round trip while others start: `npm run bench -- hpcc-modes`. */
+const LEAST_BY_PROBES = 0.45
+/** Controllers whose windows begin at line rate x T and only fall from there. */
+const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
+/** Messages of each flow in flight: more than the path holds. */
 const DEPTH = 16
 
-/** The seed's plan as a race, or as it is. */
+/**
+ * The seed's plan as a race, or as it is. All hosts but the last send to that one, from one switch; where there are two, one sends
+ * all flows.
+ */
 export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
   if (random.next() >= SHARE) return plan
-  const flows = 2 + random.below(FLOWS_MAX - 1)
-  const [from, to] = plan.hosts
-  const host = {
-    ...from!,
-    pathMtu: Math.max(1024, from!.pathMtu),
-    queueDepth: DEPTH,
-    packetsInFlightMax: 1024,
-    reorderPackets: 256,
-    retransmitTimeoutLeastNs: undefined,
-    plain: false,
-    paths: {},
-  }
-  const connection = () => ({
-    from: 0,
-    to: 1,
-    startNs: random.below(STARTS_NS),
-    work: [writes(), []] as [WorkPlan[], WorkPlan[]],
-    receives: [1, 1] as [number, number],
-    leavesAfter: null,
-  })
+  const { hosts, links } = plan
+  const receiver = hosts.length - 1
+  const flows = receiver === 1 ? 2 + random.below(FLOWS_MAX - 1) : receiver
+  const delayNs = 1 + random.below(DELAY_NS_MAX)
   return {
     ...plan,
     rateBps: RATE_BPS,
     bufferBytes: 2e6,
     frames: 4000,
-    hosts: [{ ...host, name: from!.name }, { ...host, name: to!.name }, ...plan.hosts.slice(2)],
-    links: plan.links.map(link => ({
-      ...link,
-      delayNs: 1 + (link.delayNs % DELAY_NS_MAX),
-      rates: {},
-      managementLoss: 0,
-      outage: null,
+    hosts: hosts.map(({ name }) => racer(hosts[0]!, name)),
+    links: links.map(link => {
+      const sends = hosts.some(({ name }, i) => i < receiver && name === link.a)
+      return { a: link.a, b: sends ? 's1' : link.b, delayNs, rates: {}, managementLoss: 0, outage: null }
+    }),
+    connections: Array.from({ length: flows }, (_, flow) => ({
+      from: receiver === 1 ? 0 : flow,
+      to: receiver,
+      startNs: random.below(STARTS_NS),
+      work: [writes(), []] as const,
+      receives: [1, 1] as const,
+      leavesAfter: null,
     })),
-    connections: Array.from({ length: flows }, connection),
     interruptions: [],
     changes: { flaps: [], rehashNs: null },
     lossless: null,
     attack: null,
-    race: { fromNs: 300 * MICROSECOND, least: 0.5 },
+    race: {
+      fromNs: START_COUNTS_NS,
+      least: hosts[0]!.telemetry.collect === 'probe' ? LEAST_BY_PROBES : LEAST,
+      windowed: WINDOWED.includes(hosts[0]!.cc.name),
+    },
+  }
+}
+
+/** All hosts are alike. */
+function racer(host: HostPlan, name: string): HostPlan {
+  return {
+    ...host,
+    name,
+    pathMtu: Math.max(1024, host.pathMtu),
+    queueDepth: DEPTH,
+    packetsInFlightMax: 1024,
+    reorderPackets: 256,
+    retransmitTimeoutLeastNs: undefined,
+    plain: false,
+    priority: 0,
+    paths: {},
   }
 }
 
