@@ -4,7 +4,7 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import { takeWordsOut } from './parts/plain-peer.js'
+import { takeWordsOut } from '../support/plain-peer.js'
 
 /** Frames that wait for a paused host at most; more are dropped, as by a full receive ring. */
 const WAITING_MAX = 64

@@ -2,11 +2,11 @@
  * A host that is no weir: a plain librdmacm peer with go-back-N. Its connection manager's datagrams say nothing in Weir's words, and
  * what others say in them does not reach it.
  */
-import * as weirData from '../../../lib/cm/weir-private-data.js'
-import type { Frame } from '../../../lib/frame/frame.js'
-import * as bth from '../../../lib/wire/bth.js'
-import * as deth from '../../../lib/wire/deth.js'
-import * as icrc from '../../../lib/wire/icrc.js'
+import * as weirData from '../../lib/cm/weir-private-data.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import * as bth from '../../lib/wire/bth.js'
+import * as deth from '../../lib/wire/deth.js'
+import * as icrc from '../../lib/wire/icrc.js'
 
 const MAGIC = 'WEIR'
 
