@@ -45,9 +45,9 @@ export class End implements ConnectionHandler {
   peer: End | null = null
   connection: Connection | null = null
   readonly sends: SendOrder
-  /** RNR NAKs that its peer has sent, and its own tail probes. */
+  /** RNR NAKs that its peer has sent, and times that it has waited for too long: tail probes, timeouts. */
   rnrNaks = 0
-  tailProbes = 0
+  timers = 0
   closed = 0
   error: WeirError | null = null
   /** Called when the connection is there. */
@@ -167,9 +167,9 @@ export class End implements ConnectionHandler {
   }
 
   #count({ id }: Connection): void {
-    const { rnrNaks = 0, tailProbes = 0 } = this.nic.table.find(id)?.qp.counters ?? {}
+    const { rnrNaks = 0, tailProbes = 0, timeouts = 0 } = this.nic.table.find(id)?.qp.counters ?? {}
     this.rnrNaks = Math.max(this.rnrNaks, rnrNaks)
-    this.tailProbes = Math.max(this.tailProbes, tailProbes)
+    this.timers = Math.max(this.timers, tailProbes + timeouts)
   }
 
   #onSent({ id, status }: Completion): void {

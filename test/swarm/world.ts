@@ -560,7 +560,7 @@ class World {
       reroutes:
         this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
       rnrNaks: sum(this.#ends.map(({ rnrNaks }) => rnrNaks)),
-      tailProbes: this.#clients.length > 1 ? sum(this.#ends.map(({ tailProbes }) => tailProbes)) : 0,
+      timers: this.#clients.length > 1 ? sum(this.#ends.map(({ timers }) => timers)) : 0,
     }
   }
 

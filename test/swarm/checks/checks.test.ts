@@ -239,7 +239,7 @@ t.test('a lossless network loses nothing for want of room', async t => {
 })
 
 t.test('a retransmission has a reason', async t => {
-  const none: Reasons = { faults: 0, drops: 0, stops: 0, reroutes: 0, rnrNaks: 0, tailProbes: 0 }
+  const none: Reasons = { faults: 0, drops: 0, stops: 0, reroutes: 0, rnrNaks: 0, timers: 0 }
   passes(t, 'nothing', fail => checkRetransmissions(0, none, fail))
   complains(t, /100 bytes were retransmitted/, fail => checkRetransmissions(100, none, fail))
   for (const reason of Object.keys(none))

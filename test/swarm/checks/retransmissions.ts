@@ -12,8 +12,8 @@ export interface Reasons {
   reroutes: number
   /** Receivers that were not ready (IBA 9.7.5.2.8). */
   rnrNaks: number
-  /** Tail probes beside other flows: what these send makes an answer later than two round trips of before. */
-  tailProbes: number
+  /** Tail probes and retransmission timeouts beside other flows: what these send makes answers later than they were before. */
+  timers: number
 }
 
 /** @param retransmittedBytes of all connections */

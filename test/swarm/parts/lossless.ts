@@ -7,6 +7,8 @@ import { pick } from './pick.js'
 
 /** The priority of all packets, those of the connection manager too; its DSCP is the class selector. */
 export const LOSSLESS_PRIORITY = 3
+/** Of this class: packets that ask switches for answers have another DSCP of it. */
+const DSCPS = Array.from({ length: 8 }, (_, i) => 8 * LOSSLESS_PRIORITY + i)
 /** The longest frame: 4 KiB, headers, 15 hops of telemetry. */
 const FRAME_BYTES_MAX = 5000
 
@@ -52,7 +54,7 @@ export function losslessOptions(
   return {
     // Every port may reach its threshold at once.
     bufferBytes: own + links.length * (plan.xoffBytes + FRAME_BYTES_MAX),
-    classifier: { dscp: { [8 * LOSSLESS_PRIORITY]: LOSSLESS_PRIORITY } },
+    classifier: { dscp: Object.fromEntries(DSCPS.map(dscp => [dscp, LOSSLESS_PRIORITY])) },
     pfc: {
       priorities,
       xoffBytes: plan.xoffBytes,
