@@ -16,18 +16,13 @@ import { WeirError } from '../lib/errors.js'
 import type { TxCounters } from '../lib/nic/tx-pipeline.js'
 import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
-import type { RunResult } from '../lib/scenario/result.js'
 import type { DirectSettings, Scenario } from '../lib/scenario/scenario.js'
-import { seriesName, valueAt } from '../lib/scenario/series.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 import { jitteredStarts } from './support/jittered-starts.js'
+import { type Judgement, judge } from './support/judge.js'
 import { wholeNumber } from './support/whole-number.js'
 
 const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
-/** Flows have converged when from then on Jain's index of what they move is this or above… */
-const FAIR = 0.9
-/** …in every interval of this length. */
-const FAIR_FOR_NS = 50_000
 /** Runs are cut off here. */
 const DURATION_MAX_NS = 5_000_000
 /** What every mode is compared with. */
@@ -78,17 +73,10 @@ const MODES: Readonly<Record<string, Mode>> = {
   },
 }
 
-export interface ModeFigures {
+/** The judgement is of the starts in the file, but for Jain's index. */
+export interface ModeFigures extends Judgement {
   scenario: string
   mode: string
-  /** Utilization of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
-  utilization: number
-  peakQueueBytes: number
-  meanQueueBytes: number
-  /** From the start of the last flow to fair shares; null: not within the run. */
-  convergenceNs: number | null
-  /** From the start of the last flow until its burst is gone: every watched queue has been under a tenth of rate x T since its peak. */
-  drainedNs: number | null
   /** Mean over the jittered starts, and the least of them. */
   jainIndex: number
   leastJainIndex: number
@@ -159,8 +147,9 @@ export interface Fairness {
 }
 
 function fairness(scenario: Scenario, starts: number, seed: number): Fairness {
-  const names = sharers(scenario)
-  const all = jitteredStarts(scenario, starts, seed).map(one => jain(new VirtualRun(one).run(), names))
+  const all = jitteredStarts(scenario, starts, seed).map(
+    one => judge(one, new VirtualRun(one).run()).jainIndex,
+  )
   return { mean: all.reduce((sum, index) => sum + index, 0) / starts, least: Math.min(...all) }
 }
 
@@ -211,8 +200,6 @@ function measure(mode: string, scenario: Scenario, fair: Fairness): ModeFigures 
   const virtual = new VirtualRun(scenario)
   const result = virtual.run()
   const sum = (name: keyof TxCounters) => virtual.hostCounters.reduce((all, host) => all + host[name], 0)
-  const watched = new Set(scenario.watch.queues.map(({ switch: sw, port }) => `${sw} ${port}`))
-  const ports = result.ports.filter(({ switch: sw, port }) => watched.has(`${sw} ${port}`))
   const data = sum('dataFrames')
   const direct = result.ports.reduce((all, port) => all + (port.directResponses ?? 0), 0)
   const ownBytes = sum('telemetryBytes') + sum('echoBytes') + sum('vendorBytes')
@@ -220,11 +207,7 @@ function measure(mode: string, scenario: Scenario, fair: Fairness): ModeFigures 
   return {
     scenario: scenario.name,
     mode,
-    utilization: utilization(result),
-    peakQueueBytes: Math.max(...ports.map(port => port.maxQueueBytes)),
-    meanQueueBytes: Math.max(...ports.map(port => port.meanQueueBytes)),
-    convergenceNs: convergence(result, sharers(scenario)),
-    drainedNs: drained(result, scenario),
+    ...judge(scenario, result),
     jainIndex: fair.mean,
     leastJainIndex: fair.least,
     telemetryByteShare: ownBytes / sum('dataBytes'),
@@ -233,79 +216,6 @@ function measure(mode: string, scenario: Scenario, fair: Fairness): ModeFigures 
     feedbackPerData: (sum('ackFrames') + answers) / data,
     directResponses: direct,
   }
-}
-
-function utilization(result: RunResult): number {
-  if (result.flows.some(({ fctNs }) => fctNs === null)) return result.summary?.bottleneckUtilization ?? 0
-  const bytes = result.flows.reduce((all, flow) => all + flow.bytes, 0)
-  const ends = result.flows.map(({ startNs, fctNs }) => startNs + fctNs!)
-  const starts = result.flows.map(({ startNs }) => startNs)
-  const rateBps = Math.max(...result.ports.map(port => port.rateBps))
-  return (bytes * 8e9) / (Math.max(...ends) - Math.min(...starts)) / rateBps
-}
-
-/** Flows that should have equal shares: those to the host that most flows go to. */
-function sharers(scenario: Scenario): string[] {
-  const to = scenario.flows.map(flow => flow.to)
-  const most = to.reduce((best, host) =>
-    to.filter(h => h === host).length > to.filter(h => h === best).length ? host : best,
-  )
-  return scenario.flows.filter(flow => flow.to === most).map(({ name }) => name)
-}
-
-/** Jain's index of what flows have moved between two times; 0 when they have moved nothing. */
-function jainBetween(result: RunResult, names: readonly string[], fromNs: number, toNs: number): number {
-  const moved = names.map(name => {
-    const acked = result.series[seriesName('acked', name)]!
-    return valueAt(acked, toNs) - valueAt(acked, fromNs)
-  })
-  const sum = moved.reduce((a, b) => a + b, 0)
-  return sum === 0 ? 0 : sum ** 2 / (moved.length * moved.reduce((a, b) => a + b * b, 0))
-}
-
-function lastStart(result: RunResult): number {
-  return Math.max(...result.flows.map(({ startNs }) => startNs))
-}
-
-function firstEnd(result: RunResult): number {
-  const ends = result.flows.map(({ startNs, fctNs }) =>
-    fctNs === null ? Number.POSITIVE_INFINITY : startNs + fctNs,
-  )
-  const samples = Object.values(result.series).map(({ timesNs }) => timesNs.at(-1) ?? 0)
-  return Math.min(...ends, Math.max(...samples))
-}
-
-function jain(result: RunResult, names: readonly string[]): number {
-  const from = lastStart(result)
-  const to = firstEnd(result)
-  return jainBetween(result, names, from + (to - from) / 10, to)
-}
-
-function convergence(result: RunResult, names: readonly string[]): number | null {
-  const from = lastStart(result)
-  const last = firstEnd(result) - FAIR_FOR_NS
-  let converged: number | null = null
-  for (let at = from; at <= last; at += FAIR_FOR_NS / 20) {
-    if (jainBetween(result, names, at, at + FAIR_FOR_NS) < FAIR) converged = null
-    else converged ??= at - from
-  }
-  return converged
-}
-
-function drained(result: RunResult, scenario: Scenario): number | null {
-  const from = lastStart(result)
-  let longest = 0
-  for (const port of result.ports) {
-    const queue = result.series[seriesName('queue', port.name)]
-    if (queue === undefined) continue
-    const low = (port.rateBps * (scenario.baseRttNs as number)) / 8e9 / 10
-    let peak = queue.timesNs.findIndex(at => at >= from)
-    for (let i = peak; i < queue.values.length; i++) if (queue.values[i]! > queue.values[peak]!) peak = i
-    const end = queue.values.findIndex((bytes, i) => i >= peak && bytes < low)
-    if (end < 0) return null
-    longest = Math.max(longest, queue.timesNs[end]! - from)
-  }
-  return longest
 }
 
 const COLUMNS: readonly [string, (f: ModeFigures) => string][] = [

@@ -19,6 +19,10 @@ const BENCHMARKS: Record<string, Benchmark> = {
     what: 'RESULT.json…: results of weir run beside those of an independent simulator',
     load: () => import('./compare-ns3.js'),
   },
+  controllers: {
+    what: '[CONTROLLER] [NETWORK] [--starts 10] [--seed 1]: every congestion controller by the same figures on three networks and one shared queue, in virtual time: mean and worst of jittered starts',
+    load: () => import('./controllers.js'),
+  },
   'dgram-blast': {
     what: '[--seconds N] [--payload BYTES]: what a bare one-way node:dgram blast carries on loopback',
     load: () => import('./dgram-blast.js'),

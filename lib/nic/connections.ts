@@ -299,6 +299,7 @@ export class Connections {
       this.#makeRoom(now)
       this.#nic.table.checkRoom()
       checkKey(this.#nic.settings, words, request)
+      if (words === null && this.#refusesMtu(now, request)) return
       const privateData = words?.applicationData ?? request.privateData
       const { remote, udpPort, port } = request
       const handler = listener.accept(now, { remote, udpPort, port, privateData })
@@ -331,6 +332,18 @@ export class Connections {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       this.close(now, flow, asWeirError(error))
     }
+  }
+
+  /**
+   * A peer that is no weir sends packets as long as its request says, and expects as long ones. True if this host cannot have them: the
+   * request is rejected then (IBA 12.6.7.2, reason 26).
+   */
+  #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
+    const own = this.#nic.settings.pathMtu
+    if (pathMtu <= own) return false
+    const what = `${remote} asks for a path MTU of ${pathMtu} bytes, this host has ${own}: ask for ${own}, or raise this host's`
+    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, refusal(new WeirError('WEIR_REJECTED', what)))
+    return true
   }
 
   #accept(now: Nanos, flow: Flow, request: ConnectRequest): void {

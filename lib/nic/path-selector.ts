@@ -209,7 +209,8 @@ export class PathSelector {
       else if (probes.rounds === 1) this.#redraw(flow)
     } else {
       // A little more than the interval, by chance, so that flows that began together do not probe together for ever.
-      paths.nextRoundNs = probes.startedNs + this.#intervalNs(flow) * (1 + (this.#nic.random() % 1024) / 2048)
+      const spread = 1 + (this.#nic.random() % 1024) / 2048
+      paths.nextRoundNs = probes.startedNs + Math.round(this.#intervalNs(flow) * spread)
       if (paths.phase === 'waiting') this.#admit(now, flow)
       else if (paths.phase === 'settled') {
         this.#compare(now, flow)

@@ -31,13 +31,25 @@ export function valuesBetween(series: Series, fromNs: number, toNs: number): num
  */
 export function valueAt(series: Series, atNs: number): number {
   const { timesNs, values } = series
-  const after = timesNs.findIndex(time => time >= atNs)
-  if (after === -1) return values.at(-1) ?? Number.NaN
+  const after = firstFrom(timesNs, atNs)
+  if (after === timesNs.length) return values.at(-1) ?? Number.NaN
   if (after === 0) return values[0]!
   const before = after - 1
   const span = timesNs[after]! - timesNs[before]!
   const share = span === 0 ? 1 : (atNs - timesNs[before]!) / span
   return values[before]! + share * (values[after]! - values[before]!)
+}
+
+/** Index of the first time that is `atNs` or later; times only rise. The number of times if there is none. */
+function firstFrom(timesNs: readonly number[], atNs: number): number {
+  let low = 0
+  let high = timesNs.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (timesNs[middle]! >= atNs) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /** How much a counter rose over a window, per second; 0 for an empty window. */

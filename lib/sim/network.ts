@@ -1,4 +1,4 @@
-import { WeirError } from '../errors.js'
+import { assert, WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { FramePool } from '../frame/frame-pool.js'
 import type { Node } from '../frame/node.js'
@@ -13,7 +13,8 @@ import { Pipe } from './pipe.js'
  * departures fall on the emulated link's exact timeline however late the process wakes.
  *
  * The sources of events are the nodes (their deadlines) and the pipes (their next arrival): one heap entry
- * each. Events at the same time run in the order in which their sources were added.
+ * each. Events at the same time run in the order in which their sources were added. Times are whole nanoseconds: a source that
+ * names another one is a defect (WEIR_INTERNAL).
  */
 export class Network {
   readonly #pool: FramePool
@@ -106,6 +107,7 @@ export class Network {
     const source = this.#heap.first()
     // A source may name a time that has passed (a command given late): time never runs backwards.
     const now = Math.max(this.#now, this.#heap.firstTime())
+    assert(Number.isInteger(now), 'network: a node or a link has named a time that is no whole nanosecond')
     this.#now = now
     this.#events++
     const pipe = this.#pipes[source]!

@@ -1,6 +1,7 @@
 /** The discrete-event network: times, order, what is lost and that nothing else is. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
+import { Agenda } from '../../lib/sim/agenda.js'
 import { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
@@ -149,4 +150,13 @@ t.test('faults of one direction leave the other alone', async t => {
   t.equal(b.received.length, 0)
   t.equal(a.received.length, 20)
   t.equal(pool.inUse, 0)
+})
+
+t.test('a node that names a time between two nanoseconds is a defect', async t => {
+  const agenda = new Agenda()
+  const network = new Network({ pool: new FramePool(1, 256) })
+  const id = network.addNode(agenda)
+  agenda.add(10.5, () => {})
+  network.kick(id)
+  t.throws(() => network.runUntil(20), { code: 'WEIR_INTERNAL', message: /no whole nanosecond/ })
 })

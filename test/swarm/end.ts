@@ -1,12 +1,19 @@
 /** One end of a connection of the swarm: posts its work, and checks each completion and each message as it comes. */
-import { WeirError } from '../../lib/errors.js'
+import type { WeirError } from '../../lib/errors.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
-import { type Completion, WorkStatus, workStatusName } from '../../lib/qp/completion-queue.js'
+import { type Completion, WorkStatus } from '../../lib/qp/completion-queue.js'
 import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
-import { MESSAGE_MAX, type WorkPlan } from './plan.js'
+import { ReceiveCount, SendOrder } from './checks/completions.js'
+import { checkClosed } from './checks/ends.js'
+import type { Fail } from './checks/fail.js'
+import { checkInvalidated, checkKept } from './checks/invalidation.js'
+import { checkArrival, checkBytes } from './checks/messages.js'
+import { type AtomicStep, checkFound, checkWords, WORD_BYTES, WORDS, WordModel } from './checks/words.js'
+import { MESSAGE_MAX } from './limits.js'
+import type { WorkPlan } from './plan.js'
 
 /** Bytes that every message is cut from; no two pieces of 8 bytes are the same. */
 const NOISE = Buffer.alloc(1 << 16)
@@ -26,7 +33,7 @@ export interface EndOptions {
   peerPlan: readonly WorkPlan[]
   /** Receives that are kept posted. */
   receives: number
-  fail: (what: string) => void
+  fail: Fail
 }
 
 /** An application's end. */
@@ -37,9 +44,10 @@ export class End implements ConnectionHandler {
   /** Set as soon as both ends are there. */
   peer: End | null = null
   connection: Connection | null = null
-  /** Completions of the send queue, good ones first. */
-  succeeded = 0
-  flushed = 0
+  readonly sends: SendOrder
+  /** RNR NAKs that its peer has sent, and times that it has waited for too long: tail probes, timeouts. */
+  rnrNaks = 0
+  timers = 0
   closed = 0
   error: WeirError | null = null
   /** Called when the connection is there. */
@@ -49,17 +57,20 @@ export class End implements ConnectionHandler {
   /** Called at the end, once. */
   onEnded: (now: number) => void = () => {}
   readonly target: MemoryRegion
-  readonly #fail: (what: string) => void
+  /** One region for each of the peer's SENDs with invalidate. */
+  readonly spares: readonly MemoryRegion[]
+  readonly #fail: Fail
   readonly #salt: number
   readonly #source: MemoryRegion
   readonly #slots: MemoryRegion
   readonly #receives: number
+  readonly #receiveCount: ReceiveCount
   /** Ids of the peer's work that completes a receive here, in order, and how many have come. */
   #expected: number[] = []
   #received = 0
-  #posted = 0
-  #receivesPosted = 0
-  #receivesEnded = 0
+  #invalidated = 0
+  readonly #words = new WordModel()
+  readonly #atomics = new Map<number, AtomicStep>()
 
   constructor(nic: Nic, options: EndOptions) {
     const { name, plan, peerPlan, receives, fail } = options
@@ -69,11 +80,16 @@ export class End implements ConnectionHandler {
     this.#fail = what => fail(`${name}: ${what}`)
     this.#salt = hashOf(name)
     this.#receives = receives
+    this.sends = new SendOrder(this.#fail)
+    this.#receiveCount = new ReceiveCount(this.#fail)
     const bytes = Math.max(1, plan.length) * MESSAGE_STRIDE
     this.#source = nic.memory.register(Buffer.alloc(bytes), bytes, Access.LOCAL_WRITE)
-    // Behind the peer's messages a counter for its additions.
-    const targetBytes = peerPlan.length * MESSAGE_STRIDE + 8
+    // Behind the peer's messages the words of its atomics.
+    const targetBytes = peerPlan.length * MESSAGE_STRIDE + WORDS * WORD_BYTES
     this.target = nic.memory.register(Buffer.alloc(targetBytes), targetBytes, ACCESS)
+    this.spares = peerPlan
+      .filter(({ opcode }) => opcode === WorkOpcode.SEND_WITH_INV)
+      .map(() => nic.memory.register(Buffer.alloc(8), 8, Access.REMOTE_WRITE))
     const slotBytes = receives * MESSAGE_MAX
     this.#slots = nic.memory.register(Buffer.alloc(slotBytes), slotBytes, Access.LOCAL_WRITE)
     for (const [id, { opcode, length }] of plan.entries()) {
@@ -102,7 +118,7 @@ export class End implements ConnectionHandler {
 
   /** All of its work has succeeded. */
   get done(): boolean {
-    return this.succeeded === this.plan.length
+    return this.sends.succeeded === this.plan.length
   }
 
   /** What the peer is told at connect: where its memory is, and which key. */
@@ -133,93 +149,92 @@ export class End implements ConnectionHandler {
     if (this.closed > 0) this.#fail('a completion came after the end')
     if (completion.isReceive) this.#onReceive(connection, completion)
     else this.#onSent(completion)
+    this.#count(connection)
     if (completion.status !== WorkStatus.SUCCESS) return
     this.#post(now, connection)
     this.onProgress(now)
   }
 
-  onClosed(now: number, _connection: Connection, error: WeirError | null): void {
+  onClosed(now: number, connection: Connection, error: WeirError | null): void {
     this.closed++
+    this.#count(connection)
     this.error = error
-    if (this.closed > 1) this.#fail('was told of its end twice')
-    if (error !== null && !(error instanceof WeirError)) this.#fail(`ended with ${error}, which has no code`)
-    const ended = this.succeeded + this.flushed
-    if (ended !== this.#posted) this.#fail(`posted ${this.#posted} work requests, ${ended} have completed`)
-    if (this.#receivesEnded !== this.#receivesPosted) {
-      this.#fail(`posted ${this.#receivesPosted} receives, ${this.#receivesEnded} have completed`)
-    }
+    checkClosed(this.closed, error, this.#fail)
+    this.sends.onEnd()
+    this.#receiveCount.onEnd()
+    checkKept(this.spares, this.#invalidated, this.#fail)
     if (this.closed === 1) this.onEnded(now)
   }
 
-  #onSent(completion: Completion): void {
-    const { id, status } = completion
-    if (id !== this.succeeded + this.flushed) this.#fail(`work request ${id} completed out of order`)
-    if (status !== WorkStatus.SUCCESS) {
-      this.flushed++
-      return
-    }
-    if (this.flushed > 0) this.#fail(`work request ${id} succeeded after a failed one`)
-    this.succeeded++
-    this.#checkBytes(id)
+  #count({ id }: Connection): void {
+    const { rnrNaks = 0, tailProbes = 0, timeouts = 0 } = this.nic.table.find(id)?.qp.counters ?? {}
+    this.rnrNaks = Math.max(this.rnrNaks, rnrNaks)
+    this.timers = Math.max(this.timers, tailProbes + timeouts)
+  }
+
+  #onSent({ id, status }: Completion): void {
+    const good = status === WorkStatus.SUCCESS
+    this.sends.onCompletion(id, good)
+    if (!good) return
+    this.#checkEffect(id)
+    if (this.done && this.peer !== null) checkWords(this.#words, this.peer.wordsOf(this), this.#fail)
   }
 
   /** A completed work request has had its effect, whole and exact. */
-  #checkBytes(id: number): void {
+  #checkEffect(id: number): void {
     const { opcode, length } = this.plan[id]!
     const at = id * MESSAGE_STRIDE
-    const wanted = this.contents(id, length)
     const { peer } = this
     if (peer === null) this.#fail(`work request ${id} completed without a peer`)
     else if (opcode === WorkOpcode.RDMA_WRITE || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) {
-      if (!peer.target.buffer!.subarray(at, at + length).equals(wanted))
-        this.#fail(`WRITE ${id} is not exact`)
+      const there = peer.target.buffer!.subarray(at, at + length)
+      checkBytes(`WRITE ${id}`, this.contents(id, length), there, this.#fail)
     } else if (opcode === WorkOpcode.RDMA_READ) {
-      if (!this.#source.buffer!.subarray(at, at + length).equals(wanted))
-        this.#fail(`READ ${id} is not exact`)
-    } else if (opcode === WorkOpcode.FETCH_AND_ADD) {
-      const before = this.#source.buffer!.readBigUInt64LE(at)
-      const earlier = this.plan.slice(0, id).filter(work => work.opcode === WorkOpcode.FETCH_AND_ADD).length
-      if (before !== BigInt(earlier)) this.#fail(`FETCH_AND_ADD ${id} found ${before}, not ${earlier}`)
+      const there = this.#source.buffer!.subarray(at, at + length)
+      checkBytes(`READ ${id}`, this.contents(id, length), there, this.#fail)
+    } else if (isAtomic(opcode)) {
+      const found = this.#source.buffer!.readBigUInt64LE(at)
+      checkFound(`atomic ${id}`, this.#atomics.get(id)!.found, found, this.#fail)
     }
   }
 
+  /** The words of a peer's atomics. */
+  wordsOf(peer: End): Buffer {
+    return this.target.buffer!.subarray(peer.plan.length * MESSAGE_STRIDE)
+  }
+
   #onReceive(connection: Connection, completion: Completion): void {
-    this.#receivesEnded++
+    this.#receiveCount.onCompletion()
     if (completion.status !== WorkStatus.SUCCESS) return
     const id = this.#expected[this.#received++]
     const slot = completion.id
     const { peer } = this
     if (id === undefined || peer === null) {
-      this.#fail(`received more than was sent: ${workStatusName(completion.status)}`)
+      this.#fail('received more than was sent')
       return
     }
     const { opcode, length } = peer.plan[id]!
     const isWrite = opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
-    if (completion.hasImmediate !== (opcode !== WorkOpcode.SEND))
-      this.#fail(`message ${id} is of another kind`)
-    if (completion.hasImmediate && completion.immediate !== id) {
-      this.#fail(`message ${completion.immediate} arrived in place of ${id}`)
-    }
-    if (completion.byteLength !== length) {
-      this.#fail(`message ${id} has ${completion.byteLength} bytes, not ${length}`)
-    }
+    const immediate = isWrite || opcode === WorkOpcode.SEND_WITH_IMM
     const from = isWrite ? id * MESSAGE_STRIDE : slot * MESSAGE_MAX
     const there = (isWrite ? this.target : this.#slots).buffer!.subarray(from, from + length)
-    if (!there.equals(peer.contents(id, length))) this.#fail(`message ${id} is not exact`)
+    checkArrival({ id, sent: peer.contents(id, length), immediate, completion, there }, this.#fail)
+    const named = opcode === WorkOpcode.SEND_WITH_INV ? this.spares[this.#invalidated++]! : null
+    checkInvalidated(`message ${id}`, completion.invalidatedKey, named, this.#fail)
     this.#postReceive(connection, slot)
   }
 
   #postReceive(connection: Connection, slot: number): void {
     const work = { id: slot, region: this.#slots, offset: slot * MESSAGE_MAX, length: MESSAGE_MAX }
-    if (connection.postReceive(work)) this.#receivesPosted++
+    if (connection.postReceive(work)) this.#receiveCount.posted++
   }
 
   #post(now: number, connection: Connection): void {
-    while (this.#posted < this.plan.length) {
+    while (this.sends.posted < this.plan.length) {
       // A completion may come from within, so the count is right before the call.
-      this.#posted++
-      if (connection.postSend(now, this.#work(this.#posted - 1, connection))) continue
-      this.#posted--
+      this.sends.posted++
+      if (connection.postSend(now, this.#work(this.sends.posted - 1, connection))) continue
+      this.sends.posted--
       return
     }
   }
@@ -229,14 +244,31 @@ export class End implements ConnectionHandler {
     const offset = id * MESSAGE_STRIDE
     const work: SendWork = { id, opcode, region: this.#source, offset, length }
     if (opcode === WorkOpcode.SEND_WITH_IMM || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) work.immediate = id
+    if (opcode === WorkOpcode.SEND_WITH_INV)
+      work.invalidateKey = this.peer!.spares[this.#nthInvalidation(id)]!.key
     if (opcode < WorkOpcode.RDMA_WRITE) return work
     const told = Buffer.from(connection.peerPrivateData)
     const address = Number(told.readBigUInt64BE(0))
-    const isAtomic = opcode === WorkOpcode.FETCH_AND_ADD
-    work.remoteAddress = address + (isAtomic ? this.plan.length * MESSAGE_STRIDE : offset)
     work.rkey = told.readUInt32BE(8)
-    if (isAtomic) work.compareOrAdd = 1n
-    return work
+    work.remoteAddress = address + offset
+    if (!isAtomic(opcode)) return work
+    const { word, compareOrAdd, swap } = this.#atomic(id)
+    work.remoteAddress = address + this.plan.length * MESSAGE_STRIDE + word * WORD_BYTES
+    return { ...work, compareOrAdd, swap }
+  }
+
+  /** What atomic `id` asks for; a post that finds the queue full is tried again. */
+  #atomic(id: number): AtomicStep {
+    let step = this.#atomics.get(id)
+    if (step !== undefined) return step
+    const { opcode, matches = true } = this.plan[id]!
+    step = opcode === WorkOpcode.FETCH_AND_ADD ? this.#words.add() : this.#words.swap(id, matches)
+    this.#atomics.set(id, step)
+    return step
+  }
+
+  #nthInvalidation(id: number): number {
+    return this.plan.slice(0, id).filter(({ opcode }) => opcode === WorkOpcode.SEND_WITH_INV).length
   }
 }
 
@@ -245,8 +277,13 @@ function completesReceive(opcode: WorkOpcode): boolean {
   return (
     opcode === WorkOpcode.SEND ||
     opcode === WorkOpcode.SEND_WITH_IMM ||
+    opcode === WorkOpcode.SEND_WITH_INV ||
     opcode === WorkOpcode.RDMA_WRITE_WITH_IMM
   )
+}
+
+function isAtomic(opcode: number): boolean {
+  return opcode === WorkOpcode.FETCH_AND_ADD || opcode === WorkOpcode.COMPARE_AND_SWAP
 }
 
 function hashOf(text: string): number {

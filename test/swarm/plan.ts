@@ -11,6 +11,12 @@ import { Random } from '../../lib/sim/random.js'
 import { MICROSECOND, MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
+import { MESSAGE_MAX } from './limits.js'
+import { type AttackPlan, attackPlan } from './parts/attacker.js'
+import { type ChangesPlan, changesPlan, reroutes } from './parts/changes.js'
+import { LOSSLESS_PRIORITY, type LosslessPlan, losslessPlan } from './parts/lossless.js'
+import { pick } from './parts/pick.js'
+import { asRace, type RacePlan } from './parts/race.js'
 
 export interface HostPlan {
   name: string
@@ -28,6 +34,9 @@ export interface HostPlan {
   retransmitTimeoutLeastNs: Nanos | undefined
   /** First PSNs lie just under the wrap of 24 bits. */
   psnNearWrap: boolean
+  /** It is no weir: its connection manager says nothing in Weir's words. */
+  plain: boolean
+  priority: number
 }
 
 export interface LinkPlan {
@@ -44,6 +53,8 @@ export interface LinkPlan {
 export interface WorkPlan {
   opcode: WorkOpcode
   length: number
+  /** COMPARE_AND_SWAP: it compares with what is there. */
+  matches?: boolean
 }
 
 export interface ConnectionPlan {
@@ -65,6 +76,13 @@ export interface Interruption {
   pauseNs: Nanos | null
 }
 
+/** What switches send by themselves. */
+export interface DirectPlan {
+  thresholdBytes: number
+  to: 'sender' | 'receiver'
+  of: 'all' | 'subscribed'
+}
+
 export interface SwarmPlan {
   seed: number
   rateBps: number
@@ -74,7 +92,11 @@ export interface SwarmPlan {
   secret: string | null
   /** Frames of all hosts and switches; few are back-pressure. */
   frames: number
-  directResponses: boolean
+  directResponses: DirectPlan | null
+  lossless: LosslessPlan | null
+  changes: ChangesPlan
+  attack: AttackPlan | null
+  race: RacePlan | null
   switches: readonly string[]
   hosts: readonly HostPlan[]
   links: readonly LinkPlan[]
@@ -82,13 +104,8 @@ export interface SwarmPlan {
   interruptions: readonly Interruption[]
 }
 
-/** Bytes of a message at most. */
-export const MESSAGE_MAX = 12_000
 const MTUS = [256, 512, 1024, 2048, 4096]
 const RATES_BPS = [100e6, 1e9, 10e9, 100e9]
-/** All faults happen before this time. */
-export const FAULTS_END_NS: Nanos = 200 * MILLISECOND
-
 export function planOf(seed: number): SwarmPlan {
   const random = new Random(seed)
   const chance = (share: number) => random.next() < share
@@ -97,28 +114,69 @@ export function planOf(seed: number): SwarmPlan {
   const format = pick(random, FORMAT_NAMES)
   const names = Array.from({ length: hostCount }, (_, i) => `h${i + 1}`)
   const hosts = names.map(name => hostPlan(random, name, chance(0.9) ? format : pick(random, FORMAT_NAMES)))
-  const { switches, links } = networkPlan(random, names, ackTimeoutNs)
-  const connections = Array.from({ length: 1 + random.below(6) }, () => connectionPlan(random, hostCount))
+  const { switches, links, inner } = networkPlan(random, names, ackTimeoutNs)
+  const connections = crowded(
+    random.fork('crowd'),
+    Array.from({ length: 1 + random.below(6) }, () => connectionPlan(random, hostCount)),
+  )
   const interruptions = interruptionPlans(random, connections, ackTimeoutNs)
-  return {
+  const secret = chance(0.3) ? 'a secret of the whole swarm' : null
+  const several = switches.length > 3
+  // Each part draws for itself, so that it can change without the others.
+  const changes = changesPlan(random.fork('changes'), inner, several, ackTimeoutNs)
+  const lossless = losslessPlan(random.fork('lossless'), reroutes(changes))
+  const plain = secret === null ? plainHosts(random.fork('plain peers'), hostCount) : new Set<number>()
+  const plan: SwarmPlan = {
     seed,
     rateBps: pick(random, RATES_BPS),
     bufferBytes: pick(random, [10e3, 30e3, 200e3]),
     ackTimeoutNs,
     ipv6: chance(0.2),
-    secret: chance(0.3) ? 'a secret of the whole swarm' : null,
+    secret,
     frames: pick(random, [48, 200, 600]),
-    directResponses: chance(0.3),
+    directResponses: directPlan(random.fork('direct responses')),
+    lossless,
+    changes,
+    attack: attackPlan(random.fork('attack'), links.length, secret !== null),
+    race: null,
     switches,
-    hosts,
+    hosts: hosts.map((host, i) => ({
+      ...host,
+      // A plain peer does not agree on the smaller path MTU: all have one.
+      ...(plain.size > 0 && { pathMtu: hosts[0]!.pathMtu }),
+      plain: plain.has(i),
+      priority: lossless === null ? 0 : LOSSLESS_PRIORITY,
+    })),
     links,
     connections,
     interruptions,
   }
+  return asRace(plan, random.fork('race'))
 }
 
-function pick<T>(random: Random, from: readonly T[]): T {
-  return from[random.below(from.length)]!
+/** Of some plans all connections begin together and lead to one host: its link has a queue then. */
+function crowded(random: Random, connections: ConnectionPlan[]): ConnectionPlan[] {
+  if (random.next() >= 0.4) return connections
+  const [{ startNs }] = connections as [ConnectionPlan]
+  return connections.map(connection => {
+    const from = connection.from === 0 ? connection.to : connection.from
+    return { ...connection, from, to: 0, startNs: startNs + random.below(20 * MICROSECOND) }
+  })
+}
+
+function plainHosts(random: Random, hosts: number): Set<number> {
+  const found = new Set<number>()
+  if (random.next() < 0.15) found.add(random.below(hosts))
+  return found
+}
+
+function directPlan(random: Random): DirectPlan | null {
+  if (random.next() >= 0.4) return null
+  return {
+    thresholdBytes: pick(random, [1000, 5000, 20_000]),
+    to: pick(random, ['sender', 'sender', 'receiver']),
+    of: pick(random, ['all', 'subscribed']),
+  }
 }
 
 function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
@@ -139,7 +197,9 @@ function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
         count: 1 + random.below(4),
         start: pick(random, ['choose', 'hash'] as const),
         move: pick(random, ['never', 'idle', 'drain'] as const),
+        margin: chance(0.5) ? 0.1 : 0,
         intervalNs: chance(0.5) ? 0 : random.below(200) * MICROSECOND,
+        ...admissionPlan(random.fork(`admission ${name}`)),
       }
     : {}
   const host: HostPlan = {
@@ -157,8 +217,20 @@ function hostPlan(random: Random, name: string, format: IntFormat): HostPlan {
     paths,
     retransmitTimeoutLeastNs: chance(0.4) ? (1 + random.below(5)) * MILLISECOND : undefined,
     psnNearWrap: chance(0.5),
+    plain: false,
+    priority: 0,
   }
   return { ...host, telemetry: accepted(host) }
+}
+
+/** New flows wait for a path that is used less than the bound, or are refused. */
+function admissionPlan(random: Random): Partial<PathSettings> {
+  if (random.next() >= 0.4) return {}
+  return {
+    admission: pick(random, [0.01, 0.3, 0.95]),
+    admissionWaitNs: pick(random, [0, 100 * MICROSECOND, 20 * MILLISECOND]),
+    admissionQueue: 1 + random.below(3),
+  }
 }
 
 /** The host's settings of telemetry, without those that are refused beside the others. */
@@ -197,6 +269,7 @@ function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nan
     // s1 and s2 are leaves, s3 and s4 spines: two paths between hosts of different leaves.
     for (const leaf of ['s1', 's2']) for (const spine of ['s3', 's4']) joins.push([leaf, spine])
   }
+  const inner = joins.map((_, link) => link)
   const leaves = chain ? switches : ['s1', 's2']
   for (const host of hosts) joins.push([host, pick(random, leaves)])
   const kind = random.below(4)
@@ -211,7 +284,7 @@ function networkPlan(random: Random, hosts: readonly string[], ackTimeoutNs: Nan
       outage: isFaulty && random.next() < 0.2 ? span(random, ackTimeoutNs) : null,
     }
   })
-  return { switches, links }
+  return { switches, links, inner }
 }
 
 /** Each fault is there or not; together a packet is lost on a link in 5 % of cases at most. */
@@ -251,10 +324,12 @@ function interruptionPlans(
 
 function connectionPlan(random: Random, hosts: number): ConnectionPlan {
   const from = random.below(hosts)
+  // READs in both directions: each end's responses compete with its requests.
+  const opcodes = random.next() < 0.1 ? [WorkOpcode.RDMA_READ] : OPCODES
   const to = (from + 1 + random.below(hosts - 1)) % hosts
   const work = [
-    works(random, 1 + random.below(16)),
-    works(random, random.below(2) * random.below(8)),
+    works(random, 1 + random.below(16), opcodes),
+    works(random, random.below(2) * random.below(8), opcodes),
   ] as const
   return {
     from,
@@ -269,16 +344,19 @@ function connectionPlan(random: Random, hosts: number): ConnectionPlan {
 const OPCODES = [
   WorkOpcode.SEND,
   WorkOpcode.SEND_WITH_IMM,
+  WorkOpcode.SEND_WITH_INV,
   WorkOpcode.RDMA_WRITE,
   WorkOpcode.RDMA_WRITE_WITH_IMM,
   WorkOpcode.RDMA_READ,
+  WorkOpcode.COMPARE_AND_SWAP,
   WorkOpcode.FETCH_AND_ADD,
 ]
 
-function works(random: Random, count: number): WorkPlan[] {
+function works(random: Random, count: number, opcodes: readonly WorkOpcode[]): WorkPlan[] {
   return Array.from({ length: count }, () => {
-    const opcode = pick(random, OPCODES)
+    const opcode = pick(random, opcodes)
     if (opcode === WorkOpcode.FETCH_AND_ADD) return { opcode, length: 8 }
+    if (opcode === WorkOpcode.COMPARE_AND_SWAP) return { opcode, length: 8, matches: random.next() < 0.7 }
     const most = random.next() < 0.5 ? 600 : MESSAGE_MAX
     return { opcode, length: random.below(most + 1) }
   })

@@ -1,23 +1,17 @@
 import type { Test } from 'tap'
-import { type Reached, runSeed } from './world.js'
+import { replayOf } from './arguments.js'
+import { added, type Totals } from './totals.js'
+import { runSeed } from './world.js'
 
 /** Runs these seeds as one test; says how to replay one that fails. Returns what all of them have reached. */
-export function testSeeds(t: Test, seeds: Iterable<number>): Reached {
-  const sums: Reached = {
-    events: 0,
-    completed: 0,
-    retransmittedBytes: 0,
-    faults: 0,
-    switchDrops: 0,
-    restarts: 0,
-    broken: 0,
-  }
+export function testSeeds(t: Test, seeds: Iterable<number>): Totals {
+  let totals: Totals | null = null
   for (const seed of seeds) {
-    const { findings, reached } = runSeed(seed)
-    for (const key of Object.keys(sums) as (keyof Reached)[]) sums[key] += reached[key]
-    t.same(findings, [], `seed ${seed}; replay: npm run swarm -- --seeds 1 --from ${seed}`)
+    const outcome = runSeed(seed)
+    totals = added(totals, outcome)
+    t.same(outcome.findings, [], `seed ${seed}; replay: ${replayOf(seed)}`)
   }
-  return sums
+  return totals!
 }
 
 export function range(from: number, count: number): number[] {

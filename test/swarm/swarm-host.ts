@@ -4,6 +4,7 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import type { Nic } from '../../lib/nic/nic.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import { takeWordsOut } from '../support/plain-peer.js'
 
 /** Frames that wait for a paused host at most; more are dropped, as by a full receive ring. */
 const WAITING_MAX = 64
@@ -18,17 +19,21 @@ export interface Life {
 
 export class SwarmHost implements Node {
   life: Life
-  /** Frames that have come, gone, and been dropped in front of the NIC, in all lives. */
+  /** Frames that have come and gone, in all lives, and those of them that were dropped in front of the NIC. */
   received = 0
   sent = 0
+  dropped = 0
   readonly #pool: FramePool
+  /** It is no weir. */
+  readonly #plain: boolean
   readonly #waiting: Frame[] = []
   /** The host does nothing until then. */
   #pausedUntil: Nanos = 0
 
-  constructor(life: Life, pool: FramePool) {
+  constructor(life: Life, pool: FramePool, plain: boolean) {
     this.life = life
     this.#pool = pool
+    this.#plain = plain
   }
 
   pause(untilNs: Nanos): void {
@@ -37,7 +42,7 @@ export class SwarmHost implements Node {
 
   /** Frames that wait for the old NIC are lost with it. */
   restart(life: Life): void {
-    for (const frame of this.#waiting.splice(0)) this.#pool.give(frame)
+    for (const frame of this.#waiting.splice(0)) this.#drop(frame)
     this.life = life
   }
 
@@ -45,7 +50,7 @@ export class SwarmHost implements Node {
     this.received++
     if (now >= this.#pausedUntil) this.#hand(now, frame)
     else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(frame)
-    else this.#pool.give(frame)
+    else this.#drop(frame)
   }
 
   onTimeout(now: Nanos): void {
@@ -63,12 +68,19 @@ export class SwarmHost implements Node {
     if (now < this.#pausedUntil) return null
     const frame = this.life.nic.pollTransmit(now)
     if (frame === null) return null
+    if (this.#plain) takeWordsOut(frame)
     this.sent++
     this.life.sent++
     return frame
   }
 
+  #drop(frame: Frame): void {
+    this.dropped++
+    this.#pool.give(frame)
+  }
+
   #hand(now: Nanos, frame: Frame): void {
+    if (this.#plain) takeWordsOut(frame)
     this.life.handed++
     this.life.nic.onFrame(now, 0, frame)
   }

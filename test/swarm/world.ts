@@ -3,9 +3,13 @@
  *
  * - each message and each word of memory is exact;
  * - each work request completes once and in order, also when the connection ends early;
- * - a connection ends in error only where a host has restarted or an end has left;
- * - windows, rates and bytes in flight stay within their bounds;
+ * - a connection ends in error only where a host has restarted, an end has left, or a flow was not admitted;
+ * - windows, rates, bytes in flight and queues stay within their bounds;
+ * - a lossless network loses nothing, and nothing is retransmitted without a reason;
+ * - flows that share everything have like shares;
  * - each frame that was sent has been received, or was dropped where a counter says so, and the pool has all of them back.
+ *
+ * What is checked is in `checks`, a file each; what a network may be made of, in `parts`.
  */
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
@@ -15,12 +19,27 @@ import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
+import { directKey } from '../../lib/wire/direct-tag.js'
 import { Graph, type LinkEnd } from '../../switch-emu/core/graph.js'
 import { installRoutes } from '../../switch-emu/core/routes.js'
 import { Switch } from '../../switch-emu/core/switch.js'
+import { checkBalance, checkNic, checkPool, checkSwitches } from './checks/balance.js'
+import { checkBounds } from './checks/bounds.js'
+import { checkEnding, type Expectation, isRefusal } from './checks/ends.js'
+import type { Fail } from './checks/fail.js'
+import { checkFairness } from './checks/fairness.js'
+import { checkLossless } from './checks/lossless.js'
+import { checkEnded, checkEvents } from './checks/progress.js'
+import { checkPeak, checkQueues } from './checks/queues.js'
+import { checkRetransmissions, type Reasons } from './checks/retransmissions.js'
 import { End } from './end.js'
-import { type ConnectionPlan, type Interruption, MESSAGE_MAX, planOf, type SwarmPlan } from './plan.js'
-import { SwarmFaults } from './swarm-faults.js'
+import { MESSAGE_MAX } from './limits.js'
+import { Attacker } from './parts/attacker.js'
+import type { FlapPlan } from './parts/changes.js'
+import { CountedSwitch } from './parts/counted-switch.js'
+import { SwarmFaults } from './parts/link-faults.js'
+import { losslessOptions } from './parts/lossless.js'
+import { type ConnectionPlan, type Interruption, planOf, type SwarmPlan } from './plan.js'
 import { type Life, SwarmHost } from './swarm-host.js'
 
 const PORT = 7000
@@ -32,14 +51,14 @@ const ATTEMPTS_MAX = 3
 const WORK_MAX_NS = 400 * SECOND
 /** All connections have ended so long after their ends left. */
 const ENDING_MAX_NS = 400 * SECOND
-/** More events mean that something goes round in circles. */
-const EVENTS_MAX = 3_000_000
 /** Events between two looks at the windows. */
 const LOOK_EVERY = 50
 /** READs of one plan, all of the longest. */
 const RESPONSES_BYTES_MAX = 16 * MESSAGE_MAX
-/** Rates are products of floating-point numbers. */
-const RATE_SLACK = 1.001
+/** Flows that ask switches for telemetry by their DSCP. */
+const SUBSCRIBED_DSCP = 25
+/** Headers, telemetry, and a packet beyond the window of each flow, beside payload. */
+const OVERHEAD_SHARE = 0.5
 /** An application whose peer has gone gives up after this. */
 const GIVE_UP_NS = 2 * SECOND
 
@@ -61,6 +80,27 @@ export interface Reached {
   restarts: number
   /** Connections that ended in error. */
   broken: number
+  /** Pauses that switches have sent, and deadlocks that their watchdogs have found. */
+  pauses: number
+  deadlocks: number
+  /** Links that went down, and times that routes changed. */
+  flaps: number
+  reroutes: number
+  /** Flows that waited for a place, and those that were refused. */
+  waited: number
+  refused: number
+  /** Packets that an attacker has added, and feedback that hosts did not take. */
+  forged: number
+  refusedFeedback: number
+  directResponses: number
+  /** Connections with a host that is no weir. */
+  plain: number
+  /** Moves to other paths. */
+  moves: number
+  races: number
+  /** Seeds in which nothing had a reason to be retransmitted, and in which nothing could be lost. */
+  undisturbed: number
+  lossless: number
 }
 
 /** Runs one seed; whatever it throws is a finding as well. */
@@ -85,6 +125,7 @@ class World {
   readonly #hostIds: number[] = []
   readonly #lives: Life[] = []
   readonly #switches: Switch[] = []
+  readonly #counted: CountedSwitch[] = []
   readonly #faults: SwarmFaults[] = []
   /** NICs of before a restart: nobody hears them, and their connections have to end too. */
   readonly #ghosts: { id: number; host: SwarmHost }[] = []
@@ -94,6 +135,16 @@ class World {
   readonly #clients: { end: End; plan: ConnectionPlan }[] = []
   readonly #agenda = new Agenda()
   readonly #agendaId: number
+  /** By link: its ends, which routes are made of, and whether the switches take it for up. */
+  readonly #links: { a: LinkEnd; b: LinkEnd; known: boolean }[] = []
+  #hashSeed: number
+  #reroutes = 0
+  #flaps = 0
+  #refused = 0
+  #raceOver = false
+  /** Bytes that each flow of a race had moved when it began to count. */
+  #atStart: number[] = []
+  #undisturbed = 0
   #unfinished: number
 
   constructor(plan: SwarmPlan) {
@@ -105,6 +156,7 @@ class World {
       HostAddress.parse(plan.ipv6 ? `fd00::${i + 1}` : `10.0.0.${i + 1}`),
     )
     this.#unfinished = plan.connections.length
+    this.#hashSeed = plan.seed
     this.#agendaId = this.#network.addNode(this.#agenda)
     this.#build()
     this.#schedule()
@@ -117,31 +169,52 @@ class World {
   }
 
   run(): void {
+    const failing: Fail = what => this.fail(what)
     this.#runWhile(() => this.#unfinished > 0, WORK_MAX_NS)
     // What follows from a fault is no news.
     if (this.findings.length > 0) return
-    if (this.#unfinished > 0) this.fail(`${this.#unfinished} connections have not finished`)
+    checkEnded('has not finished', this.#unfinishedNames(), WORK_MAX_NS, failing)
     const { now } = this.#network
     // What is left is what a restart has left behind.
     for (const end of this.#ends) this.#leave(now, end)
     const isOpen = (end: End) => end.closed === 0 && end.connection !== null
     this.#runWhile(() => this.#ends.some(isOpen), now + ENDING_MAX_NS)
-    for (const end of this.#ends.filter(isOpen)) this.fail(`${end.name} has not ended`)
     if (this.findings.length > 0) return
-    this.#network.runUntil(this.#network.now + SECOND)
-    this.#checkBalance()
+    const open = this.#ends.filter(isOpen).map(({ name }) => name)
+    checkEnded('has not ended', open, ENDING_MAX_NS, failing)
+    const { now: endNs } = this.#network
+    this.#runWhile(() => true, endNs + SECOND)
+    if (this.findings.length === 0) this.#checkAll()
+  }
+
+  #unfinishedNames(): string[] {
+    return this.#unfinished > 0 ? [`${this.#unfinished} of ${this.#plan.connections.length} connections`] : []
   }
 
   reached(): Reached {
-    const sum = (numbers: number[]) => numbers.reduce((total, n) => total + n, 0)
     return {
       events: this.#network.events,
-      completed: sum(this.#ends.map(end => end.succeeded)),
-      retransmittedBytes: sum(this.#ends.map(end => end.connection?.stats.retransmittedBytes ?? 0)),
-      faults: sum(this.#faults.map(f => f.lost + f.taken + f.corrupted + f.duplicated + f.reordered)),
+      completed: sum(this.#ends.map(end => end.sends.succeeded)),
+      retransmittedBytes: this.#retransmittedBytes(),
+      faults: sum(this.#faults.map(({ total }) => total)),
       switchDrops: this.#switchTotals().drops,
       restarts: this.#ghosts.length,
       broken: this.#ends.filter(end => end.error !== null).length,
+      pauses: this.#switchTotals().pauses,
+      deadlocks: this.#switchTotals().deadlocks,
+      flaps: this.#flaps,
+      reroutes: this.#reroutes,
+      waited: this.#ends.filter(({ connection }) => (connection?.stats.admissionDelayNs ?? 0) > 0).length,
+      refused: this.#refused,
+      forged: sum(this.#faults.map(({ added }) => added)),
+      refusedFeedback: sum(this.#ends.map(end => end.connection?.stats.refusedFeedback ?? 0)),
+      directResponses: this.#switchTotals().made - this.#switchTotals().control,
+      plain: this.#clients.filter(({ plan: { from, to } }) => this.#isPlain(from) || this.#isPlain(to))
+        .length,
+      moves: sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
+      races: this.#raceOver ? 1 : 0,
+      undisturbed: this.#undisturbed,
+      lossless: this.#isLossless() ? 1 : 0,
     }
   }
 
@@ -153,11 +226,11 @@ class World {
       [...switches, ...hosts.map(({ name }) => name)].map(name => [name, 0]),
     )
     const ended = links.map(({ a, b }) => ({ a: nextPort(ports, a), b: nextPort(ports, b) }))
-    for (const [i, name] of switches.entries())
-      this.#switches.push(this.#makeSwitch(i, name, ports.get(name)!))
-    const ids = new Map(this.#switches.map(sw => [sw.name, this.#network.addNode(sw)]))
+    for (const [i, name] of switches.entries()) this.#switches.push(this.#makeSwitch(i, name, ended))
+    this.#counted.push(...this.#switches.map(sw => new CountedSwitch(sw)))
+    const ids = new Map(this.#counted.map(counted => [counted.sw.name, this.#network.addNode(counted)]))
     for (const [i, { name }] of hosts.entries()) {
-      const host = new SwarmHost(this.#makeLife(i), this.#pool)
+      const host = new SwarmHost(this.#makeLife(i), this.#pool, this.#isPlain(i))
       this.#hosts.push(host)
       this.#hostIds.push(this.#network.addNode(host))
       ids.set(name, this.#hostIds[i]!)
@@ -166,31 +239,57 @@ class World {
       const { a, b } = ended[i]!
       const made = ['ab', 'ba'].map(way => {
         const random = this.#random.fork(`faults ${i} ${way}`)
-        return new SwarmFaults(link, () => random.next())
+        return new SwarmFaults(link, () => random.next(), this.#makeAttacker(i, way))
       })
       this.#faults.push(...made)
       const faults = { ab: made[0]!, ba: made[1]! }
       this.#network.connect(ids.get(a.node)!, a.port, ids.get(b.node)!, b.port, link.delayNs, faults)
     }
-    const graph = new Graph({ switches, hosts: hosts.map(({ name }) => name), links: ended })
-    const located = hosts.map(({ name }, i) => ({ name, address: this.#addresses[i]! }))
-    installRoutes(graph, located, new Map(this.#switches.map(sw => [sw.name, sw.routes])), {
-      seed: this.#plan.seed,
-    })
+    for (const ends of ended) this.#links.push({ ...ends, known: true })
+    this.#installRoutes()
   }
 
-  #makeSwitch(id: number, name: string, ports: number): Switch {
+  /** Routes of all switches, by the links that they take for up. */
+  #installRoutes(): void {
+    const { switches, hosts } = this.#plan
+    const links = this.#links.filter(({ known }) => known)
+    const graph = new Graph({ switches, hosts: hosts.map(({ name }) => name), links })
+    const located = hosts.map(({ name }, i) => ({ name, address: this.#addresses[i]! }))
+    const tables = new Map(this.#switches.map(sw => [sw.name, sw.routes]))
+    installRoutes(graph, located, tables, { seed: this.#hashSeed })
+  }
+
+  #makeSwitch(id: number, name: string, links: readonly { a: LinkEnd; b: LinkEnd }[]): Switch {
     const random = this.#random.fork(name)
-    const { rateBps, bufferBytes, directResponses } = this.#plan
+    const { rateBps, bufferBytes, directResponses, lossless, secret } = this.#plan
+    const delays: { rateBps: number; delayNs: Nanos }[] = []
+    for (const [i, { a, b }] of links.entries()) {
+      const { delayNs } = this.#plan.links[i]!
+      for (const end of [a, b]) if (end.node === name) delays[end.port] = { rateBps, delayNs }
+    }
+    const key = secret === null ? {} : { key: directKey(Buffer.from(secret)) }
     return new Switch({
       id: id + 1,
       name,
-      ports: Array.from({ length: ports }, () => ({ rateBps })),
+      ports: delays.map(() => ({ rateBps })),
       bufferBytes,
       pool: this.#pool,
       random: () => random.next(),
-      ...(directResponses && { directResponses: { thresholdBytes: 5000, subscribedDscp: 25 } }),
+      ...(directResponses !== null && {
+        directResponses: { ...directResponses, subscribedDscp: SUBSCRIBED_DSCP, ...key },
+      }),
+      ...(lossless !== null && losslessOptions(lossless, delays)),
     })
+  }
+
+  #makeAttacker(link: number, way: string): Attacker | null {
+    const { attack } = this.#plan
+    if (attack?.link !== link) return null
+    return new Attacker(attack, this.#random.fork(`attacker ${way}`), this.#pool)
+  }
+
+  #isPlain(host: number): boolean {
+    return this.#plan.hosts[host]!.plain
   }
 
   #makeLife(index: number): Life {
@@ -200,7 +299,7 @@ class World {
   }
 
   #makeNic(index: number): Nic {
-    const { name, psnNearWrap, ...options } = this.#plan.hosts[index]!
+    const { name, psnNearWrap, plain: _, ...options } = this.#plan.hosts[index]!
     const { secret, rateBps, ackTimeoutNs } = this.#plan
     const random = this.#random.fork(`${name} ${this.#lives.length}`)
     // Words whose low 24 bits lie just under the wrap: so do the PSNs drawn from them.
@@ -228,6 +327,16 @@ class World {
     for (const interruption of this.#plan.interruptions) {
       this.#at(interruption.atNs, now => this.#interrupt(now, interruption))
     }
+    const { flaps, rehashNs } = this.#plan.changes
+    for (const flap of flaps) this.#scheduleFlap(flap)
+    if (rehashNs !== null) {
+      this.#at(rehashNs, () => {
+        this.#hashSeed++
+        this.#reroute()
+      })
+    }
+    const { race } = this.#plan
+    if (race !== null) this.#at(race.fromNs, () => (this.#atStart = this.#moved()))
   }
 
   /** Later, even if that is now: never from within a NIC's own processing. */
@@ -249,7 +358,10 @@ class World {
     this.#clients.push({ end, plan })
     this.#ends.push(end)
     end.onReady = connection => this.#meet(end, connection)
-    end.onProgress = at => this.#leaveWhenDone(at, end, plan)
+    end.onProgress = at => {
+      this.#judgeRace()
+      this.#leaveWhenDone(at, end, plan)
+    }
     end.onEnded = at => this.#onClientEnded(at, end, plan, attempt)
     const told = Buffer.concat([end.targetData(), Buffer.alloc(4)])
     told.writeUInt32BE(number, 12)
@@ -270,9 +382,8 @@ class World {
     end.meet(client)
     end.onProgress = now => this.#leaveWhenDone(now, client, plan)
     end.onEnded = now => {
-      const { error } = end
-      if (error !== null && !this.#isExcused(plan))
-        this.fail(`${end.name} ended: ${error.code} ${error.message}`)
+      // Whether all work was done is the client's to say.
+      checkEnding(end.error, true, this.#expectation(plan, client), what => this.fail(`${end.name} ${what}`))
       // An application that hears nothing gives up: the transport of an idle end cannot know of a restart.
       this.#at(now + GIVE_UP_NS, at => this.#leave(at, client))
     }
@@ -288,7 +399,7 @@ class World {
   }
 
   #leaveWhenDone(now: Nanos, client: End, plan: ConnectionPlan): void {
-    const leaves = plan.leavesAfter !== null && client.succeeded >= plan.leavesAfter
+    const leaves = plan.leavesAfter !== null && client.sends.succeeded >= plan.leavesAfter
     if (leaves || (client.done && client.peer?.done)) this.#at(now, at => this.#leave(at, client))
   }
 
@@ -300,17 +411,43 @@ class World {
 
   #onClientEnded(now: Nanos, end: End, plan: ConnectionPlan, attempt: number): void {
     const finished = end.done && end.peer?.done === true
-    const excused = this.#isExcused(plan)
-    if (!excused && end.error !== null) this.fail(`${end.name} ended: ${end.error.code} ${end.error.message}`)
-    else if (!excused && !finished) this.fail(`${end.name} ended in order before its work was done`)
-    const again = !finished && excused && plan.leavesAfter === null && attempt < ATTEMPTS_MAX
+    const expectation = this.#expectation(plan, end.peer)
+    checkEnding(end.error, finished, expectation, what => this.fail(`${end.name} ${what}`))
+    const refused = isRefusal(end.error) || isRefusal(end.peer?.error ?? null)
+    if (refused) this.#refused++
+    const mayEnd = expectation.excused || refused
+    const again = !finished && mayEnd && plan.leavesAfter === null && attempt < ATTEMPTS_MAX
     if (again) this.#at(now + MILLISECOND, at => this.#connect(at, plan, attempt + 1))
     else this.#unfinished--
   }
 
-  /** True where a connection may end before its work is done. */
-  #isExcused({ from, to, leavesAfter }: ConnectionPlan): boolean {
-    return leavesAfter !== null || this.#restarted.has(from) || this.#restarted.has(to)
+  #expectation({ from, to, leavesAfter }: ConnectionPlan, peer: End | null): Expectation {
+    const excused = leavesAfter !== null || this.#restarted.has(from) || this.#restarted.has(to)
+    const asks = (host: number) => (this.#plan.hosts[host]!.paths.admission ?? 0) > 0
+    return { excused, mayBeRefused: asks(from) || asks(to), peerError: peer?.error ?? null }
+  }
+
+  // ---- Changes of the network
+
+  #scheduleFlap({ link, downNs, upNs, noticedAfterNs }: FlapPlan): void {
+    const set = (down: boolean) => {
+      if (down) this.#flaps++
+      for (const faults of this.#faults.slice(2 * link, 2 * link + 2)) faults.down = down
+    }
+    this.#at(downNs, () => set(true))
+    this.#at(upNs, () => set(false))
+    if (noticedAfterNs === null) return
+    const know = (known: boolean) => {
+      this.#links[link]!.known = known
+      this.#reroute()
+    }
+    this.#at(downNs + noticedAfterNs, () => know(false))
+    this.#at(upNs + noticedAfterNs, () => know(true))
+  }
+
+  #reroute(): void {
+    this.#reroutes++
+    this.#installRoutes()
   }
 
   // ---- Interruptions
@@ -324,7 +461,7 @@ class World {
     }
     this.#restarted.add(index)
     const { life } = host
-    const ghost = new SwarmHost(life, this.#pool)
+    const ghost = new SwarmHost(life, this.#pool, this.#isPlain(index))
     const ends = this.#ends.filter(end => end.nic === life.nic)
     this.#ghosts.push({ id: this.#network.addNode(ghost), host: ghost })
     host.restart(this.#makeLife(index))
@@ -342,7 +479,7 @@ class World {
   #runWhile(holds: () => boolean, untilNs: Nanos): void {
     const network = this.#network
     for (let n = 0; holds() && this.findings.length === 0; n++) {
-      if (network.nextEventNs() > untilNs || network.events > EVENTS_MAX) return
+      if (network.nextEventNs() > untilNs) return
       network.step()
       if (n % LOOK_EVERY === 0) this.#look()
     }
@@ -350,62 +487,152 @@ class World {
 
   /** What is bounded is within its bounds. */
   #look(): void {
+    checkEvents(this.#network.events, what => this.fail(what))
     const { rateBps } = this.#plan
     for (const { name, connection, nic } of this.#ends) {
       if (!connection?.established) continue
-      const { windowBytes, rateBps: rate, inFlightBytes, baseRttNs, ackedBytes } = connection.stats
       // Its requests, and the responses to the peer's READs.
       const most = nic.settings.packetsInFlightMax * connection.pathMtu + RESPONSES_BYTES_MAX
-      if (!(windowBytes >= 0 && windowBytes < Number.MAX_SAFE_INTEGER))
-        this.fail(`${name}: window ${windowBytes}`)
-      if (!(rate >= 0 && rate <= rateBps * RATE_SLACK)) this.fail(`${name}: rate ${rate} of ${rateBps} bit/s`)
-      if (!(inFlightBytes >= 0 && inFlightBytes <= most))
-        this.fail(`${name}: ${inFlightBytes} bytes in flight`)
-      if (!(baseRttNs >= 0 && ackedBytes >= 0))
-        this.fail(`${name}: T ${baseRttNs}, ${ackedBytes} bytes acknowledged`)
+      checkBounds(connection.stats, rateBps, most, what => this.fail(`${name}: ${what}`))
+    }
+    for (const { name, ports, buffer } of this.#switches) {
+      const queued = {
+        name,
+        gauges: ports.map(({ gauge }) => gauge.bytes),
+        egress: ports.map((_, port) => buffer.egressBytes(port)),
+        usedBytes: buffer.usedBytes,
+        bufferBytes: buffer.bytesMax,
+      }
+      checkQueues(queued, what => this.fail(what))
     }
     if (this.#pool.inUse > this.#pool.capacity) this.fail('more frames than the pool has')
   }
 
-  /** Each frame that was made has come to an end that somebody counted. */
-  #checkBalance(): void {
-    const { inUse } = this.#pool
-    if (inUse !== 0) this.fail(`${inUse} frames have not been given back`)
+  /** The run is over. */
+  #checkAll(): void {
+    const fail: Fail = what => this.fail(what)
+    checkPool(this.#pool.inUse, fail)
     const hosts = [...this.#hosts, ...this.#ghosts.map(({ host }) => host)]
-    const sum = (numbers: number[]) => numbers.reduce((total, n) => total + n, 0)
     const switches = this.#switchTotals()
-    const sent = sum(hosts.map(host => host.sent)) + switches.made + sum(this.#faults.map(f => f.duplicated))
-    const ended =
-      sum(hosts.map(host => host.received)) +
-      switches.drops +
-      this.#network.unplugged +
-      sum(this.#faults.map(f => f.lost + f.taken))
-    if (sent !== ended) this.fail(`${sent} frames were sent or made, ${ended} received or dropped`)
-    if (switches.received + switches.made !== switches.sent + switches.drops) {
-      this.fail(`switches: ${JSON.stringify(switches)} does not add up`)
-    }
+    checkSwitches(switches, fail)
+    checkBalance(
+      {
+        sent: sum(hosts.map(({ sent }) => sent)),
+        made: switches.made,
+        copied: sum(this.#faults.map(({ duplicated, added }) => duplicated + added)),
+        received: sum(hosts.map(({ received }) => received)),
+        consumed: switches.consumed,
+        dropped: switches.drops,
+        lost: sum(this.#faults.map(({ lost, taken }) => lost + taken)),
+        unplugged: this.#network.unplugged,
+      },
+      fail,
+    )
     for (const { nic, handed, sent } of this.#lives) {
       const { rx, tx, pause } = nic.counters
-      if (tx.frames !== sent) this.fail(`a NIC counts ${tx.frames} frames sent, not ${sent}`)
       const control = pause.pauses + pause.resumes + pause.malformed + pause.globalPauses
-      if (rx.frames + control !== handed)
-        this.fail(`a NIC counts ${rx.frames} frames received, not ${handed}`)
+      checkNic({ rx: rx.frames, control, tx: tx.frames }, handed, sent, fail)
+    }
+    const reasons = this.#reasons()
+    if (Object.values(reasons).every(count => count === 0)) this.#undisturbed = 1
+    checkRetransmissions(this.#retransmittedBytes(), reasons, fail)
+    if (this.#isLossless()) {
+      for (const sw of this.#switches) {
+        for (const port of sw.ports.keys()) {
+          const { dropsByReason } = sw.report(this.#network.now, port)
+          checkLossless(`${sw.name}, port ${port}`, dropsByReason, fail)
+        }
+      }
     }
   }
 
+  #retransmittedBytes(): number {
+    return sum(this.#ends.map(end => end.connection?.stats.retransmittedBytes ?? 0))
+  }
+
+  #reasons(): Reasons {
+    const { drops, pauses } = this.#switchTotals()
+    const noFrame = sum(this.#lives.map(({ nic }) => nic.counters.tx.noFrame))
+    return {
+      faults: sum(this.#faults.map(({ total }) => total)),
+      drops: drops + sum(this.#hosts.map(({ dropped }) => dropped)),
+      stops: this.#plan.interruptions.length + pauses + noFrame,
+      reroutes:
+        this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
+      rnrNaks: sum(this.#ends.map(({ rnrNaks }) => rnrNaks)),
+      timers: this.#clients.length > 1 ? sum(this.#ends.map(({ timers }) => timers)) : 0,
+    }
+  }
+
+  /** Every pause reaches its peer in time, so nothing may be lost. */
+  #isLossless(): boolean {
+    const { lossless, interruptions, changes } = this.#plan
+    if (lossless === null || lossless.watchdog !== null) return false
+    const disturbed =
+      interruptions.length + changes.flaps.length + sum(this.#faults.map(({ total }) => total))
+    const noFrame = sum(
+      this.#switches.flatMap(sw => sw.ports.map(port => port.pfcSender?.counters.noFrame ?? 0)),
+    )
+    return disturbed + noFrame === 0
+  }
+
   #switchTotals() {
-    const totals = { received: 0, sent: 0, made: 0, drops: 0 }
+    const totals = {
+      received: 0,
+      sent: 0,
+      made: 0,
+      control: 0,
+      consumed: 0,
+      drops: 0,
+      pauses: 0,
+      deadlocks: 0,
+    }
     for (const sw of this.#switches) {
-      for (const port of sw.ports.keys()) {
-        const { rxFrames, txFrames, drops, directResponses = 0 } = sw.report(this.#network.now, port)
-        totals.received += rxFrames
-        totals.sent += txFrames
-        totals.drops += drops
-        totals.made += directResponses
+      for (const [index, port] of sw.ports.entries()) {
+        const report = sw.report(this.#network.now, index)
+        const { pauses, resumes } = port.pfcSender?.counters ?? { pauses: 0, resumes: 0 }
+        totals.received += report.rxFrames
+        totals.sent += report.txFrames
+        totals.drops += report.drops
+        totals.control += pauses + resumes
+        totals.made += (report.directResponses ?? 0) + pauses + resumes
+        totals.pauses += pauses
+        totals.deadlocks += report.watchdog?.detected ?? 0
       }
     }
+    totals.consumed = sum(this.#counted.map(({ consumed }) => consumed))
     return totals
   }
+
+  // ---- Races
+
+  #moved(): number[] {
+    return this.#clients.map(({ end }) => end.connection?.stats.ackedBytes ?? 0)
+  }
+
+  /** The first flow has done its work: until now all have shared the network. */
+  #judgeRace(): void {
+    const { race } = this.#plan
+    if (race === null || this.#raceOver || !this.#clients.some(({ end }) => end.done)) return
+    this.#raceOver = true
+    if (this.#atStart.length === 0) return
+    const moved = this.#moved().map((bytes, i) => bytes - (this.#atStart[i] ?? 0))
+    checkFairness(moved, race.least, what => this.fail(what))
+    if (!race.windowed) return
+    const tNs = Math.max(...this.#clients.map(({ end }) => end.connection!.stats.baseRttNs))
+    const windowBytes = (tNs * this.#plan.rateBps) / 8e9
+    for (const sw of this.#switches) {
+      for (const port of sw.ports.keys()) {
+        const { maxQueueBytes } = sw.report(this.#network.now, port)
+        const name = `${sw.name}, port ${port}`
+        checkPeak(name, maxQueueBytes, moved.length, windowBytes, OVERHEAD_SHARE, what => this.fail(what))
+      }
+    }
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0)
 }
 
 function nextPort(ports: Map<string, number>, node: string): LinkEnd {

@@ -1,0 +1,2 @@
+/** A check has found something wrong, in words. */
+export type Fail = (what: string) => void

@@ -1,0 +1,24 @@
+/** Whether a SEND with invalidate takes back the region that it names, and that one alone (IBA 9.4.1.1.3). */
+import type { MemoryRegion } from '../../../lib/qp/memory.js'
+import type { Fail } from './fail.js'
+
+/**
+ * A SEND has been received.
+ * @param invalidatedKey of its completion; @param region that the sender has named, null: it named none
+ */
+export function checkInvalidated(
+  what: string,
+  invalidatedKey: number,
+  region: MemoryRegion | null,
+  fail: Fail,
+): void {
+  const wanted = region?.key ?? 0
+  if (invalidatedKey !== wanted) fail(`${what} took back key ${invalidatedKey}, not ${wanted}`)
+  if (region?.valid) fail(`${what} left its region valid`)
+}
+
+/** The peer has left: whoever was not named has lost nothing. */
+export function checkKept(spares: readonly MemoryRegion[], named: number, fail: Fail): void {
+  const lost = spares.slice(named).filter(({ valid }) => !valid).length
+  if (lost > 0) fail(`${lost} regions are invalid that no SEND has named`)
+}

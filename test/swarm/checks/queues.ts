@@ -1,0 +1,38 @@
+/** Whether the queues of a switch are what its memory says, and fit into it. */
+import type { Fail } from './fail.js'
+
+/** What waits in one switch. */
+export interface QueuedBytes {
+  name: string
+  /** By egress port, as its gauge and as the memory counts them. */
+  gauges: readonly number[]
+  egress: readonly number[]
+  usedBytes: number
+  bufferBytes: number
+}
+
+export function checkQueues({ name, gauges, egress, usedBytes, bufferBytes }: QueuedBytes, fail: Fail): void {
+  for (const [port, bytes] of gauges.entries())
+    if (bytes !== egress[port])
+      fail(`${name}, port ${port}: ${bytes} bytes wait, memory counts ${egress[port]}`)
+  const sum = egress.reduce((all, bytes) => all + bytes, 0)
+  if (sum !== usedBytes) fail(`${name}: ${usedBytes} bytes in use, its ports have ${sum}`)
+  if (usedBytes > bufferBytes) fail(`${name}: ${usedBytes} bytes in use of ${bufferBytes}`)
+}
+
+/**
+ * The queue of flows that keep windows is never longer than these windows allow: line rate x T each, which all begin with and none
+ * exceeds (HPCC++, W_init).
+ * @param flows that share the queue; @param overheadShare headers and telemetry beside payload
+ */
+export function checkPeak(
+  name: string,
+  peakBytes: number,
+  flows: number,
+  windowBytes: number,
+  overheadShare: number,
+  fail: Fail,
+): void {
+  const most = flows * windowBytes * (1 + overheadShare)
+  if (peakBytes > most) fail(`${name}: ${peakBytes} bytes waited, windows allow ${Math.ceil(most)}`)
+}

@@ -1,0 +1,97 @@
+/**
+ * A seed in which flows share everything: the path, the controller, the time. Nothing disturbs them, and they run for long enough to
+ * have like shares.
+ */
+import { WorkOpcode } from '../../../lib/qp/work.js'
+import type { Random } from '../../../lib/sim/random.js'
+import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
+import { MESSAGE_MAX } from '../limits.js'
+import type { HostPlan, SwarmPlan, WorkPlan } from '../plan.js'
+
+/** A race. */
+export interface RacePlan {
+  /** What is moved until this time is the start's, and does not count. */
+  fromNs: Nanos
+  /** The lowest Jain index that passes. */
+  least: number
+  /** No window is longer than line rate x T, so no queue is longer than all of them. */
+  windowed: boolean
+}
+
+const SHARE = 1 / 40
+const RATE_BPS = 10e9
+const DELAY_NS_MAX = 3 * MICROSECOND
+const MESSAGES = 100
+const FLOWS_MAX = 3
+/** Within it all start. */
+const STARTS_NS = 5 * MICROSECOND
+/** When what flows move begins to count: they all run, and the burst of their start is over. */
+const START_COUNTS_NS = 300 * MICROSECOND
+/** The lowest Jain index: two flows, and one has a sixth of what the other has. */
+const LEAST = 0.66
+/** Where probes alone collect telemetry, a flow has one sample a round trip while others start: `npm run bench -- hpcc-modes`. */
+const LEAST_BY_PROBES = 0.45
+/** Controllers whose windows begin at line rate x T and only fall from there. */
+const WINDOWED = ['hpcc', 'rx-hpcc', 'fixed-window']
+/** Messages of each flow in flight: more than the path holds. */
+const DEPTH = 16
+
+/**
+ * The seed's plan as a race, or as it is. All hosts but the last send to that one, from one switch; where there are two, one sends
+ * all flows.
+ */
+export function asRace(plan: SwarmPlan, random: Random): SwarmPlan {
+  if (random.next() >= SHARE) return plan
+  const { hosts, links } = plan
+  const receiver = hosts.length - 1
+  const flows = receiver === 1 ? 2 + random.below(FLOWS_MAX - 1) : receiver
+  const delayNs = 1 + random.below(DELAY_NS_MAX)
+  return {
+    ...plan,
+    rateBps: RATE_BPS,
+    bufferBytes: 2e6,
+    frames: 4000,
+    hosts: hosts.map(({ name }) => racer(hosts[0]!, name)),
+    links: links.map(link => {
+      const sends = hosts.some(({ name }, i) => i < receiver && name === link.a)
+      return { a: link.a, b: sends ? 's1' : link.b, delayNs, rates: {}, managementLoss: 0, outage: null }
+    }),
+    connections: Array.from({ length: flows }, (_, flow) => ({
+      from: receiver === 1 ? 0 : flow,
+      to: receiver,
+      startNs: random.below(STARTS_NS),
+      work: [writes(), []] as const,
+      receives: [1, 1] as const,
+      leavesAfter: null,
+    })),
+    interruptions: [],
+    changes: { flaps: [], rehashNs: null },
+    lossless: null,
+    attack: null,
+    race: {
+      fromNs: START_COUNTS_NS,
+      least: hosts[0]!.telemetry.collect === 'probe' ? LEAST_BY_PROBES : LEAST,
+      windowed: WINDOWED.includes(hosts[0]!.cc.name),
+    },
+  }
+}
+
+/** All hosts are alike. */
+function racer(host: HostPlan, name: string): HostPlan {
+  return {
+    ...host,
+    name,
+    pathMtu: Math.max(1024, host.pathMtu),
+    queueDepth: DEPTH,
+    packetsInFlightMax: 1024,
+    reorderPackets: 256,
+    retransmitTimeoutLeastNs: undefined,
+    plain: false,
+    priority: 0,
+    paths: {},
+  }
+}
+
+function writes(): WorkPlan[] {
+  return Array.from({ length: MESSAGES }, () => ({ opcode: WorkOpcode.RDMA_WRITE, length: MESSAGE_MAX }))
+}
