@@ -4,7 +4,13 @@ import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
 import type { AckSample } from '../lib/cc/congestion-control.js'
 import { HopRecords } from '../lib/wire/hop-records.js'
-import { type Operation, type OperationTime, printTimes, timeOperations } from './micro/time-operations.js'
+import {
+  type Operation,
+  type OperationTime,
+  printTimes,
+  ROUND_MS,
+  timeOperations,
+} from './micro/time-operations.js'
 import { stealSince, stealTicks } from './steal.js'
 
 const LINE_RATE_BPS = 100e9
@@ -21,7 +27,7 @@ export interface CcResult {
 }
 
 /** Arguments: names of controllers; default: all. */
-export function run(args: string[]): CcResult {
+export function run(args: string[], roundMs = ROUND_MS): CcResult {
   const { values, positionals: wanted } = parseArgs({
     args,
     allowPositionals: true,
@@ -29,7 +35,8 @@ export function run(args: string[]): CcResult {
   })
   const names = wanted.length > 0 ? wanted : ccNames()
   const steal = stealTicks()
-  const operations = timeOperations(names.flatMap(name => HOPS.map(hops => acknowledgement(name, hops))))
+  const all = names.flatMap(name => HOPS.map(hops => acknowledgement(name, hops)))
+  const operations = timeOperations(all, roundMs)
   const result: CcResult = { benchmark: 'cc', stealShare: stealSince(steal), operations }
   if (!values.json) process.stdout.write(printTimes(operations))
   return result

@@ -2,7 +2,13 @@
 import { parseArgs } from 'node:util'
 import { containerOperations } from './micro/container-operations.js'
 import { Joined } from './micro/joined-nics.js'
-import { type Operation, type OperationTime, printTimes, timeOperations } from './micro/time-operations.js'
+import {
+  type Operation,
+  type OperationTime,
+  printTimes,
+  ROUND_MS,
+  timeOperations,
+} from './micro/time-operations.js'
 import { wireOperations } from './micro/wire-operations.js'
 import { stealSince, stealTicks } from './steal.js'
 
@@ -13,7 +19,7 @@ export interface MicroResult {
 }
 
 /** Arguments: a part of the names of those to be measured. */
-export function run(args: string[]): MicroResult {
+export function run(args: string[], roundMs = ROUND_MS): MicroResult {
   const { values, positionals: wanted } = parseArgs({
     args,
     allowPositionals: true,
@@ -22,7 +28,7 @@ export function run(args: string[]): MicroResult {
   const all = [...wireOperations(), ...containerOperations(), ...protocolOperations()]
   const chosen = all.filter(({ name }) => wanted.every(part => name.includes(part)))
   const steal = stealTicks()
-  const operations = timeOperations(chosen)
+  const operations = timeOperations(chosen, roundMs)
   const result: MicroResult = { benchmark: 'micro', stealShare: stealSince(steal), operations }
   if (!values.json) process.stdout.write(printTimes(operations))
   return result

@@ -4,8 +4,9 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { build, transform } from 'esbuild'
+import { build } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
+import { isEsbuildHere } from './esbuild-program.js'
 
 /** The program, and the threads that it starts. Each lies beside who names it as in `new URL('./host-thread.js', import.meta.url)`. */
 const ENTRIES = {
@@ -56,14 +57,6 @@ function licenseOf(path: string): string {
   const file = readdirSync(join(root, path)).find(file => /^licen[cs]e/i.test(file))
   const text = file === undefined ? '' : `\n${readFileSync(join(root, path, file), 'utf8').trim()}\n`
   return `${name} ${version} (${license})\n${text}`
-}
-
-/** `npm ci --omit=optional` leaves out esbuild's program, as all that is made for one kind of machine. */
-async function isEsbuildHere(): Promise<boolean> {
-  return await transform('').then(
-    () => true,
-    () => false,
-  )
 }
 
 rmSync(folder, { recursive: true, force: true })

@@ -28,7 +28,7 @@ t.on('spawn', file =>
   file.on('process', process => passTopLevelOn(process, file.parser as unknown as Writable)),
 )
 // t.spawn adds tap's modules to NODE_OPTIONS: each file and all processes that it starts would load them and record theirs.
-const plain = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, process.execPath]
+const plain = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, 'WEIR_TEST_SUITE=1', process.execPath]
 for (const name of files) {
   t.spawn('env', [...plain, join(FOLDER, name)], { name, buffered: true, timeout: FILE_MOST_MS })
 }

@@ -2,8 +2,10 @@
 import { median } from '../../lib/scenario/fairness.js'
 
 const ROUNDS = 7
-const ROUND_MS = 60
 const TRIES = 3
+
+/** CPU time that each operation takes in a round, ms. Shorter rounds say less. */
+export const ROUND_MS = 60
 
 export interface Operation {
   name: string
@@ -19,8 +21,8 @@ export interface OperationTime {
 }
 
 /** All operations in turn, round by round, so that a slow moment of the machine meets all of them. */
-export function timeOperations(operations: readonly Operation[]): OperationTime[] {
-  const counts = operations.map(countFor)
+export function timeOperations(operations: readonly Operation[], roundMs = ROUND_MS): OperationTime[] {
+  const counts = operations.map(operation => countFor(operation, roundMs))
   const times = operations.map((): number[] => [])
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, operation] of operations.entries()) {
@@ -31,12 +33,12 @@ export function timeOperations(operations: readonly Operation[]): OperationTime[
 }
 
 /** How many take a round's time, once V8 has compiled the operation: that itself takes CPU time, so it is tried anew. */
-function countFor(operation: Operation): number {
+function countFor(operation: Operation, roundMs: number): number {
   let count = 64
   let ms = cpuMsOf(operation, count)
-  for (; ms < ROUND_MS; ms = cpuMsOf(operation, count)) count *= 2
+  for (; ms < roundMs; ms = cpuMsOf(operation, count)) count *= 2
   for (let tries = 0; tries < TRIES; tries++) {
-    count = Math.max(1, Math.round((count * ROUND_MS) / ms))
+    count = Math.max(1, Math.round((count * roundMs) / ms))
     ms = cpuMsOf(operation, count)
   }
   return count

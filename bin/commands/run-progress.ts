@@ -80,8 +80,8 @@ class Shown implements RunProgress {
         { text: `${formatBytes(ackedBytes)} of ${formatBytes(bytes)}`, rank: 2 },
         { text: rates === null ? '-' : formatRate(Math.round(rates.bps)), rank: 6 },
         { text: `at ${formatDuration(Math.round(timeNs))}`, rank: 4 },
-        ...(on === 'virtual'
-          ? [{ text: `${rates === null ? '-' : Number(rates.speed.toPrecision(2))}x real time`, rank: 7 }]
+        ...(on === 'virtual' && rates !== null
+          ? [{ text: `${Number(rates.speed.toPrecision(2))}x real time`, rank: 7 }]
           : []),
         { text: `${done}/${flows} flows`, rank: 5 },
         { text: leftMs === null ? '- left' : `${Math.ceil(leftMs / 1000)}s left`, rank: 1 },

@@ -1,6 +1,7 @@
 /** `weir-roce/capture`: reads pcap and pcapng files, packet by packet. */
 import { WeirError } from '../errors.js'
 import { Frame } from '../frame/frame.js'
+import { IFA_PROTOCOL, ifaProtocolFault } from '../frame/ifa-protocol.js'
 import {
   CapturedPacket,
   CaptureReader,
@@ -14,6 +15,11 @@ import type { Packet } from './packet.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 export type * from './packet.js'
 
+export interface CaptureOptions {
+  /** IP protocol of IFA in the network that was captured, 0 to 255, none of another use. Default 253 */
+  ifaProtocol?: number
+}
+
 /**
  * The packets of a capture file, in its order. Memory use does not grow with the file, which is closed when the loop ends,
  * also by `break`.
@@ -21,24 +27,37 @@ export type * from './packet.js'
  * Packets in VXLAN are not taken out of it; `text` shows them.
  *
  * @param path of a pcap or pcapng file: tcpdump's, tshark's, those of `weir run --pcap`
- * Throws WEIR_NO_FILE when it cannot be read, WEIR_BAD_CAPTURE, with file and offset, where it is no capture or breaks off.
- * A malformed packet is no error: its `fault` says what is wrong.
+ * Throws WEIR_BAD_ARGUMENT for an option out of range, WEIR_NO_FILE when the file cannot be read, and WEIR_BAD_CAPTURE, with
+ * file and offset, where it is no capture or breaks off. A malformed packet is no error: its `fault` says what is wrong.
  */
-export function* readCapture(path: string): Generator<Packet, void, void> {
-  yield* packetsOf(path, CaptureReader.open(path))
+export function* readCapture(path: string, options: CaptureOptions = {}): Generator<Packet, void, void> {
+  const ifaProtocol = ifaProtocolOf(options)
+  yield* packetsOf(path, CaptureReader.open(path), ifaProtocol)
 }
 
 /**
  * The same for a capture in memory.
  * @param name stands for the file name in messages
  */
-export function* parseCapture(bytes: Uint8Array, name = 'capture'): Generator<Packet, void, void> {
-  yield* packetsOf(name, CaptureReader.fromBytes(name, bytes))
+export function* parseCapture(
+  bytes: Uint8Array,
+  name = 'capture',
+  options: CaptureOptions = {},
+): Generator<Packet, void, void> {
+  const ifaProtocol = ifaProtocolOf(options)
+  yield* packetsOf(name, CaptureReader.fromBytes(name, bytes), ifaProtocol)
 }
 
-function* packetsOf(name: string, reader: CaptureReader): Generator<Packet, void, void> {
+function ifaProtocolOf({ ifaProtocol = IFA_PROTOCOL }: CaptureOptions): number {
+  const fault = ifaProtocolFault(ifaProtocol)
+  if (fault !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `ifaProtocol: ${fault}`)
+  return ifaProtocol
+}
+
+function* packetsOf(name: string, reader: CaptureReader, ifaProtocol: number): Generator<Packet, void, void> {
   try {
     const frame = new Frame(0, Buffer.alloc(PACKET_BYTES_MAX + FRAME_EXTRA_BYTES))
+    frame.ifaProtocol = ifaProtocol
     const packet = new CapturedPacket()
     for (let number = 1; reader.next(packet); number++) {
       if (!loadFrame(packet, frame)) {

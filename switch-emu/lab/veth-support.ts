@@ -13,7 +13,7 @@ const TRIAL = 'mount -t sysfs sysfs /sys && ip link add weir0 type veth peer nam
 export function checkVeth(): Privilege {
   const privilege = choosePrivilege()
   const fault = libcFault()
-  if (fault !== null) throw refusal(`veth needs the kernel's packet sockets; ${fault}`)
+  if (fault !== null) throw refusal(`veth needs packet sockets: ${fault}`)
   if (spawnSync('ip', ['-Version'], { stdio: 'ignore' }).status !== 0) {
     throw refusal('labs need the command ip; install it with: sudo apt-get install iproute2')
   }

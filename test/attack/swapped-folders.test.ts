@@ -14,7 +14,7 @@ import { Share } from '../../lib/transfer/share.js'
 import { sweepPartials } from '../../lib/transfer/sweep.js'
 import { scratch } from '../support/daemon-process.js'
 
-const FILES = 400
+const FILES = 200
 /** Reads that get through, at least. */
 const READ_MIN = 20
 const CONTENT = Buffer.from('what was sent')
@@ -118,7 +118,7 @@ t.test('nothing is removed outside the inbox', async t => {
   const partial = '.f.weir-partial-0123456789abcdef'
   await fs.writeFile(join(outside, partial), '')
   const end = await swapping(t, inside, outside)
-  for (let n = 0; n < 300; n++) {
+  for (let n = 0; n < 100; n++) {
     await fs.writeFile(join(inside, 'd', partial), '').catch(() => {})
     await sweepPartials(inside, Number.MAX_SAFE_INTEGER)
   }

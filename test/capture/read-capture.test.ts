@@ -24,6 +24,28 @@ t.test("Linux's packets: every field has its place, every ICRC is right", async 
   }
 })
 
+t.test('telemetry of IFA by another IP protocol, if that is named', async t => {
+  const folder = t.testdir({})
+  const scenario = scenarioFrom({
+    link: { rate: '1Gbps', delay: '1us' },
+    hosts: ['h1', 'h2'],
+    switches: ['s1'],
+    links: ['h1--s1', 'h2--s1'],
+    int: { format: 'ifa', hops: 5, ifaProtocol: 131 },
+    traffic: [{ from: 'h1', to: 'h2', size: '10KB' }],
+  })
+  await runScenario(scenario, { captures: { folder } })
+  const ofIfa = (ifaProtocol?: number) => {
+    const packets = [...readCapture(join(folder, 's1--h2.pcapng'), { ifaProtocol })]
+    return packets.filter(
+      ({ ip, bth, telemetry }) => ip?.protocol === 131 && bth && telemetry?.hops.length === 1,
+    )
+  }
+  t.ok(ofIfa(131).length >= 10, `${ofIfa(131).length} packets`)
+  t.equal(ofIfa().length, 0, 'without it they are another protocol')
+  t.throws(() => ofIfa(17), { code: 'WEIR_BAD_ARGUMENT', message: /IP protocol 17 is not IFA's/ })
+})
+
 t.test('a WRITE and its acknowledgement', async t => {
   const packets = [...readCapture(fixturePath('roce-pcaps', 'vt_all.pcap'))]
   const write = packets.find(({ extended }) => extended.reth !== undefined)!

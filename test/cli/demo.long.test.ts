@@ -1,8 +1,9 @@
-/** `weir demo` that is stopped in other ways than by Ctrl-C. */
+/** `weir demo` that is stopped. */
 import { once } from 'node:events'
 import t from 'tap'
 import { shortFolder, startDemo, testStopped, until } from './demos.js'
 
+testStopped('SIGINT', 130)
 testStopped('SIGTERM', 143)
 
 t.test('SIGKILL in the middle: the processes of the lab end by themselves', async t => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CommandLines } from '../support/command-lines.js'
 import { cannotForbid, FORBIDDEN } from '../support/no-namespaces.js'
-import { shortFolder, startDemo, testStopped } from './demos.js'
+import { shortFolder, startDemo } from './demos.js'
 
 /** Where veth cannot be had the demonstration goes on without, and says so. */
 const withoutVeth = cannotForbid() === false
@@ -26,8 +26,6 @@ t.test('both files arrive, the tables say so, the JSON is where it says, nothing
   t.match(result, { on: 'overlay', flows: [{ digestEqual: true }, { digestEqual: true }] })
   t.same(left(), { files: [], processes: [] })
 })
-
-testStopped('SIGINT', 130)
 
 t.test('a lab that cannot come up says why, at once, and leaves nothing', async t => {
   const folder = join(shortFolder(t), 'x'.repeat(90))

@@ -1,15 +1,12 @@
-/** `weir get` as a user runs it: processes, real sockets on loopback. */
+/** `weir get` as a user runs it: processes, real sockets on loopback. get.long.test.ts interrupts it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { TransferReport } from '../../bin/commands/transfer.js'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
-import { DaemonProcess, get, type Run, scratch, untilIdle, untilMoved } from '../support/daemon-process.js'
-
-/** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
-const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
+import { DaemonProcess, get, scratch } from '../support/daemon-process.js'
 
 // They wait far more than they compute.
 t.jobs = 4
@@ -62,54 +59,6 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
     transfers: 0,
   })
   client.close()
-})
-
-t.test('Ctrl-C, a stopped server and a killed one', { buffered: true }, async t => {
-  const [server, here] = await Promise.all([
-    DaemonProcess.startSharing(t, SLOW),
-    DaemonProcess.start(t, SLOW),
-  ])
-  const folder = await scratch(t)
-  const content = randomBytes(5_000_000)
-  writeFileSync(join(server.share, 'big'), content)
-  const source = `${server.address}:big`
-  const begin = async (run: Run) => {
-    await untilMoved(run, here, 'get', 300_000)
-    t.match(readdirSync(folder), [/^\.big\.weir-partial-/], 'a temporary file grows there')
-  }
-
-  const interrupted = get(t, here, [source], folder)
-  await begin(interrupted)
-  interrupted.child.kill('SIGINT')
-  const ended = await interrupted.ended
-  t.equal(ended.code, 130)
-  t.match(ended.stderr, /cancelled.*WEIR_CANCELLED/)
-  await untilIdle(server)
-  t.same(readdirSync(folder), [], 'nothing is left of it')
-
-  const killed = get(t, here, [source, '--retries', '0'], folder)
-  await begin(killed)
-  server.child.kill('SIGKILL')
-  const lost = await killed.ended
-  t.equal(lost.code, 1)
-  t.match(lost.stderr, /WEIR_CONNECTION_LOST/)
-  t.equal(readdirSync(folder).length, 1, 'what had arrived is kept')
-
-  const reborn = await DaemonProcess.start(t, ['--share', server.share, ...SLOW], server)
-  const resumed = await got(here, [source, '--json'], folder)
-  t.equal(resumed.code, 0, resumed.stderr)
-  t.ok((JSON.parse(resumed.stdout) as TransferReport).files[0]!.resumedBytes > 0, 'the rest alone is read')
-  t.same(readFileSync(join(folder, 'big')), content)
-  t.same(readdirSync(folder), ['big'])
-
-  const stopped = get(t, here, [source, '--overwrite', '--retries', '0'], folder)
-  await untilMoved(stopped, here, 'get', 300_000)
-  reborn.child.kill('SIGTERM')
-  t.equal((await reborn.ended).code, 0)
-  const told = await stopped.ended
-  t.equal(told.code, 1, 'the user did not cancel it')
-  t.match(told.stderr, /shutting down.*WEIR_CONNECTION_LOST/)
-  t.match(readdirSync(folder).sort(), [/^\.big\.weir-partial-/, 'big'], 'what had arrived is kept')
 })
 
 t.test('the help says what exit codes mean', { buffered: true }, async t => {

@@ -1,6 +1,6 @@
 /** What `weir --help` says, how soon, and how a wrong command line is told. */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Command, CommanderError } from 'commander'
 import t from 'tap'
@@ -8,6 +8,7 @@ import { COMMANDS } from '../../bin/commands/names.js'
 import { makeProgram } from '../../bin/program.js'
 import { weirProgram } from '../../lib/package-file.js'
 import { scratch } from '../support/daemon-process.js'
+import { repositoryRoot } from '../support/fixtures.js'
 
 const WEIR = weirProgram()
 const SUBCOMMANDS = ['perf bw', 'perf lat', 'lab up', 'lab down', 'lab status', 'lab exec', 'lab list']
@@ -68,6 +69,26 @@ t.test('no help is wider than a terminal', async t => {
       lines.filter(line => line.length > COLUMNS),
       [],
       command,
+    )
+  }
+})
+
+/** The options of a command and of its parts; those that helps hide are nobody's. */
+function optionsOf({ options, commands }: Command): string[] {
+  const own = options.filter(({ hidden }) => !hidden).map(({ long }) => long!)
+  return [...own, ...commands.flatMap(optionsOf)]
+}
+
+t.test('every option is in the documents', async t => {
+  const folder = join(repositoryRoot, 'docs')
+  const pages = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
+  const words = new Set(pages.join('\n').match(/--[a-z][a-z-]*/g))
+  for (const name of Object.keys(COMMANDS)) {
+    const command = (await makeProgram([name])).commands.find(command => command.name() === name)!
+    t.same(
+      optionsOf(command).filter(option => !words.has(option)),
+      [],
+      name,
     )
   }
 })

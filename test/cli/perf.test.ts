@@ -13,6 +13,9 @@ t.jobs = 2
 
 const USUAL: PerfFlags = { op: 'write', qps: '1', depth: '128', socket: '' }
 
+/** Measurements that last until they are ended leave the machine to other tests. */
+const SLOW = ['--line-rate', '200Mbps']
+
 /** Two daemons for all tests that leave them as they are. */
 const both = Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
 
@@ -100,7 +103,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   for (let iterations = 300; sentBack === 0 && iterations < 50_000; iterations *= 2) {
     const counted = await measure(
       from,
-      `bw ${to.address} --size 4KB --depth 4 --iters ${iterations} --bidirectional --busy-poll --json`,
+      `bw ${to.address} --size 4KB --depth 4 --iters ${iterations} --bidirectional --json`,
     )
     t.equal(counted.code, 0, counted.stderr)
     const there = JSON.parse(counted.stdout) as PerfReport
@@ -243,7 +246,7 @@ t.test('mistakes, a host that refuses, and one that is not there', { buffered: t
 })
 
 t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
-  const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
+  const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
   const run = perf(t, from, `bw ${to.address} --duration 60s --op send --qps 2`)
   await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
   await untilSent(from)
@@ -255,7 +258,7 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   t.equal(again.code, 0, 'both daemons go on')
   t.equal((JSON.parse(again.stdout) as PerfReport).messages, 3)
   // More runs than are served at a time: the ended ones are gone.
-  for (let i = 0; i < 5; i++) t.equal((await measure(from, `bw ${to.address} --iters 3`)).code, 0)
+  for (let i = 0; i < 4; i++) t.equal((await measure(from, `bw ${to.address} --iters 3`)).code, 0)
 
   const cut = perf(t, from, `bw ${to.address} --duration 60s`)
   await cut.until(() => cut.stdout.includes('#bytes'), 'it had begun')

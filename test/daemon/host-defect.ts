@@ -25,10 +25,10 @@ const DEFECTS: Record<string, () => Promise<void> | void> = {
     const hoard: number[][] = []
     for (;;) hoard.push(new Array(100_000).fill(hoard.length))
   },
-  /** It is busy for ever, and hears nothing any more. A file says when. */
+  /** It stands still for ever, and hears nothing any more. A file says when. A loop would do so too, for 20 s of CPU. */
   hang() {
     writeFileSync(`${WEIR_TEST_TRIGGER}.hangs`, '')
-    for (;;);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 }
 

@@ -71,7 +71,8 @@ t.test('commands that cannot work say why', async t => {
   ]
   for (const [args, code, message] of gets) await t.rejects(get(...args), { code, message }, args.join(' '))
 
-  const serve = (...args: string[]) => daemonCommand().parseAsync(args, { from: 'user' })
+  // What a thread of its own refuses is in worker.test.ts: each would cost half a second.
+  const serve = (...args: string[]) => daemonCommand().parseAsync([...args, '--no-worker'], { from: 'user' })
   const where = ['--address', loopbackAddress(), '--inbox', join(folder, 'i'), '--socket', `${socketPath}2`]
   const daemons: [string[], string, RegExp][] = [
     [['--line-rate', 'fast'], 'WEIR_BAD_ARGUMENT', /--line-rate: 'fast' is not understood: .*100Mbps/],

@@ -10,7 +10,7 @@ import { freePort } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 import { errorOf, type Host, start } from './hosts.js'
 
-const BYTES = 3e6
+const BYTES = 1e6
 
 async function fileIn(folder: string, name: string): Promise<Buffer> {
   const bytes = createHash('shake256', { outputLength: BYTES }).update(name).digest()

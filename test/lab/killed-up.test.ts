@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { testForeground, testKilled } from './killed-ups.js'
+import { testKilled } from './killed-ups.js'
 import { noLabs, Place } from './support.js'
 
 const skip = noLabs()
@@ -27,5 +27,3 @@ t.test(
     rmSync(labs, { recursive: true })
   },
 )
-
-testForeground('SIGKILL', null)

@@ -13,7 +13,7 @@ import * as deth from '../../lib/wire/deth.js'
 import { Switch } from '../../switch-emu/core/switch.js'
 
 export const MIB = 1 << 20
-export const READS = 20
+export const READS = 10
 
 /** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
 export interface Links {

@@ -1,6 +1,8 @@
 /** `dist/weir`: the program in few files finds all that it needs. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { weirProgram } from '../../lib/package-file.js'
 
@@ -40,4 +42,23 @@ t.test('optional packages are not in it', { skip }, async t => {
     texts.flatMap(text => /^\/\/ node_modules\/(koffi|raw-socket|@node-rs).*/m.exec(text)?.[0] ?? []),
     [],
   )
+})
+
+t.test('a build without the program of esbuild finds out, and goes on', { skip }, async t => {
+  const hook = join(t.testdir({}), 'hide.cjs')
+  writeFileSync(
+    hook,
+    `const Module = require('node:module')
+const resolve = Module._resolveFilename
+Module._resolveFilename = (name, ...rest) => {
+  if (!name.startsWith('@esbuild/')) return resolve(name, ...rest)
+  throw Object.assign(new Error('Cannot find module ' + name), { code: 'MODULE_NOT_FOUND' })
+}`,
+  )
+  const module = fileURLToPath(new URL('../../bin/esbuild-program.js', import.meta.url))
+  const ask = `import(${JSON.stringify(module)}).then(m => m.isEsbuildHere()).then(console.log)`
+  const isHere = (...flags: string[]) =>
+    spawnSync(process.execPath, [...flags, '-e', ask], { encoding: 'utf8' }).stdout.trim()
+  t.equal(isHere(), 'true')
+  t.equal(isHere('--require', hook), 'false')
 })

@@ -1,3 +1,3 @@
 import { lossy } from './lossy.js'
 
-await lossy('veth')
+await lossy('overlay', 'veth')

@@ -28,3 +28,11 @@ t.test('a folder with all.test.ts loads its other files', async t => {
   t.ok(withFolder.includes('qp/sweep.test.js'))
   t.ok(processes.includes('cli/help.test.js'))
 })
+
+// Only the suite sets the variable: tap itself, which runs files that are named, loads its modules into them.
+const noSuite = process.env.WEIR_TEST_SUITE === undefined && 'not started by suite.test.ts'
+
+t.test('the suite starts files without modules of tap', { skip: noSuite }, async t => {
+  t.notMatch(process.env.NODE_OPTIONS ?? '', /tap/)
+  t.same(process.execArgv, [])
+})

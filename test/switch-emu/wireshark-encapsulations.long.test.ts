@@ -1,4 +1,4 @@
-/** What Wireshark makes of INT-MD, IFA and IOAM: by switch-emu/wireshark/weir.lua, and of IOAM over IPv6 by itself. */
+/** What Wireshark makes of compact records, INT-MD, IFA and IOAM: by switch-emu/wireshark/weir.lua, and of IOAM over IPv6 by itself. */
 import { join } from 'node:path'
 import t from 'tap'
 import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
@@ -34,6 +34,33 @@ for (const format of ['p4-int-md', 'ifa', 'ioam'] as const) {
     t.same(tshark(path, ['frame.number'], 'weir.malformed'), [])
   })
 }
+
+t.test('a virtual run, compact records, more hops than slots', { skip }, async t => {
+  const folder = t.testdir({})
+  new VirtualRun(twoSenders('compact', '10Gbps', '{format: compact, hops: 1}'), {
+    captures: { folder },
+  }).run()
+  const path = join(folder, 's2--h3.pcapng')
+  const seen = compare(t, path)
+  t.ok(seen.withHops > 200, `${seen.withHops} packets with hop records`)
+  t.ok(tshark(path, ['frame.number'], 'weir.int.flags.overflow == 1').length > 100)
+  t.ok(tshark(path, ['frame.number'], 'weir.int.flags.echo == 1 && infiniband.aeth').length > 10)
+})
+
+t.test('IFA of another IP protocol, by a preference', { skip }, async t => {
+  const folder = t.testdir({})
+  const int = '{format: ifa, hops: 5, ifaProtocol: 131}'
+  new VirtualRun(twoSenders('ifa', '1Gbps', int), { captures: { folder } }).run()
+  const path = join(folder, 's2--h3.pcapng')
+  const withHops = (...more: string[]) =>
+    tshark(path, ['frame.number'], 'weir.hop.switch_id == 2', true, more)
+  const read = withHops('-o', 'weir_ifa.protocol:131').length
+  t.ok(read > 100, `${read} packets with hop records`)
+  // Acknowledgements echo telemetry behind UDP.
+  const ofIfa = tshark(path, ['frame.number'], 'ip.proto == 131').length
+  t.ok(ofIfa > 100)
+  t.equal(withHops().length, read - ofIfa, 'without it they are another protocol')
+})
 
 /** A RoCEv2 packet over IPv6 with an IOAM trace for three nodes, of which two have filled theirs in. */
 function traced(): Frame {

@@ -35,33 +35,6 @@ t.test('a virtual run, wide records: every packet dissects', { skip }, async t =
   for (const name of expected) t.ok(seen.opcodes.has(name), name)
 })
 
-t.test('a virtual run, compact records, more hops than slots', { skip }, async t => {
-  const folder = t.testdir({})
-  new VirtualRun(twoSenders('compact', '10Gbps', '{format: compact, hops: 1}'), {
-    captures: { folder },
-  }).run()
-  const path = join(folder, 's2--h3.pcapng')
-  const seen = compare(t, path)
-  t.ok(seen.withHops > 200, `${seen.withHops} packets with hop records`)
-  t.ok(tshark(path, ['frame.number'], 'weir.int.flags.overflow == 1').length > 100)
-  t.ok(tshark(path, ['frame.number'], 'weir.int.flags.echo == 1 && infiniband.aeth').length > 10)
-})
-
-t.test('IFA of another IP protocol, by a preference', { skip }, async t => {
-  const folder = t.testdir({})
-  const int = '{format: ifa, hops: 5, ifaProtocol: 131}'
-  new VirtualRun(twoSenders('ifa', '1Gbps', int), { captures: { folder } }).run()
-  const path = join(folder, 's2--h3.pcapng')
-  const withHops = (...more: string[]) =>
-    tshark(path, ['frame.number'], 'weir.hop.switch_id == 2', true, more)
-  const read = withHops('-o', 'weir_ifa.protocol:131').length
-  t.ok(read > 100, `${read} packets with hop records`)
-  // Acknowledgements echo telemetry behind UDP.
-  const ofIfa = tshark(path, ['frame.number'], 'ip.proto == 131').length
-  t.ok(ofIfa > 100)
-  t.equal(withHops().length, read - ofIfa, 'without it they are another protocol')
-})
-
 testWhole('{name: hpcc}')
 
 /** One frame as a capture; returns its path. */

@@ -16,7 +16,7 @@ t.test('what had arrived is kept by a receiver that was silent too long, for the
   const port = freePort()
   const one = await realHost(t, join(folder, 'one'), port, 1, NO_FAULTS)
   const two = await realHost(t, join(folder, 'two'), port, 2, NO_FAULTS)
-  const content = Buffer.alloc(30_000_001)
+  const content = Buffer.alloc(12_000_001)
   for (let i = 0; i < content.length; i++) content[i] = (i * 131 + (i >> 8) * 17) & 0xff
   const path = join(one.folder, 'share/a')
   writeFileSync(path, content)

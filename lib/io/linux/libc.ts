@@ -94,15 +94,15 @@ export function libcFault(): string | null {
 }
 
 function tryLoad(): Libc | WeirError {
-  if (process.platform !== 'linux') return unsupported(`needs Linux; this is ${process.platform}`)
+  if (process.platform !== 'linux') return unsupported(`need Linux; this is ${process.platform}`)
   if (endianness() !== 'LE' || !['x64', 'arm64', 'riscv64', 'loong64'].includes(process.arch)) {
-    return unsupported(`needs a 64-bit little-endian processor; this is ${process.arch}`)
+    return unsupported(`need a 64-bit little-endian processor; this is ${process.arch}`)
   }
   let koffi: Koffi
   try {
     koffi = createRequire(import.meta.url)('koffi')
   } catch {
-    return unsupported('needs the optional package koffi; install it with: npm install --include=optional')
+    return unsupported('need the optional package koffi; install it with: npm install --include=optional')
   }
   for (const name of ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]) {
     try {
@@ -111,7 +111,7 @@ function tryLoad(): Libc | WeirError {
       // The other C library, then.
     }
   }
-  return unsupported('finds neither glibc nor musl')
+  return unsupported('need glibc or musl, and find neither')
 }
 
 function bindCalls(koffi: Koffi, library: Library): Libc {
@@ -150,5 +150,5 @@ function bindCalls(koffi: Koffi, library: Library): Libc {
 }
 
 function unsupported(why: string): WeirError {
-  return new WeirError('WEIR_UNSUPPORTED', `direct system calls: ${why}`)
+  return new WeirError('WEIR_UNSUPPORTED', `direct system calls ${why}`)
 }

@@ -1,0 +1,3 @@
+import { testHostHop } from './host-hops.js'
+
+testHostHop(false)

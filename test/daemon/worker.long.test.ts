@@ -1,0 +1,3 @@
+import { testDataSide } from './data-side.js'
+
+testDataSide(false)

@@ -1,0 +1,3 @@
+import { testInboxes } from './inboxes.js'
+
+testInboxes(false)

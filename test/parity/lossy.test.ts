@@ -1,3 +1,0 @@
-import { lossy } from './lossy.js'
-
-await lossy('overlay')

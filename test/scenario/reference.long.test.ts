@@ -1,0 +1,49 @@
+/** Every key of the scenario file at the ends of what it takes: the parser, the schema and the network agree. */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import { WeirError } from '../../lib/errors.js'
+import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
+import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
+import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { documentWith } from './example-document.js'
+
+const sections = scenarioSections()
+const validate = new Ajv2020({
+  strict: true,
+  strictTypes: false,
+  strictRequired: false,
+  allErrors: true,
+}).compile(scenarioJsonSchema())
+const keys = sections.flatMap(section => section.keys.map(key => ({ section, key })))
+const pathOf = ({ path }: Section, { name }: Key) => (path === '' ? name : `${path}.${name}`)
+
+/** The ends of what a key takes, by its words. */
+function extremes({ words, example }: Key): unknown[] {
+  if (words.startsWith('size')) return ['0B', '1B', '1KB', '1TB']
+  if (words.startsWith('time')) return [0, '1ns', '100000h']
+  if (words.startsWith('rate')) return ['1bps', '1Kbps', '4Tbps']
+  const [, low, high] = /([\d.]+) to ([\d.]+)/.exec(words) ?? []
+  return low === undefined ? [example] : [Number(low), Number(high)]
+}
+
+t.test('what the parser accepts can be built; what it refuses has a place', async t => {
+  let built = 0
+  for (const { section, key } of keys) {
+    for (const value of extremes(key)) {
+      const text = stringify(documentWith(section, { ...key.with, [key.name]: value }))
+      const what = `${pathOf(section, key)}: ${value}`
+      try {
+        const scenario = parseScenario(text, 'x.yaml')
+        t.ok(validate(parse(text)), `the schema takes ${what}: ${JSON.stringify(validate.errors)}`)
+        new VirtualRun(scenario, { framesMax: 64 })
+        built++
+      } catch (error) {
+        if (!(error instanceof WeirError)) throw error
+        for (const line of error.message.split('\n')) t.match(line, /^x\.yaml:\d+:\d+: \S/, what)
+      }
+    }
+  }
+  t.ok(built > 100, `${built} scenarios`)
+})
