@@ -3,9 +3,9 @@
  * last flow, when all share the network.
  */
 import { jainIndex, percentile } from '../../lib/scenario/fairness.js'
-import { type RunResult, seriesName } from '../../lib/scenario/result.js'
+import type { RunResult } from '../../lib/scenario/result.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
-import { valueAt } from '../../lib/scenario/series.js'
+import { seriesName, valueAt } from '../../lib/scenario/series.js'
 
 /** Flows have converged when from then on Jain's index of what they move is this or above… */
 const FAIR = 0.9
