@@ -4,7 +4,7 @@ import type { Transmissions } from './transmissions.js'
 
 const FIRST_CAPACITY = 256
 const PATIENCE_ROUND_TRIPS = 4
-/** Of what a plain peer's READs show to have arrived so much counts for the window: when it arrived is not known. */
+/** The window counts so much of what a plain peer's READs show to have arrived: when it arrived is not known. */
 const LATE_SHARE = 1 / 2
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
