@@ -46,13 +46,13 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
     // Looked at for N and the receiver's budget, and as all that answers READ responses.
     telemetry: 'some',
     // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
-    ackShare: 1 / 16,
+    ackShare: 1 / 8,
     create: (context, options) => new Cubic(context, options),
   },
   auto: {
     options: AUTO_OPTIONS,
     telemetry: 'some',
-    ackShare: 1 / 16,
+    ackShare: 1 / 8,
     create: (context, options) => new Auto(context, options),
   },
 }

@@ -164,7 +164,7 @@ export class RxHpccReceiver implements ReceiverControl {
   /** @param context the sender's; @param options those that the sender was given */
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
-    this.#sentW = this.#core.wInit
+    this.#sentW = this.#core.windowBytes
     this.#w = this.#sentW
     this.#literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#rateChange = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
@@ -193,7 +193,7 @@ export class RxHpccReceiver implements ReceiverControl {
 
   onPathChange(): void {
     this.#core.restart()
-    this.#sentW = this.#core.wInit
+    this.#sentW = this.#core.windowBytes
     this.#w = this.#sentW
     this.#lastSentNs = Number.NEGATIVE_INFINITY
     this.#lastUpdateTime = Number.NEGATIVE_INFINITY

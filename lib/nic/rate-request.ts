@@ -68,8 +68,9 @@ export class RateRequest {
   }
 
   write(view: DataView, at: number): void {
-    const { baseRttNs, lineRateBps, mtuBytes } = this.#context
+    const { baseRttNs, lineRateBps, mtuBytes, careful } = this.#context
     rateRequest.write(view, at, baseRttNs, lineRateBps, mtuBytes)
+    if (careful) rateRequest.setCareful(view, at)
     for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {
       const value = this.#options[name]
       if (value !== undefined) rateRequest.setOption(view, at, i, Number(value))
@@ -86,6 +87,7 @@ export function readRequest(
     baseRttNs: rateRequest.baseRttNs(view, at),
     lineRateBps: rateRequest.lineRateBps(view, at),
     mtuBytes: rateRequest.mtuBytes(view, at),
+    careful: rateRequest.isCareful(view, at),
   }
   const options: Record<string, number> = {}
   for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {

@@ -4,6 +4,8 @@ import type { Transmissions } from './transmissions.js'
 
 const FIRST_CAPACITY = 256
 const PATIENCE_ROUND_TRIPS = 4
+/** The window counts so much of what a plain peer's READs show to have arrived: when it arrived is not known. */
+const LATE_SHARE = 1 / 2
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
 /**
@@ -135,10 +137,10 @@ export class ResponseFlight {
 
   /**
    * The peer has shown that it has so many bytes more: fills in what that says. READs tell late, and not how long the queue on the
-   * path is: the window may come back to what it began with, and grows no further.
+   * path is: the window may come back to what it began with, slowly, and grows no further.
    */
   onTaken(sample: AckSample, bytes: number, windowBytes: number): void {
-    sample.ackedBytes = windowBytes < this.#firstWindowBytes ? Math.min(bytes, windowBytes) : 0
+    sample.ackedBytes = windowBytes < this.#firstWindowBytes ? Math.min(bytes, windowBytes) * LATE_SHARE : 0
     sample.advanced = true
     sample.inFlightBytes += Math.min(this.inFlightBytes, windowBytes)
   }

@@ -5,10 +5,12 @@
  *      0   T, ns
  *      8   rate of the sender's link, bit/s
  *     16   payload bytes of a full packet
- *     24   twelve options of the algorithm, in the order of its list; NaN = not given
+ *     24   eleven options of the algorithm, in the order of its list; NaN = not given
+ *    112   1: the flow begins carefully; NaN: at line rate
  */
 export const BYTES = 120
 export const OPTIONS_MAX = 12
+const CAREFUL_INDEX = OPTIONS_MAX - 1
 
 export function baseRttNs(view: DataView, at: number): number {
   return view.getFloat64(at)
@@ -22,7 +24,7 @@ export function mtuBytes(view: DataView, at: number): number {
   return view.getFloat64(at + 16)
 }
 
-/** @param index 0 to 11; NaN: not given */
+/** @param index 0 to 11, the last one for how the flow begins; NaN: not given */
 export function option(view: DataView, at: number, index: number): number {
   return view.getFloat64(at + 24 + 8 * index)
 }
@@ -37,6 +39,14 @@ export function write(view: DataView, at: number, tNs: number, rateBps: number, 
 
 export function setOption(view: DataView, at: number, index: number, value: number): void {
   view.setFloat64(at + 24 + 8 * index, value)
+}
+
+export function isCareful(view: DataView, at: number): boolean {
+  return option(view, at, CAREFUL_INDEX) === 1
+}
+
+export function setCareful(view: DataView, at: number): void {
+  setOption(view, at, CAREFUL_INDEX, 1)
 }
 
 export function print(view: DataView, at: number): string {

@@ -33,6 +33,8 @@ export interface Reader {
   plain?: boolean
   /** READs of so many bytes. */
   readBytes?: number
+  /** Default: careful with auto, as daemons do, for which it is made; otherwise line-rate. */
+  start?: 'careful' | 'line-rate'
   /** READs outstanding at most; default: as many as agreed. */
   outstanding?: number
 }
@@ -40,6 +42,7 @@ export interface Reader {
 export function readAll(cc: string, links: Links = SHORT, options: Reader = {}) {
   const { delayNs, queueBytes, silent, rateBps = 1e9 } = links
   const { telemetry = {}, plain = false, readBytes = MIB, outstanding = Number.POSITIVE_INFINITY } = options
+  const start = options.start ?? (cc === 'auto' ? 'careful' : 'line-rate')
   const reads = (READS * MIB) / readBytes
   const random = new Random(1)
   const pool = new FramePool(50_000, 512)
@@ -57,8 +60,7 @@ export function readAll(cc: string, links: Links = SHORT, options: Reader = {}) 
         cc: { name: cc, options: {} },
         baseRttNs: 4 * delayNs + 10_000,
         int: { format: 'wide', hops: 1 },
-        // As daemons do, for which it is made.
-        start: cc === 'auto' ? 'careful' : 'line-rate',
+        start,
         telemetry,
         queueDepth: Math.max(128, reads),
       }),

@@ -68,3 +68,18 @@ t.test(
     }
   },
 )
+
+t.test(
+  'receiver-based: a flow that begins carefully hears of a careful window from the receiver too',
+  async t => {
+    // The server's link takes 2.5 MB in a round trip, the path a tenth of that and a queue of as much.
+    const links = { delayNs: 500_000, queueBytes: 255_000, silent: false }
+    for (const silent of [false, true]) {
+      const { done, drops, goodputBps } = readAll('rx-hpcc', { ...links, silent }, { start: 'careful' })
+      t.equal(done, READS)
+      t.ok(drops < 1100, `${drops} of 20,480 responses were dropped`)
+      // Without telemetry nobody works out another window than ten packets in 2.01 ms: 40 Mbit/s.
+      t.ok(goodputBps > (silent ? 30e6 : 500e6), `${goodputBps} bit/s`)
+    }
+  },
+)

@@ -20,8 +20,11 @@ export class CubicGrowth {
   readonly #alpha: number
   readonly #fastConvergence: boolean
   readonly #firstGrowth: number
-  /** The first slow start has ended without a loss, and none has come since: nothing is known of what the path holds. */
-  #explores = false
+  /**
+   * The first slow start has ended without a loss, and none has come since: nothing is known of what the path holds while
+   * round trips are shorter than this. 0: not so.
+   */
+  #exploresBelowNs: Nanos = 0
   /** W_max. 0: no window has been reduced yet. */
   #wMax = 0
   /** The window before it was last reduced: until Reno would have reached it, it grows by alpha. */
@@ -39,7 +42,7 @@ export class CubicGrowth {
   #undoWEst = 0
   #undoK = 0
   #undoEpochNs: Nanos = 0
-  #undoExplores = false
+  #undoExploresBelowNs: Nanos = 0
 
   /**
    * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets without regard to their
@@ -73,9 +76,9 @@ export class CubicGrowth {
     this.#undoWEst = this.#wEst
     this.#undoK = this.#k
     this.#undoEpochNs = this.#epochNs
-    this.#undoExplores = this.#explores
+    this.#undoExploresBelowNs = this.#exploresBelowNs
     this.#cwndPrior = cwnd
-    this.#explores = false
+    this.#exploresBelowNs = 0
     const gaveWay = this.#fastConvergence && cwnd < this.#wMax
     this.#wMax = gaveWay ? (cwnd * (1 + this.#beta)) / 2 : cwnd
   }
@@ -87,7 +90,7 @@ export class CubicGrowth {
     this.#wEst = this.#undoWEst
     this.#k = this.#undoK
     this.#epochNs = this.#undoEpochNs
-    this.#explores = this.#undoExplores
+    this.#exploresBelowNs = this.#undoExploresBelowNs
   }
 
   /** Congestion avoidance begins after a reduction: the curve leads back to W_max (section 4.2). */
@@ -102,17 +105,18 @@ export class CubicGrowth {
   beginFresh(now: Nanos, cwnd: number): void {
     this.#wMax = cwnd
     this.#k = 0
-    this.#explores = false
+    this.#exploresBelowNs = 0
     this.#start(now, cwnd)
   }
 
   /**
-   * It begins as round trips have grown in the first slow start. That may have been somebody else's doing: until the first
-   * loss the window grows by `firstGrowth` in a round trip at least.
+   * It begins as round trips have grown in the first slow start. That may not have been a queue of this flow: until the
+   * first loss the window grows by `firstGrowth` in a round trip at least, while round trips are short.
+   * @param queuedNs a round trip that tells of a queue
    */
-  beginFirst(now: Nanos, cwnd: number): void {
+  beginFirst(now: Nanos, cwnd: number, queuedNs: Nanos): void {
     this.beginFresh(now, cwnd)
-    this.#explores = true
+    this.#exploresBelowNs = queuedNs
   }
 
   #start(now: Nanos, cwnd: number): void {
@@ -141,7 +145,7 @@ export class CubicGrowth {
     this.#wEst += alpha * this.#renoStep * share
     const t = (now - this.#epochNs) / SECOND
     // What the window comes to in a round trip.
-    const least = this.#explores ? (1 + this.#firstGrowth) * cwnd : cwnd
+    const least = srttNs < this.#exploresBelowNs ? (1 + this.#firstGrowth) * cwnd : cwnd
     if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd + (least - cwnd) * share, this.#wEst)
     const target = Math.max(least, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
     return cwnd + (target - cwnd) * share

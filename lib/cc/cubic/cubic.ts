@@ -165,7 +165,7 @@ export class Cubic implements CongestionControl {
     if (isFirst && this.#hystart.slowedDown) this.#cut(sndNxt)
     if (isOver) {
       this.#ssthresh = this.#cwnd
-      this.#growth.beginFirst(now, this.#cwnd)
+      this.#growth.beginFirst(now, this.#cwnd, this.#hystart.queuedNs)
     } else if (!this.#use.isUsed(this.#cwnd)) {
       this.#growth.pause(now)
     } else if (inSlowStart) {

@@ -43,6 +43,11 @@ export class HyStart {
     return this.#baselineNs === NEVER ? 1 : this.#constants.cssGrowthDivisor
   }
 
+  /** A round trip that is longer than the least of all by the threshold: there is a queue. */
+  get queuedNs(): Nanos {
+    return this.#grownNs(this.#leastNs)
+  }
+
   /** Conservative slow start begins with the last acknowledgement. */
   get slowedDown(): boolean {
     return this.#slowedDown
@@ -97,10 +102,12 @@ export class HyStart {
   }
 
   #hasGrown(fromNs: Nanos, toNs: Nanos): boolean {
-    if (fromNs === NEVER) return false
+    return fromNs !== NEVER && toNs >= this.#grownNs(fromNs)
+  }
+
+  #grownNs(fromNs: Nanos): Nanos {
     const { hystartRttLeastNs, hystartRttMostNs, hystartRttDivisor } = this.#constants
-    const threshold = Math.max(hystartRttLeastNs, Math.min(fromNs / hystartRttDivisor, hystartRttMostNs))
-    return toNs >= fromNs + threshold
+    return fromNs + Math.max(hystartRttLeastNs, Math.min(fromNs / hystartRttDivisor, hystartRttMostNs))
   }
 
   /** True if that was the last round of conservative slow start. */
