@@ -155,7 +155,7 @@ export function planOf(seed: number): SwarmPlan {
   return asRace(plan, random.fork('race'))
 }
 
-/** Of some plans all connections begin together and lead to one host: its link has a queue then. */
+/** In some plans all connections begin together and lead to one host: its link has a queue then. */
 function crowded(random: Random, connections: ConnectionPlan[]): ConnectionPlan[] {
   if (random.next() >= 0.4) return connections
   const [{ startNs }] = connections as [ConnectionPlan]

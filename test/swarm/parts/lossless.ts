@@ -7,7 +7,7 @@ import { pick } from './pick.js'
 
 /** The priority of all packets, those of the connection manager too; its DSCP is the class selector. */
 export const LOSSLESS_PRIORITY = 3
-/** Of this class: packets that ask switches for answers have another DSCP of it. */
+/** All DSCPs of the class: packets that ask switches for answers have another one than the others. */
 const DSCPS = Array.from({ length: 8 }, (_, i) => 8 * LOSSLESS_PRIORITY + i)
 /** The longest frame: 4 KiB, headers, 15 hops of telemetry. */
 const FRAME_BYTES_MAX = 5000
