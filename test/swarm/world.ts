@@ -196,7 +196,7 @@ class World {
   reached(): Reached {
     return {
       events: this.#network.events,
-      completed: sum(this.#ends.map(end => end.sends.succeeded)),
+      completed: sum(this.#ends.map(end => end.succeeded)),
       retransmittedBytes: this.#retransmittedBytes(),
       faults: sum(this.#faults.map(({ total }) => total)),
       switchDrops: this.#switchTotals().drops,
@@ -401,7 +401,7 @@ class World {
   }
 
   #leaveWhenDone(now: Nanos, client: End, plan: ConnectionPlan): void {
-    const leaves = plan.leavesAfter !== null && client.sends.succeeded >= plan.leavesAfter
+    const leaves = plan.leavesAfter !== null && client.succeeded >= plan.leavesAfter
     if (leaves || (client.done && client.peer?.done)) this.#at(now, at => this.#leave(at, client))
   }
 
