@@ -14,7 +14,7 @@ export function meanOf(all: readonly Judgement[]): Judgement {
   return each(all, values => values.reduce((sum, value) => sum + value, 0) / values.length)
 }
 
-/** Of utilization and Jain's index the least, of all others the most; null where a run has none. */
+/** The least utilization and Jain's index, and the most of all other figures; null where a run has none. */
 export function worstOf(all: readonly Judgement[]): Judgement {
   return each(all, (values, name) =>
     name === 'utilization' || name === 'jainIndex' ? Math.min(...values) : Math.max(...values),

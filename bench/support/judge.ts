@@ -16,7 +16,7 @@ const FAIR_FOR_NS = 50_000
 export interface Judgement {
   /** Utilization of the busiest link: from when all flows have started, or for flows that end their payload over the time of the slowest. */
   utilization: number
-  /** Of the watched ports the one with the fullest queue. The p99 is a percentile of the samples. */
+  /** Queue of the watched port where it is the longest. The p99 is a percentile of the samples. */
   peakQueueBytes: number
   meanQueueBytes: number
   p99QueueBytes: number
@@ -24,7 +24,7 @@ export interface Judgement {
   convergenceNs: number | null
   /** Until the burst of the last flow is gone: every watched queue has been under a tenth of rate x T since its peak. */
   drainedNs: number | null
-  /** Of what the flows that should have equal shares have moved, until the first of them ends. */
+  /** How equally the flows that should have equal shares have moved payload, until the first of them ends. */
   jainIndex: number
   /** Bytes that were retransmitted, and frames that were dropped. */
   retransmittedBytes: number

@@ -50,6 +50,8 @@ export class End implements ConnectionHandler {
   timers = 0
   closed = 0
   error: WeirError | null = null
+  /** Work requests that may be posted by now; whoever raises it calls `goOn`. */
+  allowed = Number.POSITIVE_INFINITY
   /** Called when the connection is there. */
   onReady: (connection: Connection) => void = () => {}
   /** Called after each good completion. */
@@ -116,9 +118,14 @@ export class End implements ConnectionHandler {
     return NOISE.subarray(from, from + length)
   }
 
+  /** Work requests that have succeeded: the first ones. */
+  get succeeded(): number {
+    return this.sends.succeeded
+  }
+
   /** All of its work has succeeded. */
   get done(): boolean {
-    return this.sends.succeeded === this.plan.length
+    return this.succeeded === this.plan.length
   }
 
   /** What the peer is told at connect: where its memory is, and which key. */
@@ -127,6 +134,11 @@ export class End implements ConnectionHandler {
     data.writeBigUInt64BE(BigInt(this.target.address), 0)
     data.writeUInt32BE(this.target.key, 8)
     return data
+  }
+
+  /** Posts what `allowed` lets it post. */
+  goOn(now: number): void {
+    if (this.connection !== null && this.closed === 0) this.#post(now, this.connection)
   }
 
   acceptData(): Uint8Array {
@@ -230,7 +242,7 @@ export class End implements ConnectionHandler {
   }
 
   #post(now: number, connection: Connection): void {
-    while (this.sends.posted < this.plan.length) {
+    while (this.sends.posted < Math.min(this.plan.length, this.allowed)) {
       // A completion may come from within, so the count is right before the call.
       this.sends.posted++
       if (connection.postSend(now, this.#work(this.sends.posted - 1, connection))) continue

@@ -122,13 +122,14 @@ export function planOf(seed: number): SwarmPlan {
   const interruptions = interruptionPlans(random, connections, ackTimeoutNs)
   const secret = chance(0.3) ? 'a secret of the whole swarm' : null
   const several = switches.length > 3
+  const rateBps = pick(random, RATES_BPS)
   // Each part draws for itself, so that it can change without the others.
   const changes = changesPlan(random.fork('changes'), inner, several, ackTimeoutNs)
-  const lossless = losslessPlan(random.fork('lossless'), reroutes(changes))
+  const lossless = losslessPlan(random.fork('lossless'), reroutes(changes), rateBps, ackTimeoutNs)
   const plain = secret === null ? plainHosts(random.fork('plain peers'), hostCount) : new Set<number>()
   const plan: SwarmPlan = {
     seed,
-    rateBps: pick(random, RATES_BPS),
+    rateBps,
     bufferBytes: pick(random, [10e3, 30e3, 200e3]),
     ackTimeoutNs,
     ipv6: chance(0.2),
@@ -154,7 +155,7 @@ export function planOf(seed: number): SwarmPlan {
   return asRace(plan, random.fork('race'))
 }
 
-/** Of some plans all connections begin together and lead to one host: its link has a queue then. */
+/** In some plans all connections begin together and lead to one host: its link has a queue then. */
 function crowded(random: Random, connections: ConnectionPlan[]): ConnectionPlan[] {
   if (random.next() >= 0.4) return connections
   const [{ startNs }] = connections as [ConnectionPlan]

@@ -57,6 +57,8 @@ const LOOK_EVERY = 50
 const RESPONSES_BYTES_MAX = 16 * MESSAGE_MAX
 /** Flows that ask switches for telemetry by their DSCP. */
 const SUBSCRIBED_DSCP = 25
+/** What a careful start sends before anything is known of the path. */
+const FIRST_WINDOW_PACKETS = 10
 /** Headers, telemetry, and a packet beyond the window of each flow, beside payload. */
 const OVERHEAD_SHARE = 0.5
 /** An application whose peer has gone gives up after this. */
@@ -194,7 +196,7 @@ class World {
   reached(): Reached {
     return {
       events: this.#network.events,
-      completed: sum(this.#ends.map(end => end.sends.succeeded)),
+      completed: sum(this.#ends.map(end => end.succeeded)),
       retransmittedBytes: this.#retransmittedBytes(),
       faults: sum(this.#faults.map(({ total }) => total)),
       switchDrops: this.#switchTotals().drops,
@@ -399,7 +401,7 @@ class World {
   }
 
   #leaveWhenDone(now: Nanos, client: End, plan: ConnectionPlan): void {
-    const leaves = plan.leavesAfter !== null && client.sends.succeeded >= plan.leavesAfter
+    const leaves = plan.leavesAfter !== null && client.succeeded >= plan.leavesAfter
     if (leaves || (client.done && client.peer?.done)) this.#at(now, at => this.#leave(at, client))
   }
 
@@ -560,8 +562,12 @@ class World {
       reroutes:
         this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
       rnrNaks: sum(this.#ends.map(({ rnrNaks }) => rnrNaks)),
-      timers: this.#clients.length > 1 ? sum(this.#ends.map(({ timers }) => timers)) : 0,
+      timers: this.#mayAnswerLate() ? sum(this.#ends.map(({ timers }) => timers)) : 0,
     }
+  }
+
+  #mayAnswerLate(): boolean {
+    return this.#clients.length > 1 || this.#plan.hosts.some(({ paths }) => paths.count !== undefined)
   }
 
   /** Every pause reaches its peer in time, so nothing may be lost. */
@@ -620,7 +626,8 @@ class World {
     checkFairness(moved, race.least, what => this.fail(what))
     if (!race.windowed) return
     const tNs = Math.max(...this.#clients.map(({ end }) => end.connection!.stats.baseRttNs))
-    const windowBytes = (tNs * this.#plan.rateBps) / 8e9
+    const firstBytes = FIRST_WINDOW_PACKETS * this.#plan.hosts[0]!.pathMtu
+    const windowBytes = Math.max(firstBytes, (tNs * this.#plan.rateBps) / 8e9)
     for (const sw of this.#switches) {
       for (const port of sw.ports.keys()) {
         const { maxQueueBytes } = sw.report(this.#network.now, port)

@@ -12,7 +12,10 @@ export interface Reasons {
   reroutes: number
   /** Receivers that were not ready (IBA 9.7.5.2.8). */
   rnrNaks: number
-  /** Tail probes and retransmission timeouts beside other flows: what these send makes answers later than they were before. */
+  /**
+   * Tail probes and retransmission timeouts where an answer may be later than those before it: beside other flows, and where a host
+   * holds READ responses until it has chosen a path.
+   */
   timers: number
 }
 

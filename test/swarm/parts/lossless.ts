@@ -7,10 +7,13 @@ import { pick } from './pick.js'
 
 /** The priority of all packets, those of the connection manager too; its DSCP is the class selector. */
 export const LOSSLESS_PRIORITY = 3
-/** Of this class: packets that ask switches for answers have another DSCP of it. */
+/** All DSCPs of the class: packets that ask switches for answers have another one than the others. */
 const DSCPS = Array.from({ length: 8 }, (_, i) => 8 * LOSSLESS_PRIORITY + i)
 /** The longest frame: 4 KiB, headers, 15 hops of telemetry. */
 const FRAME_BYTES_MAX = 5000
+
+/** Pauses are counted in so many bit times (IEEE 802.1Q, clause 36). */
+const QUANTUM_BITS = 512
 
 /** Settings of PFC, the same at all switches. */
 export interface LosslessPlan {
@@ -26,8 +29,16 @@ export interface LosslessPlan {
   } | null
 }
 
-/** @param reroutes paths change, so queues may wait for each other in a circle: that takes a watchdog */
-export function losslessPlan(random: Random, reroutes: boolean): LosslessPlan | null {
+/**
+ * @param reroutes paths change, so queues may wait for each other in a circle: that takes a watchdog
+ * @param pauseNsMost of one pause: as long as that a queue is held when the word to go on is lost
+ */
+export function losslessPlan(
+  random: Random,
+  reroutes: boolean,
+  rateBps: number,
+  pauseNsMost: Nanos,
+): LosslessPlan | null {
   if (random.next() >= 0.25) return null
   const watchdog = {
     detectionNs: (1 + random.below(20)) * MILLISECOND,
@@ -37,7 +48,10 @@ export function losslessPlan(random: Random, reroutes: boolean): LosslessPlan | 
   }
   return {
     xoffBytes: pick(random, [1000, 6000, 20_000]),
-    quanta: pick(random, [100, 5000, 65_535]),
+    quanta: Math.min(
+      pick(random, [100, 5000, 65_535]),
+      Math.floor((pauseNsMost * rateBps) / QUANTUM_BITS / 1e9),
+    ),
     watchdog: reroutes || random.next() < 0.5 ? watchdog : null,
   }
 }
