@@ -73,14 +73,13 @@ export class CapturedRun {
   #mayFollow(bytes: number): boolean {
     const { view, bth: first } = this.#frame
     const at = this.#bthAt(this.#from + bytes)
-    // Partition key, transport version, and bits that are reserved (IBA 9.2).
+    // Partition key, transport version, and bits that are reserved (IBA 9.2). Weir's acknowledgements use those beside AckReq.
     return (
       at + bth.BYTES + icrc.BYTES <= this.#end &&
       view.getUint16(at + 2) === view.getUint16(first + 2) &&
       isKnown(bth.opcode(view, at)) &&
       (view.getUint8(at + 1) & 0x0f) === 0 &&
-      (view.getUint8(at + 4) & 0x3f) === 0 &&
-      (view.getUint8(at + 8) & 0x7f) === 0
+      (view.getUint8(at + 4) & 0x3f) === 0
     )
   }
 
