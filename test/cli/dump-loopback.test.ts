@@ -52,6 +52,10 @@ for (const io of ['dgram', 'batch']) {
     tcpdump.kill('SIGTERM')
     t.equal(await ended, 0)
     const lines = printed.trimEnd().split('\n')
+    t.same(
+      lines.filter(line => line.includes('icrc BAD')),
+      [],
+    )
     t.match(
       lines.pop(),
       /^\d+ packets, (\d+) RoCEv2, \1 ICRCs right( \(\d+ with IP id 0\))?, 0 wrong, 0 malformed/,

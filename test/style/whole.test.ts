@@ -12,12 +12,17 @@ t.test('every test file is run once', async t => {
   t.same(tap.include, ['dist/test/suite.test.js'])
   t.match(scripts['test:long'], '--test-arg=--long')
   const { processes, withFolder, long } = testFiles(TESTS)
-  const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter(file =>
-    file.endsWith('.test.js'),
-  )
+  const files = readdirSync(join(repositoryRoot, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.test.ts'))
+    .map(file => file.replace(/\.ts$/, '.js'))
   t.ok(files.length > 200, `${files.length} files were found`)
   t.same([...processes, ...withFolder, ...long, 'suite.test.js'].sort(), files.sort())
   t.ok(long.length > 20 && long.every(file => file.endsWith('.long.test.js')), 'those of test:long')
+})
+
+t.test('a compiled file without its source is no test', async t => {
+  const folder = t.testdir({ dist: { 'a.test.js': '', 'b.test.js': '' }, test: { 'a.test.ts': '' } })
+  t.same(testFiles(join(folder, 'dist'), join(folder, 'test')).processes, ['a.test.js'])
 })
 
 t.test('a folder with all.test.ts loads its other files', async t => {

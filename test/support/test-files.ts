@@ -15,9 +15,15 @@ export interface TestFiles {
   long: string[]
 }
 
-/** @param folder of compiled tests; paths are relative to it */
-export function testFiles(folder: string): TestFiles {
-  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isTest).sort()
+/**
+ * @param folder of compiled tests; paths are relative to it
+ * @param sources of these tests: what was compiled from a file that has gone since is no test
+ */
+export function testFiles(folder: string, sources = join(folder, '../../test')): TestFiles {
+  const isThere = (file: string) => existsSync(join(sources, file.replace(/\.js$/, '.ts')))
+  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => isTest(file) && isThere(file))
+    .sort()
   const isLoaded = (file: string) => !file.endsWith(ALL) && existsSync(join(folder, dirname(file), ALL))
   const long = all.filter(file => file.endsWith(LONG))
   const others = all.filter(file => !file.endsWith(LONG))

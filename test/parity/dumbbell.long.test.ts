@@ -1,0 +1,3 @@
+import { dumbbell } from './dumbbell.js'
+
+await dumbbell('overlay')
