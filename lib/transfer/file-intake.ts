@@ -64,7 +64,7 @@ export class FileIntake {
   async open(offer: Offer, ring: Buffer): Promise<void> {
     const { store, machine } = this.#config
     this.#ring = ring
-    this.#digest = await createDigest(offer.digest)
+    this.#digest = createDigest(offer.digest)
     const sink = await store.open(offer)
     this.#sink = sink
     const read = (into: Uint8Array, position: number) => sink.readBack(into, position)

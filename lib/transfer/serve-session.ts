@@ -75,7 +75,7 @@ export class ServeSession extends PassiveSession {
     if (this.machine.state !== 'opening') return
     await this.takePlace()
     if (this.machine.state !== 'opening') return
-    const digest = await createDigest(kind)
+    const digest = createDigest(kind)
     const { machine, ring } = this
     const source = await this.#files.open(path)
     this.#source = source

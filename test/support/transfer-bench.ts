@@ -101,7 +101,7 @@ export class TransferBench {
       remote: this.sink.address,
       peer: 'h2',
       source: file,
-      digest: await createDigest(this.options.digest ?? 'XXH64'),
+      digest: createDigest(this.options.digest ?? 'XXH64'),
       name: more.as ?? name,
       directory: more.directory ?? '',
       overwrite: more.overwrite ?? false,

@@ -145,7 +145,7 @@ async function sending(
     remote: receiver.address,
     peer: 'h2',
     source: source(chunks * CHUNK),
-    digest: await createDigest('XXH64'),
+    digest: createDigest('XXH64'),
     name: 'a',
     directory: '',
     overwrite: false,
