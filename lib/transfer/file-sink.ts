@@ -62,7 +62,9 @@ export class LocalSink implements FileSink {
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
     const end = position + bytes.length
-    const runs = this.#isSparse ? dataRuns(bytes, position) : [{ from: 0, to: bytes.length }]
+    // Where something is already, zeros are written too.
+    const mayHaveHoles = this.#isSparse && position >= this.resumeBytes
+    const runs = mayHaveHoles ? dataRuns(bytes, position) : [{ from: 0, to: bytes.length }]
     for (const { from, to } of runs) await this.#writeRun(bytes, from, to, position)
     this.#endBytes = Math.max(this.#endBytes, end)
   }

@@ -40,6 +40,7 @@ export class ReceiveSession extends PassiveSession {
       machine: this.machine,
       store: config.store,
       onWritten: () => this.#onWritten(),
+      onDamaged: () => this.advanceNow(),
       onFinished: () => this.#onFinished(),
     })
   }
@@ -57,6 +58,7 @@ export class ReceiveSession extends PassiveSession {
   }
 
   get isBusy(): boolean {
+    if (this.machine.awaitedChunk >= 0) return false
     return this.machine.state === 'opening' || this.machine.state === 'committing'
   }
 
@@ -70,10 +72,9 @@ export class ReceiveSession extends PassiveSession {
 
   protected override onTransferred(now: Nanos, completion: Completion): void {
     if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
-    const chunk = this.machine.arrivedChunks
-    this.machine.onChunk(completion.immediate, completion.byteLength)
+    const chunk = this.machine.onChunk(completion.immediate, completion.byteLength)
     // Before anything reads it.
-    if (this.machine.arrivedChunks > chunk) this.#gate!.close(this.machine.slotOf(chunk))
+    if (chunk >= 0) this.#gate!.close(this.machine.slotOf(chunk))
     this.onProgress(now)
   }
 
@@ -94,23 +95,30 @@ export class ReceiveSession extends PassiveSession {
     if (this.machine.state !== 'opening') return
     await this.takePlace()
     if (this.machine.state !== 'opening') return
-    await this.#intake.open(this.machine.offer!, this.ring)
+    await this.#intake.open(this.machine.offer!, this.ring, chunkBytes)
     if (this.machine.state !== 'opening' || this.closed) return
     const { resumeBytes, resumeDigest } = this.#intake
+    const chunkDigests = this.machine.offer!.chunkDigests === true
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     const region = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
-    this.#gate = new WriteGate(chunkBytes, slots)
-    region.writeGate = this.#gate
     this.machine.onOpened(resumeBytes, slots)
+    this.#gate = new WriteGate(this.machine.plan!.slotBytes, slots)
+    region.writeGate = this.#gate
     const now = this.time.now()
     this.onProgress(now)
     const ring = { rkey: region.key, address: region.address, chunkBytes, slots }
-    this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest } })
+    this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest, chunkDigests } })
     this.time.wake()
   }
 
   /** One message for all slots that have become free; when one is on its way, the next follows it. */
   protected advance(now: Nanos): void {
+    const again = this.machine.chunkToAskFor
+    if (again >= 0) {
+      this.#gate!.open(this.machine.slotOf(again))
+      this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      this.machine.onAskedAgain()
+    }
     if (this.channel.busy || !this.machine.creditDue) return
     this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
   }

@@ -77,6 +77,11 @@ export abstract class Session implements ConnectionHandler {
     return this.connection?.stats ?? null
   }
 
+  /** Chunks that did not have their digest, and were moved again or are to be. */
+  get damagedChunks(): number {
+    return this.machine.damagedChunks
+  }
+
   /** Name of the file, '' before it is known. */
   abstract get name(): string
   /** Bytes of the file, 0 before it is known. */
