@@ -8,9 +8,12 @@ import type { Responder } from './responder.js'
  * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. At once when
  * it opens a gap or lies in one; when it only follows the one before, as often as an ACK would be sent. If this one
  * cannot be kept and nothing is kept yet, a NAK says what is missing, as in go-back-N.
+ *
+ * The peer may have as much on its way as this end takes in at once, and all of it may be lost but the last packet. Whatever claims to
+ * be further ahead is not the peer's.
  */
 export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame: Frame, seq: number): void {
-  const { counters } = responder.context
+  const { counters, settings } = responder.context
   const inSpan = seq - responder.expectedSeq < kept.span
   if (inSpan && kept.has(seq)) {
     counters.duplicates++
@@ -18,13 +21,16 @@ export function keepOutOfOrder(responder: Responder, kept: ReorderBuffer, frame:
     return
   }
   const follows = kept.count > 0 && seq === kept.latestSeq + 1
-  if (inSpan && kept.put(seq, frame)) {
+  const newest = kept.count > 0 ? kept.highestSeq : responder.expectedSeq - 1
+  const inWindow = inSpan && seq - newest <= settings.grantedPackets
+  if (inWindow && kept.put(seq, frame)) {
     counters.outOfSequence++
     responder.context.took = true
     responder.acceptKept(!follows || bth.ackRequest(frame.view, frame.bth))
     return
   }
-  counters.droppedReorder++
+  if (inWindow) counters.droppedReorder++
+  else counters.droppedBeyondWindow++
   if (kept.count === 0) responder.onGap()
   else responder.acceptKept(false)
 }
