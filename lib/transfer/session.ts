@@ -186,10 +186,18 @@ export abstract class Session implements ConnectionHandler {
     return this.#ring
   }
 
-  /** The ring as memory of this end's adapter: what `access` the first call gives it stays. */
+  /** The ring as memory of this end's adapter: what `access` the first call gives it stays. Throws WEIR_FULL, and gives the ring back. */
   protected registerRing(access: number): MemoryRegion {
-    this.#region ??= this.verbs.memory.register(this.ring, this.ring.length, access, this.domain)
-    return this.#region
+    if (this.#region) return this.#region
+    const { ring } = this
+    try {
+      this.#region = this.verbs.memory.register(ring, ring.length, access, this.domain)
+      return this.#region
+    } catch (error) {
+      this.#ring = null
+      this.rings.give(ring)
+      throw error
+    }
   }
 
   protected settleIfIdle(): void {

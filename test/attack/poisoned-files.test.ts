@@ -2,80 +2,14 @@
  * A third party that sees the packets of a transfer and puts bytes of its own into it, with every number and the ICRC right: no queue
  * pair can tell. Each packet costs the transfer a chunk.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
-import t, { type Test } from 'tap'
-import type { Frame } from '../../lib/frame/frame.js'
-import { createLog } from '../../lib/log.js'
-import { MILLISECOND } from '../../lib/time/nanos.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
-import { TransferService } from '../../lib/transfer/service.js'
-import { Share } from '../../lib/transfer/share.js'
-import type { TransferResult } from '../../lib/transfer/transfer.js'
-import * as icrc from '../../lib/wire/icrc.js'
-import { makePair, pattern } from '../nic/pair.js'
-
-const CHUNK = 16_384
-const SIZE = 12 * CHUNK + 100
-/** Shorter packets carry messages. */
-const DATA_BYTES_LEAST = 512
-const never = new AbortController().signal
-
-/** Host `b` has a file that goes to `a`. `poison` says which data packets, counted from 1, are changed on their way. */
-async function world(t: Test, poison: (n: number) => boolean) {
-  const pair = makePair({ poolSize: 4000 })
-  const folder = t.testdir({ in: {}, share: {} })
-  const content = pattern(3, SIZE)
-  const file = join(folder, 'share', 'file')
-  writeFileSync(file, content)
-  const time = { now: () => pair.network.now, wake: () => pair.kick() }
-  const more = { time, log: createLog('silent', 'test'), chunkBytes: CHUNK, slots: 8, retryAfterMs: 1 }
-  const store = await Inbox.at(join(folder, 'in'))
-  const share = await Share.at(join(folder, 'share'))
-  const [a, b] = [pair.a, pair.b].map(verbs => new TransferService({ ...more, verbs, store, share }))
-  for (const service of [a!, b!]) {
-    service.start()
-    t.teardown(() => service.close(0))
-  }
-  let n = 0
-  pair.tap.watch = (frame: Frame, _now, fromA) => {
-    const carriesData = !fromA && frame.payloadLength >= DATA_BYTES_LEAST
-
-    if (carriesData && poison(++n)) {
-      frame.bytes[frame.payload + 9]! ^= 0x40
-      icrc.write(frame)
-    }
-    return true
-  }
-  const run = async (result: Promise<TransferResult>) => {
-    let isOver = false
-    const over = result.finally(() => {
-      isOver = true
-    })
-    over.catch(() => {})
-    // The disk takes real time.
-    for (let round = 0; !isOver; round++) {
-      pair.network.runUntil(pair.network.now + MILLISECOND / 10)
-      await (round < 2000 ? turn() : sleep(1))
-    }
-    return await over
-  }
-  const ways = {
-    send: () => b!.send({ path: file, host: pair.a.address.toString(), retries: 1 }, never, () => {}),
-    get: () => {
-      const where = { path: 'file', directory: join(folder, 'in') }
-      return a!.get({ ...where, host: pair.b.address.toString(), retries: 1 }, never, () => {})
-    },
-  }
-  const delivered = join(folder, 'in', 'file')
-  return { content, delivered, services: [a!, b!], run: (way: 'send' | 'get') => run(ways[way]()) }
-}
+import { existsSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { SIZE, transferWorld } from './transfer-world.js'
 
 for (const way of ['send', 'get'] as const) {
   t.test(`${way}: poisoned packets cost a chunk each, of 12: 3 packets`, async t => {
     // The first ones measure the path.
-    const w = await world(t, n => [10, 30, 90].includes(n))
+    const w = await transferWorld(t, n => [10, 30, 90].includes(n))
     const { damagedChunks, attempts, bytes, retransmittedBytes } = await w.run(way)
     t.same([damagedChunks, attempts, bytes, retransmittedBytes], [3, 1, SIZE, 0])
     t.ok(readFileSync(w.delivered).equals(w.content))
@@ -84,7 +18,7 @@ for (const way of ['send', 'get'] as const) {
   })
 
   t.test(`${way}: who poisons every packet prevents a transfer, and gets nothing into a file`, async t => {
-    const w = await world(t, () => true)
+    const w = await transferWorld(t, () => true)
     await t.rejects(w.run(way), {
       code: 'WEIR_DIGEST_MISMATCH',
       message: /bytes 0 to 16383 of the file arrived damaged 4 times: .* \(tried again once\)/,
