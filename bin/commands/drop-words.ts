@@ -35,6 +35,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'qp.droppedGhost': 'answers to nothing that is outstanding',
   'qp.droppedResponseOrder': 'READ responses out of order',
   'qp.droppedSack': 'SACKs that cannot be true',
+  'qp.droppedBeyondWindow': 'out of order, beyond what the peer may send',
   'qp.droppedReorder': 'out of order, without room to keep it',
   'qp.droppedReplay': 'a repeated READ or atomic, without a record',
   'qp.refusedAccess': 'a request for memory that is not for its sender',

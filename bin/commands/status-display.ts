@@ -18,7 +18,8 @@ export function statusText(status: StatusReply, columns: number = columnsOf(proc
 
 function headText(status: StatusReply, columns: number): string {
   const { version, pid, uptimeSeconds, residentBytes, address, port, intPort, io, share, inbox } = status
-  const { congestionControl, lineRateBps, pathMtu, transfers, sentBytes, receivedBytes } = status
+  const { congestionControl, lineRateBps, pathMtu, transfers, sentBytes, receivedBytes, damagedChunks } =
+    status
   const lines: [string, string][] = [
     [
       'daemon',
@@ -30,7 +31,7 @@ function headText(status: StatusReply, columns: number): string {
     ['share', share === '' ? 'nothing' : printable(share)],
     [
       'transfers',
-      `${transfers} under way; since the start ${formatBytes(sentBytes)} sent, ${formatBytes(receivedBytes)} received`,
+      `${transfers} under way; since the start ${formatBytes(sentBytes)} sent, ${formatBytes(receivedBytes)} received${damagedChunks > 0 ? `, ${damagedChunks} damaged chunks moved again` : ''}`,
     ],
   ]
   return lines

@@ -126,6 +126,8 @@ export interface Progress {
   /** Packets among them that had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
+  /** Chunks of a transfer that did not have their digest, and were moved again. */
+  damagedChunks: number
   /** What a transfer does: connecting, offered, streaming, committing; asked, opening, receiving; waiting. */
   state: string
   paths: PathFigures | null
@@ -161,6 +163,8 @@ export interface StatusReply {
   /** Bytes of transfers since the start. */
   receivedBytes: number
   sentBytes: number
+  /** Chunks of transfers that did not have their digest, since the start. */
+  damagedChunks: number
   /** Folder whose files others may get; empty: none. */
   share: string
   /** Packets of feedback that were not authentic. */
@@ -233,6 +237,8 @@ export interface TransferReply {
   attempts: number
   /** Attempts that began from byte 0 although something had arrived. */
   restarts: number
+  /** Over all attempts: chunks that did not have their digest, and were moved again. */
+  damagedChunks: number
   /** The controller that decided at the end, and why it was that one. */
   controller: string
   controllerReason: string

@@ -143,6 +143,7 @@ function progressOf(transfer: Transfer, goodputBps: number): Loose<Progress> {
     retransmittedBytes: figures?.retransmittedBytes ?? 0,
     spuriousRetransmissions: figures?.spuriousRetransmissions ?? 0,
     timeouts: figures?.timeouts ?? 0,
+    damagedChunks: transfer.damagedChunks,
     state: transfer.state,
     attempts: transfer.attempts,
     retry: retry?.number ?? 0,

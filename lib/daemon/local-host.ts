@@ -122,8 +122,9 @@ export class LocalHost implements HostService {
   async close(): Promise<void> {
     this.#closing = true
     const { transfers, loop } = this.parts
-    this.#perf.endSessions()
+    const measured = this.#perf.endSessions()
     await transfers.close(GRACE_MS)
+    await measured
     await this.#endRequests()
     this.#perf.close()
     loop.wake()

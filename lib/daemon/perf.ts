@@ -1,5 +1,6 @@
 /** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parsePathSettings } from '../cc/path-settings.js'
 import { parseTelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
@@ -19,13 +20,16 @@ import { systemRandom } from './random.js'
 const RUNS_MAX = 4
 const TICK_MS = 10
 const SERVER_TICK_MS = 1000
+/** How often it is looked whether sessions that were ended are over, and how many times. */
+const END_LOOK_MS = 20
+const END_LOOKS = 50
 /** How often the client hears how its run stands. */
 const PROGRESS_EVERY_MS = 1000
 
 /** The serving of other hosts' runs. */
 export interface ServedPerf {
-  /** Ends those that run, and takes no more. */
-  endSessions(): void
+  /** Ends those that run, and takes no more. Resolves when their peers have been told, or after a second. */
+  endSessions(): Promise<void>
   close(): void
 }
 
@@ -51,9 +55,13 @@ export function servePerf({ nic, loop }: OpenedNic, serves: boolean): ServedPerf
   }, SERVER_TICK_MS)
   timer.unref()
   return {
-    endSessions() {
+    async endSessions() {
+      if (server.sessions.size === 0) return server.refuse()
       server.close(loop.now())
       loop.wake()
+      for (let looks = 0; server.sessions.size > 0 && looks < END_LOOKS; looks++) await sleep(END_LOOK_MS)
+      // What the connection manager has to say leaves behind the rest.
+      await sleep(END_LOOK_MS)
     },
     close: () => clearInterval(timer),
   }

@@ -29,6 +29,7 @@ export function statusOf(host: HostParts, startedMs: number): Loose<StatusReply>
     transfers: transfers.count,
     receivedBytes: transfers.receivedBytes,
     sentBytes: transfers.sentBytes,
+    damagedChunks: transfers.damagedChunks,
     share: share?.folder ?? '',
     refusedFeedback: rx.untaggedFeedback + rx.forgedFeedback + rx.replayedFeedback,
     implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,

@@ -45,6 +45,8 @@ const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
 /** A connection that is not confirmed for so long gives way when there is no other place. */
 const CONFIRM_WITHIN_NS = 100 * MILLISECOND
+/** Packets of small messages are more than their bytes tell. */
+const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /**
@@ -421,6 +423,7 @@ export class Connections {
       pathMtu: flow.pathMtu,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
       selectiveRepeat: flow.selectiveRepeat,
+      grantedPackets: grantedPackets(this.#nic.settings, flow),
     })
     this.#nic.table.bindRemote(flow)
     const peerTimeout = flow.active
@@ -474,4 +477,13 @@ function asWeirError(error: unknown): WeirError {
   return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
     cause: error,
   })
+}
+
+/**
+ * Packets that the peer may have on their way: data within the budget that this end has told it, and PSNs of the READs that fit into
+ * its own.
+ */
+function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
+  const bytes = (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.hostShare.budgetBytes
+  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.pathMtu)))
 }

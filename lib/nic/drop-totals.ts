@@ -10,6 +10,7 @@ const REASONS = [
   'droppedGhost',
   'droppedResponseOrder',
   'droppedSack',
+  'droppedBeyondWindow',
   'droppedReorder',
   'droppedReplay',
   'refusedAccess',

@@ -45,6 +45,8 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   #control: Connection | null = null
   /** The client has confirmed the connection. */
   established = false
+  /** Why it ends, unless its peer ends it. */
+  #why: WeirError | undefined
   #controlClosed = false
   #started = false
   #stopped = false
@@ -105,11 +107,12 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
     return qp
   }
 
-  /** Closes everything. */
-  end(now: Nanos): void {
+  /** Closes everything. @param why what the peer hears; default: nothing has failed */
+  end(now: Nanos, why?: WeirError): void {
+    this.#why = why
     if (this.#control === null) this.onClosed(now)
-    else this.#control.disconnect(now)
-    for (const qp of this.#qps) qp.connection?.disconnect(now)
+    else this.#control.disconnect(now, why)
+    for (const qp of this.#qps) qp.connection?.disconnect(now, why)
   }
 
   onTick(now: Nanos): void {
@@ -142,7 +145,7 @@ export class ServedSession implements ConnectionHandler, DataQpOwner {
   onClosed(now: Nanos): void {
     this.#controlClosed = true
     this.#channel.close()
-    for (const qp of this.#qps) qp.connection?.disconnect(now)
+    for (const qp of this.#qps) qp.connection?.disconnect(now, this.#why)
     this.#endWhenClosed()
   }
 

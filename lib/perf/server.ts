@@ -53,10 +53,11 @@ export class PerfServer implements Listener {
     for (const session of this.#sessions) session.onTick(now)
   }
 
-  /** Ends all sessions. */
+  /** Ends all sessions, and takes no more. */
   close(now: Nanos): void {
     this.refuse()
-    for (const session of this.#sessions) session.end(now)
+    const why = new WeirError('WEIR_CONNECTION_LOST', 'its daemon was stopped')
+    for (const session of this.#sessions) session.end(now, why)
   }
 
   #open(now: Nanos): ServedSession {

@@ -51,6 +51,11 @@ export interface QpConfig {
   selectiveRepeat?: boolean
   /** Packets out of order that each half keeps for selective repeat, 1 to 65,536. Default 2048. */
   reorderPackets?: number
+  /**
+   * One of them is kept if it is no more than so many PSNs beyond the highest that has come: what the peer may have on its way. 1 to
+   * 2^23. Default: maxPacketsInFlight, beyond the next one expected.
+   */
+  grantedPackets?: number
   /** Where it keeps them. Default: a pool of its own for both halves. */
   reorderPool?: ReorderPool
   /**
@@ -92,6 +97,8 @@ export interface QpAttributes {
   minRnrTimer?: number
   /** From INIT to RTR only. */
   selectiveRepeat?: boolean
+  /** From INIT to RTR only. */
+  grantedPackets?: number
 }
 
 /**
@@ -120,6 +127,7 @@ export class QpSettings implements Required<QpConfig> {
   gathers = false
   selectiveRepeat = false
   reorderPackets = 2048
+  grantedPackets = PSN_HALF
   reorderPool!: ReorderPool
   reorderTolerance = 3
   probeTimeoutLeastNs: Nanos = 0
@@ -157,6 +165,7 @@ const RANGES: Record<string, readonly [number, number]> = {
   ackTimeoutExponent: [0, 31],
   minRnrTimer: [0, 31],
   reorderPackets: [1, 65_536],
+  grantedPackets: [1, PSN_HALF],
   reorderTolerance: [1, 65_536],
   remoteQpn: [0, 0xffffff],
   receivePsn: [0, 0xffffff],

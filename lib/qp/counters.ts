@@ -60,6 +60,8 @@ export class QpCounters {
   droppedResponseOrder = 0
   /** A SACK that cannot be true: of packets never sent, or of none at all. */
   droppedSack = 0
+  /** Out of order, and further ahead than what the peer may have on its way. */
+  droppedBeyondWindow = 0
   /** Out of order, without room to keep it. */
   droppedReorder = 0
   /** A repeated READ or atomic whose record is gone, or that does not match it. */

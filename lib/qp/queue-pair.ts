@@ -199,8 +199,8 @@ export class QueuePair {
 
   #settle(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
-    const { pathMtu, responderResources, selectiveRepeat } = attributes
-    const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat }
+    const { pathMtu, responderResources, selectiveRepeat, grantedPackets } = attributes
+    const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat, grantedPackets }
     for (const [name, value] of Object.entries(fixed)) {
       if (value === undefined || state <= QpState.RTR) continue
       throw new WeirError(

@@ -40,6 +40,8 @@ export interface TransferOutcome {
   /** Packets that were retransmitted and had not been lost. */
   spuriousRetransmissions: number
   timeouts: number
+  /** Chunks that did not have their digest, and were moved again. */
+  damagedChunks: number
   digestKind: DigestKind
   digest: Uint8Array
   baseRttNs: Nanos
@@ -210,6 +212,7 @@ export abstract class ActiveSession extends Session {
       retransmittedBytes,
       spuriousRetransmissions,
       timeouts,
+      damagedChunks: this.damagedChunks,
       baseRttNs,
       controller,
       controllerReason,

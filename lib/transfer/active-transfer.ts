@@ -52,6 +52,7 @@ export class ActiveTransfer implements Transfer {
   #repeatedBytes = 0
   #timeouts = 0
   #spurious = 0
+  #damagedChunks = 0
   #maxPathQueueBytes = 0
   /**
    * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
@@ -102,6 +103,10 @@ export class ActiveTransfer implements Transfer {
       spuriousRetransmissions: this.#spurious + figures.spuriousRetransmissions,
       timeouts: this.#timeouts + figures.timeouts,
     }
+  }
+
+  get damagedChunks(): number {
+    return this.#damagedChunks + this.session.damagedChunks
   }
 
   get retry(): Retry | null {
@@ -168,6 +173,7 @@ export class ActiveTransfer implements Transfer {
       retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
       spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
       timeouts: this.#timeouts + outcome.timeouts,
+      damagedChunks: this.damagedChunks,
       maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
       attempts: this.attempts,
       restarts: this.#restarts,
@@ -224,6 +230,7 @@ export class ActiveTransfer implements Transfer {
     this.#timeouts += figures?.timeouts ?? 0
     this.#spurious += figures?.spuriousRetransmissions ?? 0
     this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
+    this.#damagedChunks += this.session.damagedChunks
     this.session = session
     this.attempts++
   }

@@ -4,7 +4,6 @@
  */
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import { WeirError } from '../errors.js'
 import { DeliveredJournal, type Identity } from './delivered-journal.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink } from './file.js'
@@ -88,7 +87,8 @@ export class DeliveredSink implements FileSink {
   }
 
   async write(): Promise<void> {
-    throw new WeirError('WEIR_BAD_STATE', `${this.#shownPath} has been delivered already`)
+    const text = `${this.#shownPath} has been delivered already, and was changed since`
+    throw new TransferFailure('PART_DIFFERS', text)
   }
 
   async readBack(into: Uint8Array, position: number): Promise<void> {

@@ -1,16 +1,16 @@
 /**
  * Digests of whole files, fed a chunk at a time.
  *
- * Measured on 1 MiB chunks, one core, Gbit/s: XXH64 native 128 and as WebAssembly 88 (it copies the bytes first), zlib.crc32 52,
+ * Measured on 1 MiB chunks, one core, Gbit/s: XXH64 native 128 and as WebAssembly 88 (it copies the bytes first, and can go back), zlib.crc32 52,
  * sha256 12, blake2b512 5–7. XXH64 is not the limit at 20 Gbit/s and finds any accident; sha256 is there for who wants
  * to defend against a forger too.
  */
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import xxhash from 'xxhash-wasm'
 import { WeirError } from '../errors.js'
 import { TransferFailure } from './failure.js'
 import type { DigestKind } from './messages.js'
+import { Xxh64 as RestorableXxh64 } from './xxh64.js'
 
 export interface Digest {
   readonly kind: DigestKind
@@ -19,7 +19,14 @@ export interface Digest {
   soFar(): Uint8Array
   /** Call once, at the end. */
   finish(): Uint8Array
+  /** Remembers what has been taken in so far. */
+  mark(): void
+  /** Forgets what has been taken in since `mark`. Returns false if it cannot: it is of no use then. */
+  back(): boolean
 }
+
+/** Bytes of a digest of each kind. */
+export const DIGEST_BYTES: Readonly<Record<DigestKind, number>> = { XXH64: 8, SHA256: 32 }
 
 /** Read at a time where no chunks set the size. */
 const PIECE_BYTES = 1 << 20
@@ -27,25 +34,32 @@ const PIECE_BYTES = 1 << 20
 interface Xxh64Hash {
   update(bytes: Uint8Array): unknown
   digest(): bigint
+  mark?(): void
+  back?(): void
 }
 
-let newXxh64: (() => Xxh64Hash) | undefined
+let newNative: (() => Xxh64Hash) | null | undefined
 
-/** Makes a digest. Throws UNSUPPORTED for a kind that is not known. */
-export async function createDigest(kind: unknown): Promise<Digest> {
+/**
+ * Makes a digest. Throws UNSUPPORTED for a kind that is not known.
+ * @param goesBack whether `back` has to work, which makes XXH64 slower. Default false
+ */
+export function createDigest(kind: unknown, goesBack = false): Digest {
   if (kind === 'XXH64') {
-    newXxh64 ??= nativeXxh64() ?? (await xxhash()).create64
-    return new Xxh64(newXxh64())
+    newNative ??= nativeXxh64()
+    return new Xxh64(newNative && !goesBack ? newNative() : new RestorableXxh64())
   }
   if (kind === 'SHA256') return new Sha256()
   throw new TransferFailure('UNSUPPORTED', `digest kind ${String(kind)} is not known; XXH64 and SHA256 are`)
 }
 
 /** The digest that a user has named, XXH64 if none. Throws WEIR_BAD_ARGUMENT for one that is not known. */
-export async function digestFor(name = ''): Promise<Digest> {
-  return await createDigest((name || 'xxh64').toUpperCase()).catch(error => {
+export function digestFor(name = ''): Digest {
+  try {
+    return createDigest((name || 'xxh64').toUpperCase())
+  } catch (error) {
     throw new WeirError('WEIR_BAD_ARGUMENT', (error as Error).message)
-  })
+  }
 }
 
 /** Equality of two digests. */
@@ -104,11 +118,21 @@ class Xxh64 implements Digest {
   finish(): Uint8Array {
     return this.soFar()
   }
+
+  mark(): void {
+    this.#hash.mark?.()
+  }
+
+  back(): boolean {
+    this.#hash.back?.()
+    return this.#hash.back !== undefined
+  }
 }
 
 class Sha256 implements Digest {
   readonly kind = 'SHA256'
-  readonly #hash = createHash('sha256')
+  #hash = createHash('sha256')
+  #marked: Hash | null = null
 
   update(bytes: Uint8Array): void {
     this.#hash.update(bytes)
@@ -120,5 +144,16 @@ class Sha256 implements Digest {
 
   finish(): Uint8Array {
     return this.#hash.digest()
+  }
+
+  mark(): void {
+    this.#marked = this.#hash.copy()
+  }
+
+  back(): boolean {
+    if (this.#marked === null) return false
+    this.#hash = this.#marked
+    this.#marked = null
+    return true
   }
 }

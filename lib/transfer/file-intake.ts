@@ -1,5 +1,11 @@
-/** Writes a file from a ring, chunk by chunk, and checks its digest: what both ends that write a file do. */
+/**
+ * Writes a file from a ring, chunk by chunk, and checks its digest: what both ends that write a file do.
+ *
+ * Where chunks have digests, each is compared before it is written. One that is damaged never reaches the file: it is left
+ * out of the file's digest and comes again. The chunks that were there before are read and compared in the same turn.
+ */
 import type { WeirError } from '../errors.js'
+import { wholeChunksOf } from './chunk-plan.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import { createDigest, type Digest, digestBeginning, sameDigest } from './digest.js'
 import { TransferFailure } from './failure.js'
@@ -7,11 +13,22 @@ import type { FileSink, FileStore } from './file.js'
 import type { Offer } from './messages.js'
 import type { SinkMachine } from './sink-machine.js'
 
+/**
+ * A digest that cannot go back is made anew from what is in the file when a chunk is damaged, and can from then on. Of a longer
+ * file that would take too long: its digest can from the beginning, and is slower.
+ */
+const READ_AGAIN_BYTES_MAX = 16 * 2 ** 30
+const READ_AGAIN_PIECE_BYTES = 1 << 20
+
+const NOTHING_TO_WRITE = Promise.resolve()
+
 export interface FileIntakeConfig {
   machine: SinkMachine<string>
   store: FileStore
   /** A chunk is in the file. */
   onWritten: () => void
+  /** A chunk does not have its digest, and is to be asked for again. */
+  onDamaged: () => void
   /** The file is in its place. */
   onFinished: () => void
 }
@@ -22,7 +39,12 @@ export class FileIntake {
   #sink: FileSink | null = null
   #digest: Digest | null = null
   #digestBytes: Uint8Array | null = null
+  #resumeBytes = 0
   #resumeDigest: Uint8Array = new Uint8Array()
+  /** The digest of what was found right so far. */
+  #rightDigest: Uint8Array = new Uint8Array()
+  /** The last chunk that was found damaged, or -1: it is written also if it was there before. */
+  #damagedChunk = -1
   #ring: Buffer | null = null
   #path = ''
 
@@ -45,11 +67,12 @@ export class FileIntake {
     return this.#digestBytes && { kind: this.#digest!.kind, bytes: this.#digestBytes }
   }
 
+  /** Bytes that are there of an earlier transfer; whole chunks of them where chunks have digests. */
   get resumeBytes(): number {
-    return this.#sink?.resumeBytes ?? 0
+    return this.#resumeBytes
   }
 
-  /** Digest of the first `resumeBytes`. */
+  /** Digest of the first `resumeBytes`; empty where chunks have digests. */
   get resumeDigest(): Uint8Array {
     return this.#resumeDigest
   }
@@ -57,19 +80,30 @@ export class FileIntake {
   /** Bytes that are in the file, resumed ones included. */
   get writtenBytes(): number {
     const { plan, writtenChunks } = this.#config.machine
-    return plan ? Math.min(plan.sizeBytes, plan.positionOf(writtenChunks)) : 0
+    return plan ? plan.bytesAfter(writtenChunks) : 0
   }
 
-  /** Opens the file for an offer, and takes what is there of it into the digest. */
-  async open(offer: Offer, ring: Buffer): Promise<void> {
+  /** Opens the file for an offer. Where chunks have no digests, takes what is there of it into the file's. */
+  async open(offer: Offer, ring: Buffer, chunkBytes: number): Promise<void> {
     const { store, machine } = this.#config
     this.#ring = ring
-    this.#digest = await createDigest(offer.digest)
+    const { digest: kind, size, chunkDigests = false } = offer
+    this.#digest = createDigest(kind, chunkDigests && size > READ_AGAIN_BYTES_MAX)
     const sink = await store.open(offer)
     this.#sink = sink
-    const read = (into: Uint8Array, position: number) => sink.readBack(into, position)
-    await digestBeginning(this.#digest, sink.resumeBytes, ring, read, () => machine.state === 'opening')
+    if (chunkDigests) {
+      this.#resumeBytes = wholeChunksOf(sink.resumeBytes, size, chunkBytes)
+      this.#rightDigest = this.#digest.soFar()
+      return
+    }
+    this.#resumeBytes = sink.resumeBytes
+    await this.#digestBeginning(this.#digest, sink.resumeBytes, ring, () => machine.state === 'opening')
     this.#resumeDigest = this.#digest.soFar()
+  }
+
+  async #digestBeginning(digest: Digest, bytes: number, memory: Buffer, goOn: () => boolean): Promise<void> {
+    const read = (into: Uint8Array, position: number) => this.#sink!.readBack(into, position)
+    await digestBeginning(digest, bytes, memory, read, goOn)
   }
 
   /** What is to be done next, or null. */
@@ -83,29 +117,70 @@ export class FileIntake {
   }
 
   /**
-   * Closes the file. What there is of it is kept for another attempt when the connection was lost, and removed
-   * otherwise.
+   * Closes the file. What there is of it is kept for another attempt when the connection was lost, or a chunk came damaged
+   * again and again, and removed otherwise.
    */
   async close(failure: WeirError | null): Promise<void> {
-    if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
+    const isWorthwhile = this.#config.machine.partIsRight && this.writtenBytes > 0
+    if (failure?.code === 'WEIR_CONNECTION_LOST' || isWorthwhile) await this.#sink?.keep()
     else await this.#sink?.discard()
   }
 
   /** While the disk works, so does the digest. */
   async #write(): Promise<void> {
-    const { machine, onWritten } = this.#config
+    const { machine } = this.#config
     const plan = machine.plan!
     while (machine.chunkToWrite >= 0 && !this.#writes.full) {
       const chunk = machine.chunkToWrite
-      const at = machine.slotOf(chunk) * plan.chunkBytes
+      const at = machine.slotOf(chunk) * plan.slotBytes
       const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
+      const isThere = plan.isKept(chunk) && chunk !== this.#damagedChunk
+      if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
+      if (plan.digestBytes > 0) {
+        const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
+        if (!this.#takeIn(bytes, stated)) return await this.#onDamaged(chunk)
+      }
       machine.onWriting()
-      this.#writes.add(bytes, this.#sink!.write(bytes, plan.positionOf(chunk)))
-      this.#digest!.update(bytes)
+      this.#writes.add(bytes, isThere ? NOTHING_TO_WRITE : this.#sink!.write(bytes, plan.positionOf(chunk)))
+      if (plan.digestBytes === 0) this.#digest!.update(bytes)
     }
+    await this.#oldestWritten()
+  }
+
+  async #oldestWritten(): Promise<void> {
+    const { machine, onWritten } = this.#config
     await this.#writes.takeOldest()
     machine.onWritten()
     onWritten()
+  }
+
+  /** Takes a chunk into the file's digest. Returns false if that is not the one stated for it. */
+  #takeIn(bytes: Uint8Array, stated: Uint8Array): boolean {
+    const digest = this.#digest!
+    digest.mark()
+    digest.update(bytes)
+    const soFar = digest.soFar()
+    if (!sameDigest(soFar, stated)) return false
+    this.#rightDigest = soFar
+    return true
+  }
+
+  /** The other end sends the chunk again while this one, if its digest cannot go back, takes what is in the file into a new one. */
+  async #onDamaged(chunk: number): Promise<void> {
+    const { machine, onDamaged } = this.#config
+    this.#damagedChunk = chunk
+    machine.onDamaged()
+    if (machine.ended) throw machine.failure
+    onDamaged()
+    if (this.#digest!.back()) return
+    while (!this.#writes.empty) await this.#oldestWritten()
+    const digest = createDigest(this.#digest!.kind, true)
+    const memory = Buffer.allocUnsafe(READ_AGAIN_PIECE_BYTES)
+    await this.#digestBeginning(digest, machine.plan!.positionOf(chunk), memory, () => machine.receives)
+    if (machine.receives && !sameDigest(digest.soFar(), this.#rightDigest)) {
+      throw new TransferFailure('IO_ERROR', 'the disk gives back other bytes than were written to it')
+    }
+    this.#digest = digest
   }
 
   async #finish(): Promise<void> {

@@ -1,4 +1,5 @@
 /** A file while it is received: a temporary name until everything is in and on the disk. */
+import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { WeirError } from '../errors.js'
 import type { Identity } from './delivered-journal.js'
@@ -62,7 +63,9 @@ export class LocalSink implements FileSink {
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
     const end = position + bytes.length
-    const runs = this.#isSparse ? dataRuns(bytes, position) : [{ from: 0, to: bytes.length }]
+    // Where something is already, zeros are written too.
+    const mayHaveHoles = this.#isSparse && position >= this.resumeBytes
+    const runs = mayHaveHoles ? dataRuns(bytes, position) : [{ from: 0, to: bytes.length }]
     for (const { from, to } of runs) await this.#writeRun(bytes, from, to, position)
     this.#endBytes = Math.max(this.#endBytes, end)
   }
@@ -92,7 +95,9 @@ export class LocalSink implements FileSink {
     if (offer.overwrite) await folder.rename(partial, offer.name)
     else await renameWithoutReplacing(folder, partial, offer.name)
     await folder.sync()
-    await checkPlace(folder, offer.name, file)
+    const there = await checkPlace(folder, offer.name, file)
+    // By its new inode a sender that comes back finds it.
+    if (there && there.ino !== file.ino) await onWhole(there)
     await this.#close()
     return shownPath
   }
@@ -158,9 +163,14 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
 /**
  * Whoever may write into the folder can put something else in the place of the temporary name. A program that waits for files may
  * have moved this one away already.
+ *
+ * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
+ * one with its size and time that belongs to this user was made by this user.
  */
-async function checkPlace(folder: Folder, name: string, file: Identity): Promise<void> {
+async function checkPlace(folder: Folder, name: string, file: Stats): Promise<Stats | null> {
   const there = await folder.look(name)
-  if (!there || (there.dev === file.dev && there.ino === file.ino)) return
+  if (!there || (there.dev === file.dev && there.ino === file.ino)) return there
+  const isLikely = there.isFile() && there.dev === file.dev && there.uid === file.uid && there.nlink === 1
+  if (isLikely && there.size === file.size && there.mtimeMs === file.mtimeMs) return there
   throw new TransferFailure('IO_ERROR', `${name} was replaced by somebody while it was given its name`)
 }

@@ -5,7 +5,8 @@ import { WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { CHANNEL_ID_MAX } from './channel.js'
-import { RING_SLOTS_MAX, slotsFor } from './chunk-plan.js'
+import { RING_SLOTS_MAX, slotsFor, slotsIn } from './chunk-plan.js'
+import { DIGEST_BYTES } from './digest.js'
 import { TransferFailure } from './failure.js'
 import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
@@ -19,6 +20,7 @@ import {
 } from './messages.js'
 
 const READ_ID = CHANNEL_ID_MAX + 1
+const REREAD_ID = CHANNEL_ID_MAX + 2
 
 export interface GetSessionConfig extends ActiveSessionConfig {
   /** Where the file goes. */
@@ -50,6 +52,7 @@ export class GetSession extends ActiveSession {
       machine: this.machine,
       store: config.store,
       onWritten: () => this.advanceNow(),
+      onDamaged: () => this.advanceNow(),
       onFinished: () => this.#onFinished(),
     })
   }
@@ -115,14 +118,15 @@ export class GetSession extends ActiveSession {
   async #open(): Promise<void> {
     const offer = this.offer!
     this.#checkUnchanged(offer)
-    await this.#intake.open(offer, this.ring)
+    await this.#intake.open(offer, this.ring, this.#config.chunkBytes)
     if (this.machine.state !== 'opening' || this.closed) return
-    const { chunkBytes, slots } = this.#shape(offer.ring!.bytes)
+    const { chunkBytes, slots } = this.#shape(offer)
+    const chunkDigests = offer.chunkDigests === true
     const { resumeBytes, resumeDigest } = this.#intake
     this.machine.onOpened(resumeBytes, chunkBytes, slots)
     this.channel.send(this.time.now(), {
       body: 'ready',
-      ready: { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest },
+      ready: { rkey: 0, address: 0, chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests },
     })
     this.time.wake()
   }
@@ -138,10 +142,12 @@ export class GetSession extends ActiveSession {
   }
 
   /** As many slots as the path is long for, and both rings have room for, of this end's chunks. */
-  #shape(serverRingBytes: number): { chunkBytes: number; slots: number } {
-    const { chunkBytes } = this.#config
+  #shape({ ring, chunkDigests }: Offer): { chunkBytes: number; slots: number } {
+    const { chunkBytes, digestKind } = this.#config
+    const serverRingBytes = ring!.bytes
     const ringBytes = Math.min(this.ring.length, serverRingBytes)
-    const slotsMax = Math.min(RING_SLOTS_MAX, Math.floor(ringBytes / chunkBytes))
+    const digestBytes = chunkDigests ? DIGEST_BYTES[digestKind] : 0
+    const slotsMax = Math.min(RING_SLOTS_MAX, slotsIn(ringBytes, chunkBytes, digestBytes))
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     if (slots >= 1) return { chunkBytes, slots }
     const text = `${this.peer} has memory for ${serverRingBytes} bytes, less than this end's chunks of ${chunkBytes}`
@@ -149,10 +155,17 @@ export class GetSession extends ActiveSession {
   }
 
   protected override onTransferred(_now: Nanos, completion: Completion): void {
-    if (completion.opcode === WorkOpcode.RDMA_READ) this.machine.onRead(completion.byteLength)
+    if (completion.opcode !== WorkOpcode.RDMA_READ) return
+    if (completion.id === REREAD_ID) this.machine.onReread(completion.byteLength)
+    else this.machine.onRead(completion.byteLength)
   }
 
   protected advance(now: Nanos): void {
+    const again = this.machine.chunkToAskFor
+    if (again >= 0) {
+      this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      this.machine.onAskedAgain()
+    }
     this.#read(now)
     // One message for all slots that have become free; when one is on its way, the next follows it.
     if (this.channel.busy || !this.machine.creditDue) return
@@ -163,14 +176,14 @@ export class GetSession extends ActiveSession {
   #read(now: Nanos): void {
     for (let piece = this.machine.pieceToRead; piece; piece = this.machine.pieceToRead) {
       const ring = this.machine.offer!.ring!
-      const offset = piece.slot * this.machine.plan!.chunkBytes + piece.offset
+      const { slotBytes } = this.machine.plan!
       const posted = this.connection!.postSend(now, {
-        id: READ_ID,
+        id: this.machine.isReread(piece) ? REREAD_ID : READ_ID,
         opcode: WorkOpcode.RDMA_READ,
         region: this.#region,
-        offset,
+        offset: piece.slot * slotBytes + piece.offset,
         length: piece.length,
-        remoteAddress: ring.address + offset,
+        remoteAddress: ring.address + piece.from * slotBytes + piece.offset,
         rkey: ring.rkey,
       })
       if (!posted) return

@@ -39,7 +39,7 @@ export class GetTask implements Task {
     const { path, host, port = 0, overwrite = false } = options
     const { directory, name } = await placed(options)
     checkName(name)
-    const { kind: digestKind } = await digestFor(options.digest)
+    const { kind: digestKind } = digestFor(options.digest)
     const remote = await resolveHost(host, common.verbs.address)
     const store = await DownloadFolder.at(directory, here.arrivals)
     const { chunkBytes } = here

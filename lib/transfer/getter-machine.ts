@@ -10,6 +10,7 @@
  * responses are answered by nothing (IBA 9.7.6), and the responder could not hold them back by itself.
  */
 import { ChunkPlan } from './chunk-plan.js'
+import { DIGEST_BYTES } from './digest.js'
 import { TransferFailure } from './failure.js'
 import { advanceCount } from './machine.js'
 import type { DigestKind, Filled, Offer, PathFigures, TransferMessage } from './messages.js'
@@ -22,8 +23,8 @@ const IN_TURN: Record<OwnState | SinkState, readonly string[]> = {
   connecting: [],
   asked: ['offer', 'refuse', 'fail'],
   opening: ['fail'],
-  receiving: ['filled', 'commit', 'fail'],
-  committing: ['fail'],
+  receiving: ['filled', 'again', 'commit', 'fail'],
+  committing: ['again', 'fail'],
 }
 
 /** Pieces that a window is cut into: while one is written by the server, others are on their way. */
@@ -33,9 +34,12 @@ const PIECE_UNIT_BYTES = 4096
 /** When the server does not say. */
 const WINDOW_BYTES_DEFAULT = 64 * 1024
 
-/** A part of a chunk: bytes `offset` to `offset + length` of a slot, the same at both ends. */
+/** A part of a chunk: bytes `offset` to `offset + length` of a slot. */
 export interface Piece {
+  /** The slot at this end. */
   slot: number
+  /** The slot at the server: the same, but for a chunk that is moved again. */
+  from: number
   offset: number
   length: number
 }
@@ -50,6 +54,10 @@ export class GetterMachine extends SinkMachine<OwnState> {
   /** Bytes that have come of the chunk `arrivedChunks`. */
   #arrivedBytes = 0
   #inFlightBytes = 0
+  /** The chunk that is awaited again stands in the server's ring, and how much of it was asked for and has come. */
+  #mayReread = false
+  #rereadAskedBytes = 0
+  #rereadBytes = 0
 
   /** @param digestKind what is asked for; @param peer name of the server for messages */
   constructor(digestKind: DigestKind, peer: string) {
@@ -71,7 +79,7 @@ export class GetterMachine extends SinkMachine<OwnState> {
   get arrivedBytes(): number {
     const plan = this.plan
     if (!plan) return 0
-    return Math.min(plan.sizeBytes, plan.positionOf(this.arrivedChunks) + this.#arrivedBytes)
+    return Math.min(plan.sizeBytes, plan.bytesAfter(this.arrivedChunks) + this.#arrivedBytes)
   }
 
   /** The connection stands and the Request has been handed over. */
@@ -84,37 +92,77 @@ export class GetterMachine extends SinkMachine<OwnState> {
   onOpened(resumeBytes: number, chunkBytes: number, slots: number): void {
     if (this.state !== 'opening') return
     this.slots = slots
-    this.begin(new ChunkPlan(this.offer!.size, resumeBytes, chunkBytes))
+    const { size, chunkDigests } = this.offer!
+    const digestBytes = chunkDigests ? DIGEST_BYTES[this.#digestKind] : 0
+    this.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes))
+  }
+
+  /** The server's slot for a chunk that is moved again. */
+  get repeatSlot(): number {
+    return this.slots
   }
 
   /** The piece to READ next, or null: none is filled, or no slot is free, or the window is full. */
   get pieceToRead(): Piece | null {
-    if (!this.receives || this.#asked === this.#filled) return null
-    if (this.#asked - this.writtenChunks >= this.slots) return null
+    if (!this.receives) return null
+    const again = this.awaitedChunk
+    const plan = this.plan!
+    if (this.#mayReread) {
+      const left = plan.lengthOf(again) + plan.digestBytes - this.#rereadAskedBytes
+      if (left > 0) return this.#pieceOf(again, this.repeatSlot, this.#rereadAskedBytes, left)
+    }
+    if (this.#asked === this.#filled || this.#asked - this.writtenChunks >= this.slots) return null
+    const offset = plan.movesFrom(this.#asked) + this.#askedBytes
+    const left = plan.movedBytesOf(this.#asked) - this.#askedBytes
+    return this.#pieceOf(this.#asked, this.slotOf(this.#asked), offset, left)
+  }
+
+  /** As much of `left` bytes as the window allows; the digest goes with the last bytes before it. */
+  #pieceOf(chunk: number, from: number, offset: number, left: number): Piece | null {
     const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
     const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
-    const left = this.plan!.lengthOf(this.#asked) - this.#askedBytes
-    const length = Math.min(left, units * PIECE_UNIT_BYTES)
+    const most = units * PIECE_UNIT_BYTES
+    const length = left <= most + this.plan!.digestBytes ? left : most
     if (this.#inFlightBytes > 0 && this.#inFlightBytes + length > window) return null
-    return { slot: this.slotOf(this.#asked), offset: this.#askedBytes, length }
+    return { slot: this.slotOf(chunk), from, offset, length }
+  }
+
+  /** True if the piece is of a chunk that is moved again. */
+  isReread({ from }: Piece): boolean {
+    return from === this.repeatSlot
   }
 
   /** The READ of that piece has been handed to the queue pair. */
   onAskedFor(piece: Piece): void {
     this.#inFlightBytes += piece.length
+    if (this.isReread(piece)) {
+      this.#rereadAskedBytes += piece.length
+      return
+    }
     this.#askedBytes += piece.length
-    if (this.#askedBytes < this.plan!.lengthOf(this.#asked)) return
+    if (this.#askedBytes < this.plan!.movedBytesOf(this.#asked)) return
     this.#asked++
     this.#askedBytes = 0
   }
 
-  /** The oldest READ under way has completed. */
+  /** The oldest READ under way of chunks in their order has completed. */
   onRead(bytes: number): void {
     this.#inFlightBytes -= bytes
     this.#arrivedBytes += bytes
-    if (this.#arrivedBytes < this.plan!.lengthOf(this.arrivedChunks)) return
+    if (this.#arrivedBytes < this.plan!.movedBytesOf(this.arrivedChunks)) return
     this.#arrivedBytes = 0
     this.onArrived()
+  }
+
+  /** The oldest READ under way of the chunk that is moved again has completed. */
+  onReread(bytes: number): void {
+    this.#inFlightBytes -= bytes
+    this.#rereadBytes += bytes
+    if (this.#rereadBytes < this.plan!.lengthOf(this.awaitedChunk) + this.plan!.digestBytes) return
+    this.#mayReread = false
+    this.#rereadBytes = 0
+    this.#rereadAskedBytes = 0
+    this.onCameAgain()
   }
 
   protected get creditable(): number {
@@ -123,6 +171,7 @@ export class GetterMachine extends SinkMachine<OwnState> {
 
   protected override take(message: TransferMessage): void {
     if (message.body === 'filled') this.#onFilled(message.filled)
+    else if (message.body === 'again') this.#onStandsAgain(message.again.chunk)
     else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
     else super.take(message)
   }
@@ -137,6 +186,12 @@ export class GetterMachine extends SinkMachine<OwnState> {
   protected override takeCommit(digest: Uint8Array): void {
     if (this.#filled === this.plan!.chunks) super.takeCommit(digest)
     else this.violated(`commit after ${this.#filled} of ${this.plan!.chunks} chunks`)
+  }
+
+  #onStandsAgain(chunk: number): void {
+    const again = this.awaitedChunk
+    if (again >= 0 && chunk === again % 2 ** 32 && !this.#mayReread) this.#mayReread = true
+    else this.violated(`chunk ${chunk} again, which was not asked for`)
   }
 
   #onFilled({ chunks, path }: Filled): void {

@@ -13,7 +13,7 @@ import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore } from './file.js'
 import { Folder } from './folder.js'
 import type { Offer } from './messages.js'
-import { checkName, directoryComponents } from './names.js'
+import { checkName, checkNotList, directoryComponents } from './names.js'
 
 /** A folder that is open, and the one in it that was entered. */
 interface Step {
@@ -64,6 +64,7 @@ export class Inbox implements FileStore {
     let isOpen = false
     try {
       const folder = await this.#enter(components, way)
+      if (folder.path === this.folder) checkNotList(offer.name)
       const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name))
       isOpen = true
       return sink
@@ -94,6 +95,7 @@ export class Inbox implements FileStore {
     const inbox = await Folder.open(this.folder)
     let folder = inbox
     for (const name of components) {
+      if (folder.path === inbox.path) checkNotList(name)
       const step: Step = { folder, name, isNew: false }
       way.push(step)
       await folder.makeFolder(name).then(

@@ -12,6 +12,8 @@ export abstract class TransferMachine<State extends string> {
   readonly #inTurn: Readonly<Record<State, readonly string[]>>
   /** Name of the other end for messages. */
   protected readonly peer: string
+  /** Chunks that did not have their digest, and were moved again or are to be. */
+  damagedChunks = 0
   #state: State | EndState
   #failure: WeirError | null = null
 

@@ -54,6 +54,8 @@ export interface Offer {
   allocatedBytes?: number
   /** Name within the folder `name`, if there is one; '' or absent = then it is refused. */
   nameInFolder?: string
+  /** The end that has the file can state a digest for each chunk. */
+  chunkDigests?: boolean
 }
 
 export interface Ring {
@@ -104,6 +106,8 @@ export interface Ready {
   resumeBytes: number
   /** Digest of the first `resumeBytes`; empty = the message has none. */
   resumeDigest: Uint8Array
+  /** Chunks have digests. */
+  chunkDigests?: boolean
 }
 
 export interface Refusal {
@@ -123,6 +127,7 @@ export type TransferMessage =
   | { body: 'ping'; ping: object }
   | { body: 'request'; request: Request }
   | { body: 'filled'; filled: Filled }
+  | { body: 'again'; again: { chunk: number } }
   | { body?: undefined }
 
 const codec = new MessageCodec<TransferMessage>(

@@ -15,7 +15,7 @@ export const DEPTH_MAX = 32
 /** In the name of every temporary file, and in no other. */
 const PARTIAL_MARK = '.weir-partial-'
 
-/** The inbox's list of what was delivered; such names are not for files. */
+/** The inbox's list of what was delivered; names in the inbox itself that begin so are not for files. */
 export const DELIVERED_NAME = '.weir-delivered'
 
 const PARTIAL_NAME = /^\..+\.weir-partial-[0-9a-f]{16}$/s
@@ -35,6 +35,13 @@ export function liesIn(folder: string, path: string): boolean {
 export function checkName(name: string): void {
   const wrong = whatIsWrong(name)
   if (wrong) throw new TransferFailure('BAD_NAME', `"${name}" cannot be the name of a file here: ${wrong}`)
+}
+
+/** Throws BAD_NAME for a name in the inbox, or in what is shared, that is the list's. */
+export function checkNotList(name: string): void {
+  if (!name.startsWith(DELIVERED_NAME)) return
+  const text = `"${name}" cannot be the name of a file here: it is the name of the inbox's own list`
+  throw new TransferFailure('BAD_NAME', text)
 }
 
 /**
@@ -74,7 +81,6 @@ function whatIsWrong(name: string): string | null {
   if (name.includes('\0')) return 'it contains a NUL'
   if (bytesOf(name).length > NAME_BYTES_MAX) return `it is longer than ${NAME_BYTES_MAX} bytes`
   if (name.startsWith('.') && name.includes(PARTIAL_MARK)) return 'it is the name of an unfinished transfer'
-  if (name.startsWith(DELIVERED_NAME)) return "it is the name of the inbox's own list"
   return null
 }
 

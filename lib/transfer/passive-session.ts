@@ -75,9 +75,20 @@ export abstract class PassiveSession extends Session implements Holder {
 
   override onEstablished(now: Nanos, connection: Connection): void {
     super.onEstablished(now, connection)
-    this.channel.attach(connection)
     this.#resolveBegun(true)
-    this.#places?.enter(this)
+    try {
+      this.channel.attach(connection)
+      this.#places?.enter(this)
+    } catch (error) {
+      this.#leave(now, connection, error as WeirError)
+    }
+  }
+
+  /** There is no memory for messages, so that the connection itself has to say why it ends. */
+  #leave(now: Nanos, connection: Connection, why: WeirError): void {
+    this.#answered = true
+    this.machine.fail(why)
+    connection.disconnect(now, why)
   }
 
   /** Another host needs the place. */

@@ -14,6 +14,7 @@ import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 import { ReceiverMachine } from './receiver-machine.js'
+import type { SameFile } from './same-file.js'
 
 /** Receives beyond one a slot: for messages. */
 const SPARE_RECEIVES = 8
@@ -23,6 +24,8 @@ export interface ReceiveSessionConfig extends PassiveSessionConfig {
   chunkBytes: number
   /** The most: on a short path there are fewer. */
   slots: number
+  /** Files of all sessions. Default: no file is sent twice. */
+  sameFile?: SameFile
 }
 
 export class ReceiveSession extends PassiveSession {
@@ -40,6 +43,7 @@ export class ReceiveSession extends PassiveSession {
       machine: this.machine,
       store: config.store,
       onWritten: () => this.#onWritten(),
+      onDamaged: () => this.advanceNow(),
       onFinished: () => this.#onFinished(),
     })
   }
@@ -57,6 +61,7 @@ export class ReceiveSession extends PassiveSession {
   }
 
   get isBusy(): boolean {
+    if (this.machine.awaitedChunk >= 0) return false
     return this.machine.state === 'opening' || this.machine.state === 'committing'
   }
 
@@ -70,10 +75,9 @@ export class ReceiveSession extends PassiveSession {
 
   protected override onTransferred(now: Nanos, completion: Completion): void {
     if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
-    const chunk = this.machine.arrivedChunks
-    this.machine.onChunk(completion.immediate, completion.byteLength)
+    const chunk = this.machine.onChunk(completion.immediate, completion.byteLength)
     // Before anything reads it.
-    if (this.machine.arrivedChunks > chunk) this.#gate!.close(this.machine.slotOf(chunk))
+    if (chunk >= 0) this.#gate!.close(this.machine.slotOf(chunk))
     this.onProgress(now)
   }
 
@@ -92,25 +96,35 @@ export class ReceiveSession extends PassiveSession {
     const { chunkBytes, slots: slotsMax } = this.#config
     await this.succeedEarlier(this.machine.offer!.transfer)
     if (this.machine.state !== 'opening') return
+    const peer = this.connection!.remote.toString()
+    await this.#config.sameFile?.begin(peer, this.machine.offer!, this, () => this.time.now())
+    if (this.machine.state !== 'opening') return
     await this.takePlace()
     if (this.machine.state !== 'opening') return
-    await this.#intake.open(this.machine.offer!, this.ring)
+    await this.#intake.open(this.machine.offer!, this.ring, chunkBytes)
     if (this.machine.state !== 'opening' || this.closed) return
     const { resumeBytes, resumeDigest } = this.#intake
+    const chunkDigests = this.machine.offer!.chunkDigests === true
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     const region = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
-    this.#gate = new WriteGate(chunkBytes, slots)
-    region.writeGate = this.#gate
     this.machine.onOpened(resumeBytes, slots)
+    this.#gate = new WriteGate(this.machine.plan!.slotBytes, slots)
+    region.writeGate = this.#gate
     const now = this.time.now()
     this.onProgress(now)
     const ring = { rkey: region.key, address: region.address, chunkBytes, slots }
-    this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest } })
+    this.channel.send(now, { body: 'ready', ready: { ...ring, resumeBytes, resumeDigest, chunkDigests } })
     this.time.wake()
   }
 
   /** One message for all slots that have become free; when one is on its way, the next follows it. */
   protected advance(now: Nanos): void {
+    const again = this.machine.chunkToAskFor
+    if (again >= 0) {
+      this.#gate!.open(this.machine.slotOf(again))
+      this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      this.machine.onAskedAgain()
+    }
     if (this.channel.busy || !this.machine.creditDue) return
     this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
   }

@@ -5,6 +5,8 @@
  * The sender WRITEs into the ring, so that a slot is free once its chunk is in the file.
  */
 import { ChunkPlan } from './chunk-plan.js'
+import { DIGEST_BYTES } from './digest.js'
+import type { DigestKind } from './messages.js'
 import { SinkMachine, type SinkState } from './sink-machine.js'
 
 /** Which messages of the sender are in turn in which state. */
@@ -27,15 +29,30 @@ export class ReceiverMachine extends SinkMachine<'waiting'> {
   onOpened(resumeBytes: number, slots: number): void {
     if (this.state !== 'opening') return
     this.slots = slots
-    this.begin(new ChunkPlan(this.offer!.size, resumeBytes, this.#chunkBytes))
+    const { size, chunkDigests, digest } = this.offer!
+    const digestBytes = chunkDigests ? DIGEST_BYTES[digest as DigestKind] : 0
+    this.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes))
   }
 
-  /** A WRITE with immediate has put a chunk of `bytes` into the ring. */
-  onChunk(immediate: number, bytes: number): void {
-    if (this.ended) return
+  /** A WRITE with immediate has put `bytes` of a chunk into the ring. Returns that chunk, or -1 if it fails the transfer. */
+  onChunk(immediate: number, bytes: number): number {
+    if (this.ended) return -1
+    const again = this.awaitedChunk
+    if (again >= 0 && immediate === again % 2 ** 32) {
+      if (bytes === this.plan!.lengthOf(again) + this.plan!.digestBytes) {
+        this.onCameAgain()
+        return again
+      }
+      this.violated(`chunk ${again} again with ${bytes} bytes`)
+      return -1
+    }
     const wrong = this.#wrongWithChunk(immediate, bytes)
-    if (wrong) this.violated(wrong)
-    else this.onArrived()
+    if (wrong) {
+      this.violated(wrong)
+      return -1
+    }
+    this.onArrived()
+    return this.arrivedChunks - 1
   }
 
   protected get creditable(): number {
@@ -48,7 +65,7 @@ export class ReceiverMachine extends SinkMachine<'waiting'> {
     if (chunk === this.plan!.chunks) return 'a chunk after the last one'
     if (chunk - this.writtenChunks === this.slots) return 'a chunk without credit'
     if (immediate !== chunk % 2 ** 32) return `chunk ${immediate} where ${chunk} is due`
-    const due = this.plan!.lengthOf(chunk)
+    const due = this.plan!.movedBytesOf(chunk)
     return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
   }
 

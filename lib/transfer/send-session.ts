@@ -5,13 +5,14 @@ import { WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { CHANNEL_ID_MAX } from './channel.js'
-import type { Digest } from './digest.js'
+import { DIGEST_BYTES, type Digest } from './digest.js'
 import type { FileSource } from './file.js'
 import { FileFeed } from './file-feed.js'
 import { TRANSFER_VERSION, type TransferMessage } from './messages.js'
 import { SenderMachine } from './sender-machine.js'
 
 const WRITE_ID = CHANNEL_ID_MAX + 1
+const REPEAT_ID = CHANNEL_ID_MAX + 2
 
 export interface SendSessionConfig extends ActiveSessionConfig {
   /** Whoever made it closes it. */
@@ -31,8 +32,8 @@ export class SendSession extends ActiveSession {
   readonly #feed: FileFeed
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
-  /** Acknowledged before the first chunk: the Offer. */
-  #ackedBytesBefore = 0
+  /** Acknowledged, or to be, and no bytes of the file that are new to the receiver: messages, digests, chunks that are moved again. */
+  #otherBytes = 0
 
   /** Throws WEIR_FULL when no ring is free. */
   constructor(config: SendSessionConfig) {
@@ -40,7 +41,7 @@ export class SendSession extends ActiveSession {
     const { source, digest, peer } = config
     this.#config = config
     this.#region = this.registerRing(Access.LOCAL_WRITE)
-    this.machine = new SenderMachine(source.size, this.ring.length, peer)
+    this.machine = new SenderMachine(source.size, this.ring.length, peer, DIGEST_BYTES[digest.kind])
     this.#feed = new FileFeed({
       machine: this.machine,
       source,
@@ -70,10 +71,10 @@ export class SendSession extends ActiveSession {
   get deliveredBytes(): number {
     const { plan, completedChunks, postedChunks } = this.machine
     if (!plan) return 0
-    const certain = Math.min(plan.sizeBytes, plan.positionOf(completedChunks))
-    const possible = Math.min(plan.sizeBytes, plan.positionOf(postedChunks))
+    const certain = plan.bytesAfter(completedChunks)
+    const possible = plan.bytesAfter(postedChunks)
     // The transport counts acknowledged packets, a few of them messages: finer than chunks, kept between them.
-    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0) - this.#ackedBytesBefore
+    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0) - this.#otherBytes
     return Math.max(certain, Math.min(possible, fine))
   }
 
@@ -82,14 +83,14 @@ export class SendSession extends ActiveSession {
     const { size, allocatedBytes, mode, mtimeMs } = source
     const where = { name, directory, nameInFolder, overwrite }
     const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer: this.transfer }
-    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null }
+    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null, chunkDigests: true }
     this.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
   }
 
   protected override onMessage(now: Nanos, message: TransferMessage): void {
     super.onMessage(now, message)
-    if (message.body === 'ready') this.#ackedBytesBefore = this.connection!.stats.ackedBytes
+    if (message.body === 'ready') this.#otherBytes = this.connection!.stats.ackedBytes
   }
 
   protected override get awaitsTransport(): boolean {
@@ -101,27 +102,41 @@ export class SendSession extends ActiveSession {
   }
 
   protected override onTransferred(_now: Nanos, completion: Completion): void {
-    if (completion.opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) this.machine.onCompleted()
+    if (completion.opcode !== WorkOpcode.RDMA_WRITE_WITH_IMM) return
+    if (completion.id === REPEAT_ID) this.machine.onRepeatCompleted()
+    else this.machine.onCompleted()
   }
 
   /** Hands every chunk that may go to the queue pair. */
   protected advance(now: Nanos): void {
+    const again = this.machine.chunkToRepeat
+    if (again >= 0) {
+      const length = this.machine.plan!.lengthOf(again) + this.machine.plan!.digestBytes
+      if (!this.#post(now, REPEAT_ID, again, this.machine.repeatSlot, 0, length)) return
+      this.#otherBytes += length
+      this.machine.onRepeated()
+    }
     for (let chunk = this.machine.chunkToPost; chunk >= 0; chunk = this.machine.chunkToPost) {
       const plan = this.machine.plan!
       const slot = this.machine.localSlotOf(chunk)
-      const posted = this.connection!.postSend(now, {
-        id: WRITE_ID + slot,
-        opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
-        region: this.#region,
-        offset: slot * plan.chunkBytes,
-        length: plan.lengthOf(chunk),
-        remoteAddress: this.machine.remoteAddressOf(chunk),
-        rkey: this.machine.ready!.rkey,
-        immediate: chunk % 2 ** 32,
-      })
-      if (!posted) return
+      if (!this.#post(now, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk))) return
+      this.#otherBytes += plan.digestBytes
       this.machine.onPosted()
     }
+  }
+
+  /** Posts the WRITE of a chunk, or of the end of it from `offset` on. Returns false if the send queue is full. */
+  #post(now: Nanos, id: number, chunk: number, slot: number, offset: number, length: number): boolean {
+    return this.connection!.postSend(now, {
+      id,
+      opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
+      region: this.#region,
+      offset: slot * this.machine.plan!.slotBytes + offset,
+      length,
+      remoteAddress: this.machine.remoteAddressOf(chunk) + offset,
+      rkey: this.machine.ready!.rkey,
+      immediate: chunk % 2 ** 32,
+    })
   }
 
   #commit(digest: Uint8Array): void {

@@ -29,7 +29,7 @@ export class SendTask implements Task {
 
   /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE or WEIR_BAD_ARGUMENT. */
   static async open(options: SendOptions, common: Common): Promise<SendTask> {
-    await digestFor(options.digest)
+    digestFor(options.digest)
     const { host, port = 0 } = options
     const remote = await resolveHost(host, common.verbs.address)
     const config = { ...common, remote, udpPort: port || undefined, peer: peerName(host, port) }
@@ -45,7 +45,7 @@ export class SendTask implements Task {
 
   async attempt(last: ActiveSession | null): Promise<SendSession> {
     const { path, name = '', directory = '', nameInFolder = '', overwrite = false } = this.#options
-    const digest = await digestFor(this.#options.digest)
+    const digest = digestFor(this.#options.digest)
     const file = { source: this.#source, name: name || basename(path), directory, nameInFolder, overwrite }
     return new SendSession({ ...this.#config, patient: last !== null, ...file, digest })
   }

@@ -4,7 +4,7 @@
  *
  * A chunk's local slot is free again once its WRITE has completed, its remote slot once it was credited.
  */
-import { ChunkPlan, checkRing } from './chunk-plan.js'
+import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import type { Ready, TransferMessage } from './messages.js'
 import { SourceMachine, type SourceState } from './source-machine.js'
@@ -15,21 +15,27 @@ type OwnState = 'connecting' | 'offered'
 const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
   connecting: [],
   offered: ['ready', 'refuse', 'fail'],
-  streaming: ['credit', 'fail'],
-  committing: ['credit', 'done', 'fail'],
+  streaming: ['credit', 'again', 'fail'],
+  committing: ['credit', 'again', 'done', 'fail'],
 }
 
 export class SenderMachine extends SourceMachine<OwnState> {
   readonly #sizeBytes: number
   readonly #ringBytes: number
+  readonly #digestBytes: number
   #ready: Ready | null = null
   #completed = 0
 
-  /** @param ringBytes memory for the local ring; @param peer name of the receiver for messages */
-  constructor(sizeBytes: number, ringBytes: number, peer: string) {
+  /**
+   * @param ringBytes memory for the local ring
+   * @param peer name of the receiver for messages
+   * @param digestBytes of the digests that the Offer has made possible; 0: none
+   */
+  constructor(sizeBytes: number, ringBytes: number, peer: string, digestBytes = 0) {
     super('connecting', IN_TURN, peer)
     this.#sizeBytes = sizeBytes
     this.#ringBytes = ringBytes
+    this.#digestBytes = digestBytes
   }
 
   /** The receiver's Ready; null before. */
@@ -44,7 +50,7 @@ export class SenderMachine extends SourceMachine<OwnState> {
   /** Address in the receiver's ring where the chunk goes. */
   remoteAddressOf(chunk: number): number {
     const ready = this.#ready!
-    return ready.address + (chunk % ready.slots) * ready.chunkBytes
+    return ready.address + (chunk % ready.slots) * this.plan!.slotBytes
   }
 
   /** The chunk to WRITE next, or -1: none is loaded, or the receiver's ring is full. */
@@ -64,6 +70,11 @@ export class SenderMachine extends SourceMachine<OwnState> {
     this.#completed++
   }
 
+  /** The transport has acknowledged the chunk that was moved again. */
+  onRepeatCompleted(): void {
+    this.repeat.onFreed()
+  }
+
   protected get freedChunks(): number {
     return this.#completed
   }
@@ -75,14 +86,15 @@ export class SenderMachine extends SourceMachine<OwnState> {
 
   #onReady(ready: Ready): void {
     let plan: ChunkPlan
+    const digestBytes = ready.chunkDigests ? this.#digestBytes : 0
     try {
       checkRing(ready.chunkBytes, ready.slots)
-      plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes)
+      plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes, digestBytes)
     } catch (error) {
       this.violated((error as Error).message)
       return
     }
-    const slots = Math.floor(this.#ringBytes / ready.chunkBytes)
+    const slots = slotsIn(this.#ringBytes, ready.chunkBytes, digestBytes)
     if (slots < 1) {
       const text = `${this.peer} asks for chunks of ${ready.chunkBytes} bytes, more than this end's ${this.#ringBytes}`
       this.fail(new TransferFailure('UNSUPPORTED', text))

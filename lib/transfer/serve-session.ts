@@ -7,7 +7,7 @@
  */
 import { Access } from '../qp/memory.js'
 import type { Nanos } from '../time/nanos.js'
-import { createDigest } from './digest.js'
+import { createDigest, DIGEST_BYTES } from './digest.js'
 import type { FileSource, SharedFiles } from './file.js'
 import { FileFeed } from './file-feed.js'
 import { type PathFigures, TRANSFER_VERSION, type TransferMessage } from './messages.js'
@@ -75,7 +75,7 @@ export class ServeSession extends PassiveSession {
     if (this.machine.state !== 'opening') return
     await this.takePlace()
     if (this.machine.state !== 'opening') return
-    const digest = await createDigest(kind)
+    const digest = createDigest(kind)
     const { machine, ring } = this
     const source = await this.#files.open(path)
     this.#source = source
@@ -95,9 +95,15 @@ export class ServeSession extends PassiveSession {
       overwrite: false,
       transfer: new Uint8Array(),
     }
-    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: { rkey, address, bytes } }
+    const offer = {
+      version: TRANSFER_VERSION,
+      ...file,
+      digest: digest.kind,
+      ring: { rkey, address, bytes },
+      chunkDigests: true,
+    }
     const now = this.time.now()
-    machine.onOffered(size)
+    machine.onOffered(size, DIGEST_BYTES[digest.kind])
     this.onProgress(now)
     this.channel.send(now, { body: 'offer', offer })
     this.time.wake()
@@ -105,6 +111,11 @@ export class ServeSession extends PassiveSession {
 
   /** One message for all chunks that have come into the ring; when one is on its way, the next follows it. */
   protected advance(now: Nanos): void {
+    const again = this.machine.chunkToRepeat
+    if (again >= 0) {
+      this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      this.machine.onRepeated()
+    }
     if (this.channel.busy || this.machine.chunkToPost < 0) return
     const path: PathFigures = { ...this.connection!.stats }
     this.channel.send(now, { body: 'filled', filled: { chunks: this.machine.takeFilled(), path } })

@@ -4,7 +4,7 @@
  *
  * The getter says how the ring is cut into slots; a slot is free again once its chunk was credited.
  */
-import { ChunkPlan, checkRing } from './chunk-plan.js'
+import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { type Ready, type Request, TRANSFER_VERSION, type TransferMessage } from './messages.js'
 import { SourceMachine, type SourceState } from './source-machine.js'
@@ -16,14 +16,15 @@ const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
   waiting: ['request'],
   opening: [],
   offered: ['ready', 'fail'],
-  streaming: ['credit', 'fail'],
-  committing: ['credit', 'done', 'fail'],
+  streaming: ['credit', 'again', 'fail'],
+  committing: ['credit', 'again', 'done', 'fail'],
 }
 
 export class ServerMachine extends SourceMachine<OwnState> {
   readonly #ringBytes: number
   #request: Request | null = null
   #sizeBytes = 0
+  #digestBytes = 0
 
   /** @param ringBytes memory that the getter may READ */
   constructor(ringBytes: number) {
@@ -36,10 +37,11 @@ export class ServerMachine extends SourceMachine<OwnState> {
     return this.#request
   }
 
-  /** The file is open and the memory is registered: the Offer goes out. */
-  onOffered(sizeBytes: number): void {
+  /** The file is open and the memory is registered: the Offer goes out. @param digestBytes as of SenderMachine */
+  onOffered(sizeBytes: number, digestBytes = 0): void {
     this.expect('opening')
     this.#sizeBytes = sizeBytes
+    this.#digestBytes = digestBytes
     this.enter('offered')
   }
 
@@ -47,6 +49,11 @@ export class ServerMachine extends SourceMachine<OwnState> {
   takeFilled(): number {
     while (this.chunkToPost >= 0) this.onPosted()
     return this.postedChunks % 2 ** 32
+  }
+
+  /** The getter hears that the chunk which it wants again stands in the ring. It asks for another only when it has that one. */
+  override onRepeated(): void {
+    this.repeat.onFreed()
   }
 
   protected get freedChunks(): number {
@@ -70,11 +77,12 @@ export class ServerMachine extends SourceMachine<OwnState> {
     }
   }
 
-  #onReady({ chunkBytes, slots, resumeBytes, resumeDigest }: Ready): void {
+  #onReady({ chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests }: Ready): void {
+    const digestBytes = chunkDigests ? this.#digestBytes : 0
     try {
       checkRing(chunkBytes, slots)
-      if (chunkBytes * slots <= this.#ringBytes) {
-        this.begin(new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes), slots, resumeDigest)
+      if (slots <= slotsIn(this.#ringBytes, chunkBytes, digestBytes)) {
+        this.begin(new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes), slots, resumeDigest)
       } else this.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
     } catch (error) {
       this.violated((error as Error).message)

@@ -12,7 +12,7 @@ import type { HostAddress } from '../wire/address.js'
 import { ActiveTransfer } from './active-transfer.js'
 import { Arrivals } from './arrivals.js'
 import { Attempts } from './attempts.js'
-import { checkRing } from './chunk-plan.js'
+import { checkRing, ringBytesOf } from './chunk-plan.js'
 import { briefly } from './failure.js'
 import type { FileStore, SharedFiles } from './file.js'
 import { type GetOptions, GetTask } from './get-task.js'
@@ -24,6 +24,7 @@ import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
 import { isLoopback, peerName } from './resolve.js'
 import { RingPool } from './ring-pool.js'
+import { SameFile } from './same-file.js'
 import { type SendOptions, SendTask } from './send-task.js'
 import { ServeSession } from './serve-session.js'
 import { NOTHING_SHARED } from './share.js'
@@ -70,6 +71,7 @@ export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
   readonly #rings: Readonly<Record<Direction, RingPool>>
   readonly #attempts = new Attempts()
+  readonly #sameFile = new SameFile()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
   readonly #transfers = new Map<string, Transfer>()
   readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
@@ -79,6 +81,8 @@ export class TransferService implements Listener {
   /** Bytes of files that were delivered since the start, in each direction. */
   sentBytes = 0
   receivedBytes = 0
+  /** Chunks of transfers that have ended. */
+  #damagedChunks = 0
 
   constructor(config: TransferServiceConfig) {
     const defaults = {
@@ -95,7 +99,7 @@ export class TransferService implements Listener {
     } catch (error) {
       throw new WeirError('WEIR_BAD_ARGUMENT', (error as Error).message)
     }
-    const pool = () => new RingPool(chunkBytes * slots, transfersMax)
+    const pool = () => new RingPool(ringBytesOf(chunkBytes, slots), transfersMax)
     this.#rings = { send: pool(), receive: pool(), get: pool(), serve: pool() }
     this.#places = { receive: new Places(this.#rings.receive), serve: new Places(this.#rings.serve) }
   }
@@ -107,6 +111,13 @@ export class TransferService implements Listener {
 
   get count(): number {
     return this.#transfers.size
+  }
+
+  /** Chunks that did not have their digest since the start, in either direction. */
+  get damagedChunks(): number {
+    let chunks = this.#damagedChunks
+    for (const transfer of this.#transfers.values()) chunks += transfer.damagedChunks
+    return chunks
   }
 
   /** Begins to accept. */
@@ -225,16 +236,17 @@ export class TransferService implements Listener {
       const ended = transfer.run()
       onStarted(transfer)
       const result = await ended
-      const { bytes, attempts } = result
+      const { bytes, attempts, damagedChunks } = result
       this.#count(direction, bytes)
-      log.info({ ...about, bytes, attempts }, DONE[direction])
+      log.info({ ...about, bytes, attempts, damagedChunks }, DONE[direction])
       return result
     } catch (error) {
-      log.warn({ ...about, attempts: transfer.attempts, error: briefly(error) }, `${direction} failed`)
+      const { attempts, damagedChunks } = transfer
+      log.warn({ ...about, attempts, damagedChunks, error: briefly(error) }, `${direction} failed`)
       throw this.#explain(error, task.remote, transfer.deliveredBytes > 0)
     } finally {
       signal.removeEventListener('abort', onAbort)
-      this.#transfers.delete(id)
+      this.#remove(transfer)
     }
   }
 
@@ -243,7 +255,12 @@ export class TransferService implements Listener {
     const places = this.#places[direction]
     const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
     if (direction === 'serve') return new ServeSession({ ...common, files: share })
-    return new ReceiveSession({ ...common, store, chunkBytes, slots })
+    return new ReceiveSession({ ...common, store, chunkBytes, slots, sameFile: this.#sameFile })
+  }
+
+  #remove(transfer: Transfer): void {
+    this.#transfers.delete(transfer.id)
+    this.#damagedChunks += transfer.damagedChunks
   }
 
   #newId(direction: Direction): string {
@@ -251,9 +268,9 @@ export class TransferService implements Listener {
   }
 
   #onPassiveEnded(transfer: PassiveTransfer, { path, bytes, failure }: PassiveOutcome): void {
-    const { id, direction, peer, session } = transfer
-    this.#transfers.delete(id)
-    const about = { transfer: id, file: printable(path || session.name), peer, bytes }
+    const { id, direction, peer, session, damagedChunks } = transfer
+    this.#remove(transfer)
+    const about = { transfer: id, file: printable(path || session.name), peer, bytes, damagedChunks }
     if (path) this.#count(direction, bytes)
     if (failure) this.#config.log.warn({ ...about, error: briefly(failure) }, `${direction} failed`)
     else this.#config.log.info(about, DONE[direction])

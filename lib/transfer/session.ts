@@ -72,9 +72,19 @@ export abstract class Session implements ConnectionHandler {
     return this.machine.state
   }
 
+  /** It has come to its end, good or bad. */
+  get ended(): boolean {
+    return this.machine.ended
+  }
+
   /** How the way that the file's bytes take stands; null before it is known. */
   get figures(): PathFigures | null {
     return this.connection?.stats ?? null
+  }
+
+  /** Chunks that did not have their digest, and were moved again or are to be. */
+  get damagedChunks(): number {
+    return this.machine.damagedChunks
   }
 
   /** Name of the file, '' before it is known. */
@@ -181,10 +191,18 @@ export abstract class Session implements ConnectionHandler {
     return this.#ring
   }
 
-  /** The ring as memory of this end's adapter: what `access` the first call gives it stays. */
+  /** The ring as memory of this end's adapter: what `access` the first call gives it stays. Throws WEIR_FULL, and gives the ring back. */
   protected registerRing(access: number): MemoryRegion {
-    this.#region ??= this.verbs.memory.register(this.ring, this.ring.length, access, this.domain)
-    return this.#region
+    if (this.#region) return this.#region
+    const { ring } = this
+    try {
+      this.#region = this.verbs.memory.register(ring, ring.length, access, this.domain)
+      return this.#region
+    } catch (error) {
+      this.#ring = null
+      this.rings.give(ring)
+      throw error
+    }
   }
 
   protected settleIfIdle(): void {

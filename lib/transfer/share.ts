@@ -11,7 +11,7 @@ import { access, realpath, stat } from '../fs-by-text.js'
 import { TransferFailure } from './failure.js'
 import type { FileSource, SharedFiles } from './file.js'
 import { type LocalSource, openRegular } from './file-source.js'
-import { directoryComponents, liesIn } from './names.js'
+import { checkNotList, directoryComponents, liesIn } from './names.js'
 
 export class Share implements SharedFiles {
   /** Real path of the folder. */
@@ -36,6 +36,8 @@ export class Share implements SharedFiles {
 
   async open(path: string): Promise<FileSource> {
     const components = directoryComponents(path, 'the share')
+    // What is shared may be an inbox, or hold one.
+    for (const name of components) checkNotList(name)
     if (components.length === 0) {
       throw new TransferFailure('NOT_A_FILE', 'the share itself is a folder: name a file in it')
     }

@@ -3,8 +3,10 @@
  * everything about its ring, and each only grows:
  *
  *     credited ≤ creditable,  written ≤ writing ≤ arrived,  arrived - written ≤ slots
+ *
+ * A chunk that does not have its digest is the one that would be written next. It holds up those behind it until it has come again.
  */
-import type { ChunkPlan } from './chunk-plan.js'
+import { type ChunkPlan, REPEATS_MAX, REPEATS_OF_CHUNK_MAX } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { TransferMachine } from './machine.js'
 import { type Offer, TRANSFER_VERSION, type TransferMessage } from './messages.js'
@@ -23,6 +25,13 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
   #written = 0
   #credited = 0
   #digest: Uint8Array | null = null
+  /** The chunk that has to come again, or -1, and whether it was asked for. */
+  #damaged = -1
+  #isAskedFor = false
+  /** How often that chunk, or the last such, was found damaged. */
+  #timesDamaged = 0
+  #lastDamaged = -1
+  #partIsRight = false
 
   get offer(): Offer | null {
     return this.#offer
@@ -58,7 +67,22 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
 
   /** The chunk to write to the file next, or -1: all that have arrived are written or being written. */
   get chunkToWrite(): number {
-    return this.receives && this.#writing < this.#arrived ? this.#writing : -1
+    return this.receives && this.#damaged < 0 && this.#writing < this.#arrived ? this.#writing : -1
+  }
+
+  /** The chunk to ask for again, or -1. */
+  get chunkToAskFor(): number {
+    return this.receives && !this.#isAskedFor ? this.#damaged : -1
+  }
+
+  /** The chunk that has been asked for again and has not come, or -1. */
+  get awaitedChunk(): number {
+    return this.#isAskedFor ? this.#damaged : -1
+  }
+
+  /** True if the transfer has failed by a chunk that came damaged too often: what is in the file is right. */
+  get partIsRight(): boolean {
+    return this.#partIsRight
   }
 
   /** True when the other end does not know yet about slots that are free. */
@@ -69,6 +93,26 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
   /** True once Commit has come and every chunk is in the file. */
   get readyToFinish(): boolean {
     return this.state === 'committing' && this.#written === this.#plan!.chunks
+  }
+
+  /** The chunk to write next does not have its digest. Fails the transfer if that has happened too often. */
+  onDamaged(): void {
+    const chunk = this.#writing
+    const plan = this.#plan!
+    this.#timesDamaged = chunk === this.#lastDamaged ? this.#timesDamaged + 1 : 1
+    this.#lastDamaged = chunk
+    if (this.#timesDamaged <= REPEATS_OF_CHUNK_MAX && this.damagedChunks < REPEATS_MAX) {
+      this.damagedChunks++
+      this.#damaged = chunk
+      return
+    }
+    const isOfPart = plan.isKept(chunk) && this.#timesDamaged === 1
+    this.#partIsRight = !isOfPart
+    this.fail(isOfPart ? partDiffers() : this.#alwaysDamaged(chunk))
+  }
+
+  onAskedAgain(): void {
+    this.#isAskedFor = true
   }
 
   onWriting(): void {
@@ -95,6 +139,26 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
 
   protected onArrived(): void {
     this.#arrived++
+  }
+
+  /** The chunk that was asked for again has come. */
+  protected onCameAgain(): void {
+    this.#damaged = -1
+    this.#isAskedFor = false
+  }
+
+  #alwaysDamaged(chunk: number): TransferFailure {
+    const plan = this.#plan!
+    const from = plan.positionOf(chunk)
+    const where = `bytes ${from} to ${from + plan.lengthOf(chunk) - 1} of the file`
+    const how =
+      this.#timesDamaged > REPEATS_OF_CHUNK_MAX
+        ? `arrived damaged ${this.#timesDamaged} times`
+        : `arrived damaged, as ${this.damagedChunks} chunks before them`
+    return new TransferFailure(
+      'DIGEST_MISMATCH',
+      `${where} ${how}: they do not have the digest stated for them`,
+    )
   }
 
   protected begin(plan: ChunkPlan): void {
@@ -124,4 +188,8 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
     this.#digest = digest
     this.enter('committing')
   }
+}
+
+function partDiffers(): TransferFailure {
+  return new TransferFailure('PART_DIFFERS', 'too much of what an earlier transfer has left is damaged')
 }

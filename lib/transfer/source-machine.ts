@@ -3,11 +3,14 @@
  * everything about its ring, and each only grows:
  *
  *     credited ≤ posted ≤ loaded ≤ loading,  freed ≤ posted
+ *
+ * A chunk that did not have its digest is read again into the slot behind all others.
  */
-import type { ChunkPlan } from './chunk-plan.js'
+import { type ChunkPlan, REPEATS_MAX, RING_SLOTS_MAX } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { advanceCount, TransferMachine } from './machine.js'
 import type { TransferMessage } from './messages.js'
+import { Repeat } from './repeat.js'
 
 export type SourceState = 'streaming' | 'committing'
 
@@ -20,6 +23,8 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
   #posted = 0
   #credited = 0
   #path = ''
+  /** The chunk that is moved again. */
+  protected readonly repeat = new Repeat()
 
   get plan(): ChunkPlan | null {
     return this.#plan
@@ -35,6 +40,11 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     return this.#path
   }
 
+  /** Chunks that are in the ring, or were. */
+  get loadedChunks(): number {
+    return this.#loaded
+  }
+
   /** Chunks handed over: to the queue pair, or to the getter. */
   get postedChunks(): number {
     return this.#posted
@@ -48,6 +58,25 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
   /** Slot of the local ring that holds the chunk. */
   localSlotOf(chunk: number): number {
     return chunk % this.#slots
+  }
+
+  /** Slot of the local ring for a chunk that is moved again. */
+  get repeatSlot(): number {
+    return this.#slots
+  }
+
+  /** The chunk to read from the file once more, or -1. */
+  get chunkToReload(): number {
+    return this.#mayRepeat ? this.repeat.toLoad : -1
+  }
+
+  /** The chunk to hand over once more, or -1. */
+  get chunkToRepeat(): number {
+    return this.#mayRepeat ? this.repeat.toPost : -1
+  }
+
+  get #mayRepeat(): boolean {
+    return this.state === 'streaming' || this.state === 'committing'
   }
 
   /** The chunk to read from the file next, or -1: all are read or being read, or no slot is free. */
@@ -78,6 +107,18 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     this.#posted++
   }
 
+  onReloading(): void {
+    this.repeat.onLoading()
+  }
+
+  onReloaded(): void {
+    this.repeat.onLoaded()
+  }
+
+  onRepeated(): void {
+    this.repeat.onPosted()
+  }
+
   /** Commit has been handed over. */
   onCommitted(): void {
     this.expect('streaming')
@@ -96,6 +137,7 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
 
   protected take(message: TransferMessage): void {
     if (message.body === 'credit') this.#onCredit(message.credit.chunks)
+    else if (message.body === 'again') this.#onAgain(message.again.chunk)
     else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
     else if (message.body === 'fail') this.fail(TransferFailure.fromPeer(message.fail, this.peer))
     else if (message.body === 'done') {
@@ -108,5 +150,14 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     const credited = advanceCount(this.#credited, chunks, this.#posted)
     if (credited < 0) this.violated(`credit for ${chunks} chunks, ${this.#posted} were sent`)
     else this.#credited = credited
+  }
+
+  #onAgain(wrapped: number): void {
+    const chunk = this.#posted - ((((this.#posted - wrapped) % 2 ** 32) + 2 ** 32) % 2 ** 32)
+    const isRecent = chunk >= 0 && chunk < this.#posted && this.#posted - chunk <= 2 * RING_SLOTS_MAX
+    if (this.#plan!.digestBytes === 0) this.violated('chunks have no digests')
+    else if (!isRecent) this.violated(`chunk ${wrapped} again, ${this.#posted} were sent`)
+    else if (++this.damagedChunks > REPEATS_MAX) this.violated(`more than ${REPEATS_MAX} chunks again`)
+    else if (!this.repeat.ask(chunk)) this.violated(`chunk ${wrapped} again, before another has come`)
   }
 }

@@ -35,6 +35,8 @@ export interface Transfer {
   readonly deliveredBytes: number
   /** How the way stands, with what all attempts have repeated; null before it is known. */
   readonly figures: PathFigures | null
+  /** Chunks that did not have their digest, in all attempts. */
+  readonly damagedChunks: number
   /** Connections begun. */
   readonly attempts: number
   readonly retry: Retry | null
@@ -74,6 +76,10 @@ export class PassiveTransfer implements Transfer {
 
   get figures(): PathFigures | null {
     return this.session.figures
+  }
+
+  get damagedChunks(): number {
+    return this.session.damagedChunks
   }
 
   get ended(): Promise<unknown> {

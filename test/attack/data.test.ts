@@ -117,13 +117,44 @@ t.test(
     t.equal(flow.qp.counters.outOfSequence, 0)
     t.ok(works(pair, left, 2))
     // With the port one in 2,048 is: docs/security.md.
-    const passed = () => flow.qp.counters.droppedReorder + flow.qp.counters.duplicates
+    const passed = () => flow.qp.counters.droppedBeyondWindow + flow.qp.counters.duplicates
     const before = passed()
     for (let n = 0; n < 20_000; n++) send(pair, pair.b, data[0]!, forge(flow.keptPort))
     const kept = 20_000 - (passed() - before)
     t.ok(kept > 0 && kept < 30, `${kept} of 20000 are kept`)
   },
 )
+
+t.test('a PSN beyond what the host lets its peer send is dropped and counted: 20,000 packets', async t => {
+  const BUDGET = 600_000
+  const { pair, left, data } = watched({
+    a: { receiveBudgetBytes: BUDGET },
+    b: { receiveBudgetBytes: BUDGET },
+  })
+  t.ok(works(pair, left, 1))
+  const flow = pair.b.table.find(bth.destQpn(...viewOf(data[0]!)))!
+  const { counters } = flow.qp
+  const next = () => bth.psn(...viewOf(data.at(-1)!)) + 1
+  // What both hosts can take in at once, in packets.
+  const granted = Math.ceil((2 * BUDGET) / flow.pathMtu)
+  const forge = (psn: number) =>
+    send(pair, pair.b, data[0]!, frame => {
+      udp.setSourcePort(frame.view, frame.l4, flow.keptPort)
+      frame.view.setUint32(frame.bth + 8, psn & 0xffffff)
+    })
+  const { duplicates } = counters
+  for (let time = 0; time < 2; time++) forge(next() + granted)
+  t.same([counters.duplicates, counters.droppedBeyondWindow], [duplicates, 2], 'it is not kept')
+  const random = new Random(fixedSeed(t, 1))
+  for (let n = 0; n < 20_000; n++) forge(next() + granted + random.below(0x7f0000))
+  t.same([counters.duplicates, counters.droppedBeyondWindow], [duplicates, 20_002])
+  t.equal(pair.b.dropTotals.sum(pair.b.table.flows).droppedBeyondWindow, 20_002)
+  t.ok(works(pair, left, 2), 'and the connection goes on')
+  const before = counters.duplicates
+  for (let time = 0; time < 2; time++) forge(next() + granted - 1)
+  t.equal(counters.droppedBeyondWindow, 20_002)
+  t.equal(counters.duplicates - before, 1, 'the last PSN that the peer may have sent is kept')
+})
 
 t.test(
   'acknowledgements from another port than the peer keeps to are not the peer: 1 packet each',

@@ -127,7 +127,7 @@ const offer: Offer = {
 }
 
 async function digestOf(bytes: Uint8Array): Promise<Buffer> {
-  const digest = await createDigest('XXH64')
+  const digest = createDigest('XXH64')
   digest.update(bytes)
   return Buffer.from(digest.finish())
 }

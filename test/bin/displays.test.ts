@@ -239,11 +239,16 @@ t.test('a transfer: what it took', async t => {
     resumedBytes: 0,
     attempts: 1,
     restarts: 0,
+    damagedChunks: 0,
     controller: '',
     digest: { kind: 'xxh64', hex: '00' },
   } as FileReport
   const item = { file: 'a', host: 'h', describe: () => 'a to h' } as unknown as Parameters<typeof summary>[0]
   t.match(summary(item, done), /xxh64 00 at both ends$/)
+  t.match(
+    summary(item, { ...done, damagedChunks: 1 }),
+    /retransmitted 0B, 1 damaged chunk moved again, xxh64/,
+  )
   t.match(summary(item, { ...done, attempts: 3 }), /xxh64 00 at both ends, 3 attempts$/)
   t.match(summary(item, { ...done, attempts: 2, restarts: 1 }), /, 2 attempts, started again from byte 0: /)
 })

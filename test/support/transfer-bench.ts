@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { ConnectionHandler } from '../../lib/nic/types.js'
 import type { ActiveSession, TransferOutcome } from '../../lib/transfer/active-session.js'
 import { Arrivals } from '../../lib/transfer/arrivals.js'
+import { ringBytesOf } from '../../lib/transfer/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/digest.js'
 import { DownloadFolder } from '../../lib/transfer/download-folder.js'
 import type { FileSink, FileStore } from '../../lib/transfer/file.js'
@@ -41,7 +42,7 @@ export class TransferBench {
   readonly source: FakeVerbs
   /** The end that they go to. */
   readonly sink: FakeVerbs
-  readonly sourceRings = new RingPool(CHUNK * SLOTS, 2)
+  readonly sourceRings = new RingPool(ringBytesOf(CHUNK, SLOTS), 2)
   readonly sinkRings: RingPool
   /** Sessions of the ends that did not begin, oldest first. */
   readonly passive: PassiveSession[] = []
@@ -57,7 +58,7 @@ export class TransferBench {
     this.inboxPath = join(folder, 'in')
     ;[this.source, this.sink] = fakePair()
     this.options = options
-    this.sinkRings = new RingPool((options.chunkBytes ?? CHUNK) * SLOTS, 2)
+    this.sinkRings = new RingPool(ringBytesOf(options.chunkBytes ?? CHUNK, SLOTS), 2)
   }
 
   async start(): Promise<this> {
@@ -101,7 +102,7 @@ export class TransferBench {
       remote: this.sink.address,
       peer: 'h2',
       source: file,
-      digest: await createDigest(this.options.digest ?? 'XXH64'),
+      digest: createDigest(this.options.digest ?? 'XXH64'),
       name: more.as ?? name,
       directory: more.directory ?? '',
       overwrite: more.overwrite ?? false,

@@ -6,6 +6,7 @@ import t from 'tap'
 import type { WeirError } from '../../lib/errors.js'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import type { Hook } from '../support/fake-verbs.js'
+import { asOlderPeer } from '../support/older-peer.js'
 import {
   asIfDense,
   CHUNK,
@@ -16,16 +17,22 @@ import {
   type Way,
 } from '../support/transfer-bench.js'
 
-/** True for the operations that move the file's bytes. */
-function movesData({ opcode }: SendWork): boolean {
-  return opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ
+/** True for the operations that move the file's bytes, and not only a digest. */
+function movesData({ opcode, length }: SendWork): boolean {
+  return (opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ) && length > 32
 }
 
 /** Has `act` called with the number of each operation that moves data, from 1 on, and heeded. */
-function onData(bench: TransferBench, act: (n: number, bytes: Uint8Array) => ReturnType<Hook>): void {
+function onData(
+  bench: TransferBench,
+  act: (n: number, bytes: Uint8Array) => ReturnType<Hook>,
+  isOlder = false,
+): void {
   let n = 0
-  bench.source.hook = bench.sink.hook = (_from, work, bytes) =>
-    movesData(work) ? act(++n, bytes) : undefined
+  bench.source.hook = bench.sink.hook = (_from, work, bytes) => {
+    if (isOlder) asOlderPeer(work, bytes)
+    return movesData(work) ? act(++n, bytes) : undefined
+  }
 }
 
 function letPass(bench: TransferBench): void {
@@ -129,7 +136,7 @@ bothWays('what was left of another file is not taken for this one: the digest te
   onData(bench, n => (n === 5 ? 'break' : undefined))
   await t.rejects(bench.run(way, 'a'))
   await bench.passiveOutcome()
-  letPass(bench)
+  onData(bench, () => undefined, true)
   const [partial] = await readdir(bench.inboxPath)
   await writeFile(join(bench.inboxPath, partial!), Buffer.alloc(CHUNK, 1))
   await t.rejects(bench.run(way, 'a'), { code: 'WEIR_DIGEST_MISMATCH' })
@@ -138,13 +145,14 @@ bothWays('what was left of another file is not taken for this one: the digest te
   await bench.run(way, 'a')
 })
 
-bothWays('a byte that changes on the way is found', async (t, way) => {
+bothWays('an older peer: a byte that changes on the way is found', async (t, way) => {
   const bench = await new TransferBench(t).start()
   await bench.file('a', CHUNK * 6)
-  onData(bench, (n, bytes) => {
+  const flip = (n: number, bytes: Uint8Array) => {
     if (n === 4) bytes[17]! ^= 0x20
     return undefined
-  })
+  }
+  onData(bench, flip, true)
   await t.rejects(bench.run(way, 'a'), { code: 'WEIR_DIGEST_MISMATCH' })
   const { failure, path } = await bench.passiveOutcome()
   t.equal(path, '')

@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Arrivals } from '../../lib/transfer/arrivals.js'
+import { wholeChunksOf } from '../../lib/transfer/chunk-plan.js'
 import { Inbox } from '../../lib/transfer/inbox.js'
 import type { Offer } from '../../lib/transfer/messages.js'
 import { isPartialName } from '../../lib/transfer/names.js'
@@ -65,14 +66,22 @@ async function killedAfter(last: number, work: () => Promise<unknown>): Promise<
   return asked
 }
 
-/** What a daemon does with an offer, after a start. Returns the bytes that it wrote. */
+/** What a daemon does with an offer, after a start: chunks that are there and not right are written again. Returns the bytes that it wrote. */
 async function receive(folder: string, offer: Offer): Promise<number> {
   const inbox = await Inbox.at(folder, new Arrivals(CHUNK))
   const sink = await inbox.open(offer)
-  const begin = sink.resumeBytes
-  for (let at = begin; at < offer.size; at += CHUNK) await sink.write(CONTENT.subarray(at, at + CHUNK), at)
+  const begin = wholeChunksOf(sink.resumeBytes, offer.size, CHUNK)
+  const there = Buffer.alloc(CHUNK)
+  let written = 0
+  for (let at = 0; at < offer.size; at += CHUNK) {
+    const bytes = CONTENT.subarray(at, at + CHUNK)
+    if (at < begin) await sink.readBack(there, at)
+    if (at < begin && there.equals(bytes)) continue
+    await sink.write(bytes, at)
+    written += CHUNK
+  }
   await sink.commit()
-  return offer.size - begin
+  return written
 }
 
 /** The file is in its place, whole, under one name. */
@@ -95,6 +104,14 @@ async function leavePart(folder: string): Promise<void> {
   await sink.keep()
 }
 
+/** Its second chunk is damaged. */
+async function leaveBadPart(folder: string): Promise<void> {
+  await leavePart(folder)
+  const handle = await fs.open(join(folder, filesIn(folder).find(isPartialName)!), 'r+')
+  await handle.write(Buffer.alloc(CHUNK, 'rot'), 0, CHUNK, CHUNK)
+  await handle.close()
+}
+
 const variants: Variant[] = [
   { name: 'a new file', offer: offerOf() },
   {
@@ -103,6 +120,11 @@ const variants: Variant[] = [
     prepare: folder => fs.writeFile(join(folder, 'f'), 'what was there'),
   },
   { name: 'a file that is resumed', offer: offerOf(), prepare: leavePart },
+  {
+    name: 'a file of which a chunk that was there is written again',
+    offer: offerOf(),
+    prepare: leaveBadPart,
+  },
 ]
 
 for (const { name, offer, prepare } of variants) {

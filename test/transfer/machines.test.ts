@@ -1,7 +1,7 @@
 /** The protocol's state machines against each other and against peers that break the rules. */
 import fc from 'fast-check'
 import t from 'tap'
-import { ChunkPlan, checkRing } from '../../lib/transfer/chunk-plan.js'
+import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/chunk-plan.js'
 import { GetterMachine } from '../../lib/transfer/getter-machine.js'
 import { advanceCount } from '../../lib/transfer/machine.js'
 import type { Offer, PathFigures, Ready, TransferMessage } from '../../lib/transfer/messages.js'
@@ -183,6 +183,7 @@ t.test('a sender does not believe everything', async t => {
     ['a message of the other side', sender => sender.onMessage(message('offer', offerOf(1)))],
     ['credit for chunks that were never sent', sender => sender.onMessage(message('credit', { chunks: 1 }))],
     ['credit that goes back', sender => sender.onMessage(message('credit', { chunks: 2 ** 32 - 1 }))],
+    ['a chunk again that has no digest', sender => sender.onMessage(message('again', { chunk: 0 }))],
   ]
   for (const [what, act] of cases) {
     const sender = streaming(CHUNK * 9)
@@ -262,10 +263,15 @@ function getting(size: number, resumeBytes = 0, chunkBytes = CHUNK, slots = 4): 
   return getter
 }
 
-function serving(size: number, more: Partial<Ready> = {}, ringBytes = 4 * CHUNK): ServerMachine {
+function serving(
+  size: number,
+  more: Partial<Ready> = {},
+  ringBytes = 4 * CHUNK,
+  digestBytes = 0,
+): ServerMachine {
   const server = new ServerMachine(ringBytes)
   server.onMessage(message('request', { version: 1, path: 'a', digest: 'XXH64' }))
-  server.onOffered(size)
+  server.onOffered(size, digestBytes)
   server.onMessage(askedReady(more))
   return server
 }
@@ -396,7 +402,7 @@ t.test('a window that lets less than a packet go lets one piece go', async t => 
   const getter = getting(CHUNK * 9)
   getter.onMessage(filled(4, 1))
   const piece = getter.pieceToRead!
-  t.same(piece, { slot: 0, offset: 0, length: CHUNK })
+  t.same(piece, { slot: 0, from: 0, offset: 0, length: CHUNK })
   getter.onAskedFor(piece)
   t.equal(getter.pieceToRead, null)
   getter.onRead(CHUNK)
@@ -411,6 +417,7 @@ t.test('a getter does not believe everything', async t => {
     ['Commit before the chunks', getter => getter.onMessage(message('commit', { digest: new Uint8Array() }))],
     ['more chunks than slots', getter => getter.onMessage(filled(5))],
     ['a count that goes back', getter => [filled(2), filled(1)].forEach(next => void getter.onMessage(next))],
+    ['a chunk again that was not asked for', getter => getter.onMessage(message('again', { chunk: 0 }))],
     ['Done of its own', getter => getter.onMessage(message('done', { path: '' }))],
   ]
   for (const [what, act] of cases) {
@@ -474,6 +481,78 @@ t.test('a server does not believe everything', async t => {
   const future = new ServerMachine(CHUNK)
   future.onMessage(message('request', { version: 2, path: 'a' }))
   t.match(future.failure, { code: 'WEIR_REJECTED', message: /version 2/ })
+})
+
+t.test('an end that has the file does not repeat whatever it is asked for', async t => {
+  const ends: [string, () => SenderMachine | ServerMachine][] = [
+    [
+      'sender',
+      () => {
+        const sender = new SenderMachine(CHUNK * 9, ringBytesOf(CHUNK, 4), 'h2', 8)
+        sender.onOffered()
+        sender.onMessage(message('ready', { ...ready, chunkDigests: true }))
+        return sender
+      },
+    ],
+    ['server', () => serving(CHUNK * 9, { chunkDigests: true }, ringBytesOf(CHUNK, 4), 8)],
+  ]
+  for (const [who, make] of ends) {
+    const again = (end: SenderMachine | ServerMachine, chunk: number) =>
+      end.onMessage(message('again', { chunk }))
+    const posted = () => {
+      const end = make()
+      for (let chunk = 0; chunk < 2; chunk++) {
+        end.onLoading()
+        end.onLoaded()
+        end.onPosted()
+      }
+      return end
+    }
+    for (const chunk of [2, 9, 2 ** 31, 2 ** 32 - 1]) {
+      const end = posted()
+      again(end, chunk)
+      t.match(end.failure, { code: 'WEIR_PROTOCOL', message: /2 were sent/ }, `${who}: chunk ${chunk}`)
+    }
+    const twice = posted()
+    again(twice, 0)
+    t.equal(twice.chunkToReload, 0)
+    again(twice, 1)
+    t.match(twice.failure, { code: 'WEIR_PROTOCOL', message: /before another has come/ }, who)
+    const endless = posted()
+    let times = 0
+    while (!endless.ended) {
+      again(endless, 1)
+      if (endless.chunkToReload < 0) break
+      endless.onReloading()
+      endless.onReloaded()
+      t.equal(endless.chunkToRepeat, 1)
+      endless.onRepeated()
+      if (endless instanceof SenderMachine) endless.onRepeatCompleted()
+      times++
+    }
+    t.equal(times, REPEATS_MAX, `${who}: so often, and no more`)
+    t.equal(endless.failure?.code, 'WEIR_PROTOCOL')
+  }
+})
+
+t.test('an end that writes the file asks for so many chunks, and no more', async t => {
+  const chunks = REPEATS_MAX + 5
+  const receiver = new ReceiverMachine(CHUNK)
+  receiver.onMessage(message('offer', { ...offerOf(chunks * CHUNK), chunkDigests: true }))
+  receiver.onOpened(chunks * CHUNK, 1)
+  for (let chunk = 0; chunk < REPEATS_MAX; chunk++) {
+    t.equal(receiver.onChunk(chunk, 8), chunk, 'the digest alone moves')
+    receiver.onDamaged()
+    receiver.onAskedAgain()
+    t.equal(receiver.chunkToWrite, -1)
+    t.equal(receiver.onChunk(chunk, CHUNK + 8), chunk)
+    receiver.onWriting()
+    receiver.onWritten()
+  }
+  receiver.onChunk(REPEATS_MAX, 8)
+  receiver.onDamaged()
+  t.match(receiver.failure, { reason: 'PART_DIFFERS', code: 'WEIR_DIGEST_MISMATCH' })
+  t.notOk(receiver.partIsRight)
 })
 
 t.test('counts go on beyond 2^32', async t => {

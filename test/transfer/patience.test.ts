@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
+import { ringBytesOf } from '../../lib/transfer/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/digest.js'
 import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file.js'
 import { GetSession } from '../../lib/transfer/get-session.js'
@@ -118,7 +119,7 @@ function receiving(): Receiving {
   let session: ReceiveSession
   receiver.listen(TRANSFER_PORT, {
     accept: () => {
-      const rings = new RingPool(CHUNK * 4, 1)
+      const rings = new RingPool(ringBytesOf(CHUNK, 4), 1)
       session = new ReceiveSession({
         verbs: receiver,
         time: clock,
@@ -141,11 +142,11 @@ async function sending(
   const session = new SendSession({
     verbs: sender,
     time: clock,
-    rings: new RingPool(CHUNK * 4, 1),
+    rings: new RingPool(ringBytesOf(CHUNK, 4), 1),
     remote: receiver.address,
     peer: 'h2',
     source: source(chunks * CHUNK),
-    digest: await createDigest('XXH64'),
+    digest: createDigest('XXH64'),
     name: 'a',
     directory: '',
     overwrite: false,
@@ -230,7 +231,12 @@ function serving(chunks: number): Serving {
   server.listen(TRANSFER_PORT, {
     accept: () => {
       const files = { open: async () => source(chunks * CHUNK) }
-      session = new ServeSession({ verbs: server, time: clock, rings: new RingPool(CHUNK * 4, 1), files })
+      session = new ServeSession({
+        verbs: server,
+        time: clock,
+        rings: new RingPool(ringBytesOf(CHUNK, 4), 1),
+        files,
+      })
       return session
     },
   })
@@ -241,7 +247,7 @@ function getting(t: Test, { server, getter, clock, store }: Serving): GetSession
   const session = new GetSession({
     verbs: getter,
     time: clock,
-    rings: new RingPool(CHUNK * 4, 1),
+    rings: new RingPool(ringBytesOf(CHUNK, 4), 1),
     remote: server.address,
     peer: 'h1',
     store,

@@ -17,6 +17,7 @@ import { Share } from '../../lib/transfer/share.js'
 import type { Transfer, TransferResult } from '../../lib/transfer/transfer.js'
 import { type FakeVerbs, fakePair, type Hook, realTime } from '../support/fake-verbs.js'
 import { filesIn } from '../support/files-in.js'
+import { asOlderPeer } from '../support/older-peer.js'
 import { CHUNK, WAYS, type Way } from '../support/transfer-bench.js'
 
 const CHUNKS = 12
@@ -39,10 +40,13 @@ interface Bench {
   onData(act: (n: number, bytes: Uint8Array) => ReturnType<Hook>): void
   /** Operations that have moved data. */
   moved(): number
+  /** From now on chunks have no digests. */
+  beOlder(): void
 }
 
-function movesData({ opcode }: SendWork): boolean {
-  return opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ
+/** True for the operations that move the file's bytes, and not only a digest. */
+function movesData({ opcode, length }: SendWork): boolean {
+  return (opcode === WorkOpcode.RDMA_WRITE_WITH_IMM || opcode === WorkOpcode.RDMA_READ) && length > 32
 }
 
 async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
@@ -66,8 +70,13 @@ async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
   const begun: Transfer[] = []
   let moved = 0
   let act: (n: number, bytes: Uint8Array) => ReturnType<Hook> = () => undefined
-  for (const verbs of pair)
-    verbs.hook = (_from, work, bytes) => (movesData(work) ? act(++moved, bytes) : undefined)
+  let isOlder = false
+  for (const verbs of pair) {
+    verbs.hook = (_from, work, bytes) => {
+      if (isOlder) asOlderPeer(work, bytes)
+      return movesData(work) ? act(++moved, bytes) : undefined
+    }
+  }
   const asking = services[0]!
   return {
     ...{ way, out, into, content, asks, answers, services, asking },
@@ -83,6 +92,9 @@ async function start(t: Test, way: Way, retryAfterMs = 2): Promise<Bench> {
       act = heeded
     },
     moved: () => moved,
+    beOlder: () => {
+      isOlder = true
+    },
   }
 }
 
@@ -137,6 +149,21 @@ bothWays(
   },
 )
 
+t.test(
+  'a file that a killed host sends again takes the place of the one that nobody goes on with',
+  async t => {
+    const bench = await start(t, 'send')
+    bench.onData(n => (n === 8 ? 'lose' : undefined))
+    await t.rejects(bench.run(0), { code: 'WEIR_CONNECTION_LOST' })
+    t.equal(bench.services[1]!.count, 1, 'the other host has not noticed')
+    const { attempts, resumedBytes } = await bench.run(0)
+    t.equal(attempts, 1)
+    t.ok(resumedBytes > 0)
+    t.same(readFileSync(join(bench.into, 'a')), bench.content)
+    await checkReleased(t, bench)
+  },
+)
+
 bothWays('attempts that bring nothing are bounded, and the first loss is told', async (t, way) => {
   const bench = await start(t, way)
   bench.onData(n => {
@@ -179,6 +206,7 @@ bothWays(
 
 bothWays('a digest that is wrong is tried again, within the retries', async (t, way) => {
   const bench = await start(t, way)
+  bench.beOlder()
   const flip = (isFlipped: (n: number) => boolean) =>
     bench.onData((n, bytes) => {
       if (isFlipped(n)) bytes[3]! ^= 1
@@ -194,6 +222,23 @@ bothWays('a digest that is wrong is tried again, within the retries', async (t, 
   t.same([attempts, resumedBytes], [2, 0])
   t.same(readFileSync(join(bench.into, 'a')), bench.content)
   await checkReleased(t, bench)
+})
+
+bothWays('a chunk that is always damaged is tried again from there, within the retries', async (t, way) => {
+  const bench = await start(t, way)
+  const chunk = bench.content.subarray(6 * CHUNK, 6 * CHUNK + 8)
+  let times = 0
+  bench.onData((_n, bytes) => {
+    if (Buffer.from(bytes).subarray(0, 8).equals(chunk) && ++times <= 6) bytes[3]! ^= 1
+    return undefined
+  })
+  const result = await bench.run(1)
+  t.match(result, { attempts: 2, restarts: 0, resumedBytes: 0, damagedChunks: 5 })
+  const more = bench.moved() - CHUNKS - 6
+  t.ok(more <= 4, `beside those, ${more} chunks moved twice that were in memory as the first attempt ended`)
+  t.same(readFileSync(join(bench.into, 'a')), bench.content)
+  await checkReleased(t, bench)
+  for (const service of bench.services) t.equal(service.damagedChunks, 5, 'both ends count them')
 })
 
 bothWays('a refusal is not tried again', async (t, way) => {
@@ -226,6 +271,7 @@ bothWays('a file that was modified in between is an error, and nothing of it sta
 
 bothWays('of a file that changed and hides it, nothing is mixed: it begins anew', async (t, way) => {
   const bench = await start(t, way)
+  bench.beOlder()
   const path = join(bench.out, 'a')
   const other = Buffer.alloc(CHUNKS * CHUNK, 1)
   const { atimeMs, mtimeMs } = statSync(path)
@@ -249,6 +295,7 @@ bothWays(
   'what an earlier transfer has left of another file is found before a byte is moved',
   async (t, way) => {
     const bench = await start(t, way)
+    bench.beOlder()
     bench.onData(n => (n === 8 ? 'break' : undefined))
     await t.rejects(bench.run(0))
     await checkReleased(t, bench)

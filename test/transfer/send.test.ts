@@ -82,6 +82,26 @@ t.test('names that lead out of the inbox are refused, and nothing is made', asyn
   await bench.checkReleased(t)
 })
 
+t.test("the name of the inbox's list is refused there, by whatever way, and free in folders", async t => {
+  const bench = await new TransferBench(t).start()
+  const content = await bench.file('a', 100)
+  await symlink(bench.inboxPath, join(bench.inboxPath, 'loop'))
+  const wrong = [
+    { as: '.weir-delivered' },
+    { as: '.weir-delivered~' },
+    { directory: 'loop', as: '.weir-delivered' },
+    { directory: '.weir-delivered' },
+    { directory: 'loop/.weir-delivered/x' },
+  ]
+  for (const names of wrong) {
+    const expected = { code: 'WEIR_REJECTED', message: /own list/ }
+    await t.rejects((await bench.send('a', names)).outcome, expected, JSON.stringify(names))
+  }
+  t.same(await readdir(bench.inboxPath), ['loop'])
+  await (await bench.send('a', { directory: 'sub/.weir-delivered', as: '.weir-delivered-2' })).outcome
+  t.same(await bench.delivered('sub/.weir-delivered/.weir-delivered-2'), content)
+})
+
 t.test('a temporary name that is a link to elsewhere is not followed', async t => {
   const bench = await new TransferBench(t).start()
   await bench.file('a', CHUNK * 3)

@@ -1,0 +1,27 @@
+/** A daemon that is stopped while another host measures it: that host is told so. */
+import t from 'tap'
+import { errorOf, pair } from './hosts.js'
+
+for (const [test, op] of [
+  ['bw', 'write'],
+  ['bw', 'send'],
+  ['bw', 'read'],
+  ['lat', 'send'],
+] as const) {
+  t.test(`${test} ${op}`, async t => {
+    const [from, to] = await pair(t, false)
+    const [qps, depth] = test === 'lat' ? [1, 1] : [2, 16]
+    const run = { host: to.options.address, test, op, size: 4096, qps, depth, durationNs: 60e9 }
+    let isStopped = false
+    const measured = from.client.perf(run, {
+      onProgress: ({ bytes }) => {
+        if (bytes === 0 || isStopped) return
+        isStopped = true
+        void to.daemon.close()
+      },
+    })
+    const { code, message } = await errorOf(measured)
+    t.equal(code, 'WEIR_CONNECTION_LOST')
+    t.match(message, /gave the connection up: its daemon was stopped/)
+  })
+}
