@@ -42,6 +42,8 @@ export class End implements ConnectionHandler {
   flushed = 0
   closed = 0
   error: WeirError | null = null
+  /** Work requests that may be posted by now; whoever raises it calls `goOn`. */
+  allowed = Number.POSITIVE_INFINITY
   /** Called when the connection is there. */
   onReady: (connection: Connection) => void = () => {}
   /** Called after each good completion. */
@@ -111,6 +113,11 @@ export class End implements ConnectionHandler {
     data.writeBigUInt64BE(BigInt(this.target.address), 0)
     data.writeUInt32BE(this.target.key, 8)
     return data
+  }
+
+  /** Posts what `allowed` lets it post. */
+  goOn(now: number): void {
+    if (this.connection !== null && this.closed === 0) this.#post(now, this.connection)
   }
 
   acceptData(): Uint8Array {
@@ -215,7 +222,7 @@ export class End implements ConnectionHandler {
   }
 
   #post(now: number, connection: Connection): void {
-    while (this.#posted < this.plan.length) {
+    while (this.#posted < Math.min(this.plan.length, this.allowed)) {
       // A completion may come from within, so the count is right before the call.
       this.#posted++
       if (connection.postSend(now, this.#work(this.#posted - 1, connection))) continue
