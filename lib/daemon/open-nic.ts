@@ -1,7 +1,7 @@
 /** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
 import { checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
-import type { PathSettings } from '../cc/path-settings.js'
+import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
@@ -235,7 +235,8 @@ function createNic(
 ): Nic {
   const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   checkController(cc, lineRateBps, pathMtu)
-  checkModes(telemetrySettings(options.telemetry), cc)
+  const settings = telemetrySettings(options.telemetry)
+  checkModes({ telemetry: options.telemetry ?? {}, settings, paths: pathSettings(options.paths), cc, start })
   return new Nic({
     address,
     udpPort: options.port,

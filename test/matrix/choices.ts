@@ -4,7 +4,15 @@ import type { OptionSpec, OptionValues } from '../../lib/cc/options.js'
 import { neededBeside } from '../../lib/cc/options.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
-import { CC_EFFECTS, CC_NETWORKS, differs, type Effect, NIC_EFFECTS, PATH_EFFECTS, TELEMETRY_EFFECTS } from './effects.js'
+import {
+  CC_EFFECTS,
+  CC_NETWORKS,
+  differs,
+  type Effect,
+  NIC_EFFECTS,
+  PATH_EFFECTS,
+  TELEMETRY_EFFECTS,
+} from './effects.js'
 import type { MatrixConfig } from './run-network.js'
 
 /** One value of one option. */
@@ -29,7 +37,9 @@ export const CHOICES: readonly Choice[] = [
     ),
   ),
   ...PATH_OPTIONS.flatMap(({ name, key }) =>
-    PATH_EFFECTS[key].map(effect => choice('paths', `paths.${name}`, effect, { paths: { [key]: effect.value } })),
+    PATH_EFFECTS[key].map(effect =>
+      choice('paths', `paths.${name}`, effect, { paths: { [key]: effect.value } }),
+    ),
   ),
   ...Object.entries(NIC_EFFECTS).flatMap(([name, effects]) =>
     typeof effects === 'string'
@@ -41,7 +51,8 @@ export const CHOICES: readonly Choice[] = [
 
 function choice(group: string, option: string, effect: Effect, patch: MatrixConfig): Choice {
   const { value } = effect
-  const text = value instanceof Uint8Array ? 'secret' : typeof value === 'string' ? value : JSON.stringify(value)
+  const text =
+    value instanceof Uint8Array ? 'secret' : typeof value === 'string' ? value : JSON.stringify(value)
   return { ...effect, group, option, name: `${option}=${text}`, patch }
 }
 
@@ -55,7 +66,9 @@ function controllerChoices(name: string): Choice[] {
 function optionChoice(controller: string, spec: OptionSpec): Choice[] {
   const told = CC_EFFECTS[spec.name] ?? {}
   if (typeof told === 'string') return []
-  const handedOn = controller === 'auto' && [...ccOptions('cubic'), ...ccOptions('hpcc')].some(({ name }) => name === spec.name)
+  const handedOn =
+    controller === 'auto' &&
+    [...ccOptions('cubic'), ...ccOptions('hpcc')].some(({ name }) => name === spec.name)
   // What is not said follows from the start, which is careful here.
   const standard = handedOn && spec.name === 'lossReaction' ? 0 : otherValue(spec)
   const { value = standard, needs, ...more } = told

@@ -57,7 +57,12 @@ const waiting: MatrixConfig = { paths: { admission: 0.3, admissionWaitNs: 100 * 
 const crossing = ['crossing', 'resting'] as const
 
 export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonly Effect[]>> = {
-  collect: [{ value: 'probe', seen: (given, absent) => given.probes > absent.probes && given.collecting < absent.collecting }],
+  collect: [
+    {
+      value: 'probe',
+      seen: (given, absent) => given.probes > absent.probes && given.collecting < absent.collecting,
+    },
+  ],
   everyPackets: [{ value: 4, seen: less('collecting') }],
   everyBytes: [{ value: 5000, seen: less('collecting') }],
   probeShare: [{ value: 1, needs: probing, seen: more('probes') }],
@@ -65,8 +70,14 @@ export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonl
   answer: [{ value: 'notify', seen: more('notifications') }],
   hops: [{ value: 'busiest', seen: less('pathHopsMax') }],
   subscribe: [
-    { value: 'flag', seen: (given, absent) => given.asking > absent.asking && given.directResponses > absent.directResponses },
-    { value: 'dscp', seen: (given, absent) => given.dscps !== absent.dscps && given.directResponses > absent.directResponses },
+    {
+      value: 'flag',
+      seen: (given, absent) => given.asking > absent.asking && given.directResponses > absent.directResponses,
+    },
+    {
+      value: 'dscp',
+      seen: (given, absent) => given.dscps !== absent.dscps && given.directResponses > absent.directResponses,
+    },
   ],
   subscribeEvery: [{ value: 8, needs: asking, seen: less('asking') }],
   subscribeDscp: [{ value: 27, needs: { telemetry: { subscribe: 'dscp' } }, seen: differs('dscps') }],
@@ -84,8 +95,17 @@ export const PATH_EFFECTS: Readonly<Record<PathOption['key'], readonly Effect[]>
   margin: [{ value: 1, needs: draining, networks: crossing, seen: less('pathMoves') }],
   intervalNs: [{ value: 1 * MILLISECOND, needs: fourPorts, networks: crossing, seen: less('pathProbes') }],
   admission: [{ value: 0.3, networks: crossing, seen: differs('errors') }],
-  admissionWaitNs: [{ value: 1 * MILLISECOND, needs: bounded, networks: crossing, seen: differs('errors', 'admissionDelayNs') }],
-  admissionQueue: [{ value: 1, needs: waiting, networks: crossing, seen: differs('errors', 'admissionDelayNs', 'endsNs') }],
+  admissionWaitNs: [
+    {
+      value: 1 * MILLISECOND,
+      needs: bounded,
+      networks: crossing,
+      seen: differs('errors', 'admissionDelayNs'),
+    },
+  ],
+  admissionQueue: [
+    { value: 1, needs: waiting, networks: crossing, seen: differs('errors', 'admissionDelayNs', 'endsNs') },
+  ],
 }
 
 const losing = ['lossy', 'narrow', 'tails', 'overtaking'] as const
@@ -120,7 +140,9 @@ export const NIC_EFFECTS: Readonly<
   start: [{ value: 'careful', needs: { baseRttNs: 100 * MICROSECOND }, seen: less('beginWindow') }],
   baseRttNs: [{ value: 100 * MICROSECOND, seen: is('baseRttNs', 100 * MICROSECOND) }],
   baseRttLeastNs: [{ value: 100 * MICROSECOND, seen: is('baseRttNs', 100 * MICROSECOND) }],
-  baseRttWindowNs: [{ value: 50 * MICROSECOND, networks: ['shared', 'narrow'], seen: differs('baseRttChanges', 'baseRttNs') }],
+  baseRttWindowNs: [
+    { value: 50 * MICROSECOND, networks: ['shared', 'narrow'], seen: differs('baseRttChanges', 'baseRttNs') },
+  ],
   ackEveryPackets: [{ value: 8, seen: either(less('acks'), less('notifications'), less('windows')) }],
   retryCount: [{ value: 1, networks: ['broken'], seen: less('endsNs') }],
   rnrRetry: [{ value: 1, networks: ['unready'], seen: differs('errors') }],
@@ -133,14 +155,27 @@ export const NIC_EFFECTS: Readonly<
   reorderTolerance: [{ value: 1, networks: losing, seen: differs('trace') }],
   probeTimeoutLeastNs: [{ value: 1 * MILLISECOND, networks: losing, seen: differs('trace', 'endsNs') }],
   retransmitTimeoutLeastNs: [
-    { value: 100 * MICROSECOND, networks: ['lossy', 'narrow', 'broken'], seen: differs('trace', 'endsNs', 'timeouts') },
+    {
+      value: 100 * MICROSECOND,
+      networks: ['lossy', 'narrow', 'broken'],
+      seen: differs('trace', 'endsNs', 'timeouts'),
+    },
   ],
-  sourcePorts: [{ value: [50_000, 50_001], seen: given => /^50000 50001$|^5000[01]$/.test(given.sourcePorts) }],
+  sourcePorts: [
+    { value: [50_000, 50_001], seen: given => /^50000 50001$|^5000[01]$/.test(given.sourcePorts) },
+  ],
   receiveBudgetBytes: [{ value: 3000, seen: either(less('inFlightMax'), differs('trace')) }],
   priority: [{ value: 3, seen: differs('dscps') }],
   dscpOfPriority: [{ value: [10, 8, 16, 24, 32, 40, 48, 56], seen: differs('dscps') }],
   secret: [{ value: Buffer.alloc(32, 7), seen: differs('trace', 'endsNs') }],
-  pacingRunNs: [{ value: 2 * MILLISECOND, needs: { cc: { name: 'cubic', options: {} } }, networks: ['deep'], seen: differs('trace') }],
+  pacingRunNs: [
+    {
+      value: 2 * MILLISECOND,
+      needs: { cc: { name: 'cubic', options: {} } },
+      networks: ['deep'],
+      seen: differs('trace'),
+    },
+  ],
 }
 
 /** Controllers' options for which a value that follows from the range, or the networks tried for all, do not do. */

@@ -96,7 +96,8 @@ export class FrameWatch {
     if (opcode === Opcode.PATH_PROBE) this.pathProbes++
     else this.sourcePorts.add(udp.sourcePort(view, frame.l4))
     if (opcode === Opcode.PROBE) this.probes++
-    if (frame.payloadLength > 0 && opcode < VENDOR_FIRST && (isRequest(opcode) || isReadResponse(opcode))) this.#seeData(now, frame)
+    if (frame.payloadLength > 0 && opcode < VENDOR_FIRST && (isRequest(opcode) || isReadResponse(opcode)))
+      this.#seeData(now, frame)
     else this.#seeControl(frame, opcode)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {

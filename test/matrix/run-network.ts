@@ -102,9 +102,12 @@ class Outage extends LinkFaults {
   }
 
   override apply(frame: Frame, arrivalNs: Nanos, pipe: Pipe, pool: FramePool): void {
-    if (arrivalNs < this.#span[0] || arrivalNs >= this.#span[1]) return pipe.push(frame, arrivalNs)
-    this.lost++
-    pool.give(frame)
+    const [from, until] = this.#span
+    if (arrivalNs < from || arrivalNs >= until) pipe.push(frame, arrivalNs)
+    else {
+      this.lost++
+      pool.give(frame)
+    }
   }
 }
 
@@ -398,12 +401,17 @@ class World {
   #checkRetransmissions({ retransmittedBytes, drops, timeouts, dataFrames }: Figures): void {
     const { loss = 0, reorder = 0, outage, isCut } = this.#run.plan
     if (loss > 0 || reorder > 0 || outage !== undefined || isCut || drops > 0) return
-    const refused = this.#hosts.reduce((sum, { nic }) => sum + nic.dropTotals.sum(nic.table.flows).droppedReorder, 0)
+    const refused = this.#hosts.reduce(
+      (sum, { nic }) => sum + nic.dropTotals.sum(nic.table.flows).droppedReorder,
+      0,
+    )
     if (refused > 0) return
     const mtu = this.#run.config.pathMtu ?? 1024
     const probes = this.#tailProbes()
     if (retransmittedBytes > probes * mtu) {
-      this.#fail(`${retransmittedBytes} bytes were retransmitted, ${probes} tail probes among them, and nothing was lost`)
+      this.#fail(
+        `${retransmittedBytes} bytes were retransmitted, ${probes} tail probes among them, and nothing was lost`,
+      )
     }
     const most = Math.max(TAIL_PROBES, dataFrames * TAIL_PROBE_SHARE)
     if (probes > most) this.#fail(`${probes} tail probes, and nothing was lost`)
@@ -475,7 +483,9 @@ class World {
       admissionDelayNs: most(stats.map(({ admissionDelayNs }) => admissionDelayNs)),
       retransmittedBytes: sum(stats.map(({ retransmittedBytes }) => retransmittedBytes)),
       timeouts: sum(stats.map(({ timeouts }) => timeouts)),
-      implausible: sum(counters.map(({ rx, feedback }) => rx.implausibleTelemetry + feedback.implausibleTelemetry)),
+      implausible: sum(
+        counters.map(({ rx, feedback }) => rx.implausibleTelemetry + feedback.implausibleTelemetry),
+      ),
       refusedFeedback: sum(counters.map(({ rx }) => rx.untaggedFeedback + rx.forgedFeedback)),
       errors: this.#flows.map(({ end }) => end.error?.code ?? '-').join(' '),
       endsNs: this.#endsNs,
