@@ -106,10 +106,19 @@ function conflictsWithNoTelemetry(
   asked: readonly (keyof TelemetrySettings)[],
   { names, probesPaths, isEverybody }: Users,
 ): Conflict[] {
-  const idle = { while: `cc is ${names[0]}, which uses no telemetry`, mend: 'cc to hpcc' }
+  const idle = noTelemetry(names)
   const isUsed = (name: keyof TelemetrySettings) =>
     (name === 'loadMax' && probesPaths) || (!isEverybody && RECEIVING.includes(name))
   return asked.filter(name => !isUsed(name)).map(name => ({ name, idle }))
+}
+
+/** Why it does not matter how telemetry lies in packets; null: it does. */
+export function idleEncapsulation({ names, probesPaths }: Omit<Users, 'isEverybody'>): Idle | null {
+  return names.some(ccWantsTelemetry) || probesPaths ? null : noTelemetry(names)
+}
+
+function noTelemetry([name]: readonly string[]): Idle {
+  return { while: `cc is ${name}, which uses no telemetry`, mend: 'cc to hpcc' }
 }
 
 function keysOf<T extends object>(value: T): (keyof T)[] {

@@ -92,6 +92,8 @@ export interface NicOptions {
   lineRateBps?: number
   /** Default auto: HPCC++ with the drafts' constants where switches write telemetry, CUBIC elsewhere. */
   cc?: { name: string; options: OptionValues }
+  /** Connections name their own controllers: telemetry need have no effect with `cc`. Default false. */
+  anyCc?: boolean
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
   /** Payload bytes of a packet. Default: the greatest that fits the interface. */
@@ -235,8 +237,10 @@ function createNic(
 ): Nic {
   const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   checkController(cc, lineRateBps, pathMtu)
-  const settings = telemetrySettings(options.telemetry)
-  checkModes({ telemetry: options.telemetry ?? {}, settings, paths: pathSettings(options.paths), cc, start })
+  const { telemetry = {} } = options
+  const settings = telemetrySettings(telemetry)
+  if (options.anyCc !== true)
+    checkModes({ telemetry, settings, paths: pathSettings(options.paths), cc, start })
   return new Nic({
     address,
     udpPort: options.port,

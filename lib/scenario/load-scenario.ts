@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
-import { idleLossBeta, idleText } from '../cc/mode-conflicts.js'
+import { idleEncapsulation, idleLossBeta, idleText } from '../cc/mode-conflicts.js'
 import { probesPaths } from '../cc/path-settings.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
@@ -189,8 +189,8 @@ function checkControllers(
   const lossBeta = idleLossBeta(cc, transport.start)
   if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
   const names = controllersOf({ cc, flows, workloads })
-  if (names.some(ccCatalogue.ccWantsTelemetry) || probesPaths(paths)) return
-  const idle = { while: `cc is ${names[0]}, which uses no telemetry`, mend: 'cc to hpcc' }
+  const idle = given.int === undefined ? null : idleEncapsulation({ names, probesPaths: probesPaths(paths) })
+  if (idle === null) return
   for (const name of Object.keys((given.int as object | undefined) ?? {})) {
     problems.atKey(['int', name], idleText(name, idle))
   }

@@ -1,6 +1,7 @@
 /** Pairs of values: each is refused with the reason, or runs with all checkers on and shows the effect of both values. */
 import { WeirError } from '../../lib/errors.js'
 import { CHOICES, type Choice } from './choices.js'
+import { checkOptions } from './door.js'
 import { NETWORKS, type NetworkName } from './networks.js'
 import { type MatrixConfig, type NetworkOutcome, runNetwork } from './run-network.js'
 
@@ -97,6 +98,7 @@ export class Judge {
     this.runs++
     let outcome: NetworkOutcome | string
     try {
+      checkOptions(config)
       outcome = runNetwork({ plan: NETWORKS[network], config, seed: this.#seed })
     } catch (error) {
       if (!(error instanceof WeirError) || error.code !== 'WEIR_BAD_ARGUMENT') throw error

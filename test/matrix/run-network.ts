@@ -68,12 +68,16 @@ export function runNetwork(run: NetworkRun): NetworkOutcome {
 class WatchedHost implements Node {
   readonly watch = new FrameWatch()
   readonly nic: Nic
+  readonly #intake: BusyIntake
 
-  constructor(nic: Nic) {
+  constructor(nic: Nic, intake: BusyIntake) {
     this.nic = nic
+    this.#intake = intake
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
+    this.#intake.stampNs = now
+    this.#intake.takenBytes += frame.wireLength
     this.nic.onFrame(now, port, frame)
   }
 
@@ -111,12 +115,12 @@ class Outage extends LinkFaults {
   }
 }
 
-/** A host that takes in as much as its link brings, and never has anything waiting. */
-class IdleIntake implements HostIntake {
+/** A host that takes in a little less than its link brings, so that it is the busiest hop. */
+class BusyIntake implements HostIntake {
   stampNs = 0
   takenBytes = 0
   readonly queueByteNs = 0
-  readonly rateBps = RATE_BPS
+  readonly rateBps = 0.9 * RATE_BPS
 }
 
 interface RunningFlow {
@@ -131,7 +135,7 @@ class World {
   readonly #random: Random
   readonly #hosts: WatchedHost[] = []
   readonly #hostIds: number[] = []
-  readonly #intakes: IdleIntake[] = []
+  readonly #intakes: BusyIntake[] = []
   readonly #switches: Switch[] = []
   readonly #faults: LinkFaults[] = []
   readonly #agenda = new Agenda()
@@ -201,7 +205,7 @@ class World {
     for (const [i, name] of names.entries()) this.#switches.push(this.#makeSwitch(i, name, rates.get(name)!))
     const ids = new Map(this.#switches.map(sw => [sw.name, this.#network.addNode(sw)]))
     for (const [i, name] of HOSTS.entries()) {
-      const host = new WatchedHost(this.#makeNic(i))
+      const host = new WatchedHost(this.#makeNic(i), this.#intakes[i]!)
       this.#hosts.push(host)
       this.#hostIds.push(this.#network.addNode(host))
       ids.set(name, this.#hostIds[i]!)
@@ -246,7 +250,7 @@ class World {
 
   #makeNic(index: number): Nic {
     const random = this.#random.fork(HOSTS[index]!)
-    const intake = new IdleIntake()
+    const intake = new BusyIntake()
     this.#intakes.push(intake)
     const nic = new Nic({
       lineRateBps: RATE_BPS,
@@ -296,7 +300,7 @@ class World {
     try {
       end.connection = nic.connect(now, addressOf(2), PORT, end, { ...this.#run.connect, privateData: told })
     } catch (error) {
-      if (!(error instanceof WeirError) || !this.#run.plan.mayEndWith?.includes(error.code)) throw error
+      if (!(error instanceof WeirError) || !this.#mayEndWith(error.code)) throw error
       end.closed = 1
       end.error = error
     }
@@ -339,8 +343,19 @@ class World {
 
   #onEnded(end: End): void {
     const { error } = end
-    if (error === null || this.#run.plan.mayEndWith?.includes(error.code)) return
+    if (error === null || this.#mayEndWith(error.code)) return
     this.#fail(`${end.name} ended: ${error.code} ${error.message}`)
+  }
+
+  /** The network is there for that end, or the options ask for it. */
+  #mayEndWith(code: string): boolean {
+    const { plan, config } = this.#run
+    if (plan.mayEndWith?.includes(code)) return true
+    if (code === 'WEIR_NOT_ADMITTED') return (config.paths?.admission ?? 0) > 0
+    if (code === 'WEIR_FULL' || code === 'WEIR_REJECTED') return config.connectionsMax !== undefined
+    // Few retries, or soon after one another, are used up where much is dropped.
+    const impatient = config.retryCount !== undefined || config.ackTimeoutNs !== undefined
+    return code === 'WEIR_CONNECTION_LOST' && (impatient || config.rnrRetry !== undefined)
   }
 
   #kickHosts(): void {
@@ -353,8 +368,10 @@ class World {
     const network = this.#network
     for (let n = 0; holds(); n++) {
       if (network.nextEventNs() > untilNs) return
-      if (network.events > EVENTS_MAX) return this.#fail(`${EVENTS_MAX} events, and no end`)
-      for (const intake of this.#intakes) intake.stampNs = network.now
+      if (network.events > EVENTS_MAX) {
+        this.#fail(`${EVENTS_MAX} events, and no end`)
+        return
+      }
       network.step()
       if (n % LOOK_EVERY === 0) this.#look()
     }
