@@ -95,6 +95,10 @@ export function conflictsWithControllers(
     for (const name of ['subscribe', 'subscribeEvery', 'subscribeDscp'] as const) add(name, idle)
   }
   const { collect, everyPackets, everyBytes } = settings
+  // Only where the peers, whose data this host answers, have the same settings.
+  if (users.isEverybody && collect === 'probe' && found.length === 0) {
+    add('answer', { while: 'collect is probe: each probe has an answer of its own', mend: 'collect to data' })
+  }
   if (collect === 'data' && everyPackets === 1 && everyBytes === 0 && names.every(ccAlwaysCollects)) {
     const mend = 'everyPackets above 1, or collect to probe'
     add('plain', { while: 'every packet collects telemetry', mend })

@@ -15,8 +15,16 @@ export function checkOptions(config: MatrixConfig): void {
   const { telemetry = {}, paths = {}, cc = DEFAULT_CC, start = 'line-rate', int } = config
   const settings = telemetrySettings(telemetry)
   const chosen = pathSettings(paths)
-  checkIdleSettings('telemetry', TELEMETRY_OPTIONS.filter(({ name }) => name in telemetry), settings)
-  checkIdleSettings('paths', PATH_OPTIONS.filter(({ key }) => key in paths), chosen)
+  checkIdleSettings(
+    'telemetry',
+    TELEMETRY_OPTIONS.filter(({ name }) => name in telemetry),
+    settings,
+  )
+  checkIdleSettings(
+    'paths',
+    PATH_OPTIONS.filter(({ key }) => key in paths),
+    chosen,
+  )
   checkModes({ telemetry, settings, paths: chosen, cc, start, isEverybody: true })
   const idle = idleEncapsulation({ names: [cc.name], probesPaths: probesPaths(chosen) })
   const encapsulation = int !== undefined || config.intHopsMax !== undefined

@@ -64,8 +64,8 @@ export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonl
     },
   ],
   everyPackets: [{ value: 60, seen: less('collecting') }],
-  everyBytes: [{ value: 5000, seen: less('collecting') }],
-  probeShare: [{ value: 1, needs: probing, seen: more('probes') }],
+  everyBytes: [{ value: 40_000, seen: less('collecting') }],
+  probeShare: [{ value: 0.0001, needs: probing, seen: less('probes') }],
   plain: [{ value: true, needs: { telemetry: { everyPackets: 4 } }, seen: more('plain') }],
   answer: [{ value: 'notify', seen: more('notifications') }],
   hops: [{ value: 'busiest', seen: less('pathHopsMax') }],
@@ -93,7 +93,7 @@ export const PATH_EFFECTS: Readonly<Record<PathOption['key'], readonly Effect[]>
     { value: 'drain', needs: colliding, networks: crossing, seen: more('pathMoves') },
   ],
   margin: [{ value: 1, needs: draining, networks: crossing, seen: less('pathMoves') }],
-  intervalNs: [{ value: 1 * MILLISECOND, needs: fourPorts, networks: crossing, seen: less('pathProbes') }],
+  intervalNs: [{ value: 300 * MICROSECOND, needs: fourPorts, networks: crossing, seen: less('pathProbes') }],
   admission: [{ value: 0.3, networks: crossing, seen: differs('errors') }],
   admissionWaitNs: [
     {
@@ -136,24 +136,40 @@ export const NIC_EFFECTS: Readonly<
     { value: { format: 'wide', hops: 2 }, seen: either(less('headerBytes'), less('pathHopsMax')) },
     { value: { format: 'wide', hops: 1 }, seen: either(less('headerBytes'), less('pathHopsMax')) },
   ],
-  intHopsMax: [{ value: 6, needs: { int: { format: 'wide', hops: 1 } }, seen: more('lastPathHops') }],
+  intHopsMax: [
+    {
+      value: 6,
+      needs: { int: { format: 'wide', hops: 1 } },
+      seen: either(more('lastPathHops'), more('headerBytes')),
+    },
+  ],
   start: [{ value: 'careful', seen: either(less('beginWindow'), less('probes'), differs('trace')) }],
   baseRttNs: [{ value: 100 * MICROSECOND, seen: is('baseRttNs', 100 * MICROSECOND) }],
   baseRttLeastNs: [{ value: 100 * MICROSECOND, seen: is('baseRttNs', 100 * MICROSECOND) }],
   baseRttWindowNs: [
     { value: 50 * MICROSECOND, networks: ['shared', 'narrow'], seen: differs('baseRttChanges', 'baseRttNs') },
   ],
-  ackEveryPackets: [{ value: 8, networks: ['shared', 'deep'], seen: either(less('acks'), less('notifications'), less('windows')) }],
+  ackEveryPackets: [
+    {
+      value: 8,
+      networks: ['shared', 'deep'],
+      seen: either(less('acks'), less('notifications'), less('windows')),
+    },
+  ],
   retryCount: [{ value: 1, networks: ['broken'], seen: less('endsNs') }],
   rnrRetry: [{ value: 1, networks: ['unready'], seen: differs('errors') }],
   ackTimeoutNs: [{ value: 2 * MILLISECOND, networks: ['broken'], seen: less('endsNs') }],
   connectionsMax: [{ value: 2, networks: ['crowded'], seen: differs('errors') }],
-  packetsInFlightMax: [{ value: 16, seen: either(less('inFlightMax'), differs('trace')) }],
+  packetsInFlightMax: [
+    { value: 8, networks: ['shared', 'deep'], seen: either(less('inFlightMax'), differs('trace')) },
+  ],
   queueDepth: [{ value: 1, networks: ['shared', 'crossing', 'deep'], seen: differs('trace') }],
   recovery: [{ value: 'goBackN', networks: losing, seen: less('sacks') }],
   reorderPackets: [{ value: 4, networks: losing, seen: differs('trace') }],
   reorderTolerance: [{ value: 1, networks: losing, seen: differs('trace') }],
-  probeTimeoutLeastNs: [{ value: 1 * MILLISECOND, networks: losing, seen: differs('trace', 'endsNs') }],
+  probeTimeoutLeastNs: [
+    { value: 1 * MILLISECOND, networks: ['tails', 'lossy'], seen: differs('trace', 'endsNs') },
+  ],
   retransmitTimeoutLeastNs: [
     {
       value: 100 * MICROSECOND,
@@ -164,9 +180,9 @@ export const NIC_EFFECTS: Readonly<
   sourcePorts: [
     { value: [50_000, 50_001], seen: given => /^50000 50001$|^5000[01]$/.test(given.sourcePorts) },
   ],
-  receiveBudgetBytes: [{ value: 12_000, seen: either(less('inFlightMax'), differs('trace')) }],
+  receiveBudgetBytes: [{ value: 9000, seen: either(less('inFlightMax'), differs('trace')) }],
   priority: [{ value: 3, seen: differs('dscps') }],
-  dscpOfPriority: [{ value: [10, 8, 16, 24, 32, 40, 48, 56], seen: differs('dscps') }],
+  dscpOfPriority: [{ value: [2, 10, 18, 26, 34, 42, 50, 58], seen: differs('dscps') }],
   secret: [{ value: Buffer.alloc(32, 7), seen: differs('trace', 'endsNs') }],
   pacingRunNs: [
     {
@@ -193,10 +209,50 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   hystartRttMost: { value: 0, needs: { cc: { name: '', options: { hystartRttLeast: 0 } } } },
   hystartRttDivisor: { value: 1, needs: { cc: { name: '', options: { hystartRttLeast: 0 } } } },
   cssRounds: { value: 1, needs: { cc: { name: '', options: { hystartRttLeast: 0 } } } },
-  window: { value: 5000 },
+  window: { value: 20_000 },
   rate: { value: 2e9 },
   maxWindow: { value: 5000 },
   segment: { value: 4096 },
 }
 /** Where the options of controllers are looked for. */
 export const CC_NETWORKS: readonly NetworkName[] = ['shared', 'blind', 'lossy', 'marking', 'deep', 'pauses']
+
+/**
+ * Options whose effect depends on moments that other options move or do away with: they are judged alone. In pairs the checkers, the
+ * refusals and the effect of the other value are judged.
+ */
+export const TIMELY: readonly { options: RegExp; because: string }[] = [
+  {
+    options: /^telemetry\.loadMax$/,
+    because: 'it takes telemetry that is ahead of the rate told, so samples at the right distance',
+  },
+  {
+    options: /^paths\.(admissionQueue|admissionWait|margin|start|move)$/,
+    because: 'it takes flows that meet, and paths that differ then',
+  },
+  {
+    options: /^paths\.(count|interval)$/,
+    because: 'it takes rounds of probes, whose number depends on how long flows run',
+  },
+  {
+    options: /^(reorderTolerance|reorderPackets|probeTimeoutLeastNs|retransmitTimeoutLeastNs)$/,
+    because: 'it takes a loss at the right place',
+  },
+  {
+    options: /^(packetsInFlightMax|queueDepth|receiveBudgetBytes)$/,
+    because: 'another bound may be tighter',
+  },
+  {
+    options: /^(pacingRunNs|baseRttWindowNs|baseRttLeastNs)$/,
+    because: 'it takes a pace, or a round trip, that others set',
+  },
+  {
+    options: /^intHopsMax$/,
+    because: 'the sender learns of long paths from echoes, which a receiver-based controller does not return',
+  },
+  { options: /^ackEveryPackets$/, because: 'small windows ask for acknowledgements by themselves' },
+  {
+    options: /^(hpcc|rx-hpcc|cubic|auto|fixed-window)\./,
+    because: 'a constant counts only where its term decides',
+  },
+]

@@ -2,12 +2,21 @@
 import { WeirError } from '../../lib/errors.js'
 import { CHOICES, type Choice } from './choices.js'
 import { checkOptions } from './door.js'
+import { TIMELY } from './effects.js'
 import { NETWORKS, type NetworkName } from './networks.js'
 import { type MatrixConfig, type NetworkOutcome, runNetwork } from './run-network.js'
+
+function isTimely({ option }: Choice): boolean {
+  return TIMELY.some(({ options }) => options.test(option))
+}
 
 /** A pair that both values cannot be written for: of two controllers, or of one option. */
 export function excludeEachOther(one: Choice, other: Choice): boolean {
   if (one.option === other.option) return true
+  // Whoever names an option's controller says nothing new.
+  if (one.controller === other.controller && (one.option === 'cc' || other.option === 'cc')) {
+    return one.controller !== undefined
+  }
   return one.controller !== undefined && other.controller !== undefined && one.controller !== other.controller
 }
 
@@ -67,7 +76,7 @@ export class Judge {
     const needs = [choice, ...others].map(({ needs = {} }) => needs)
     const without = merged([...needs, ...others.map(({ patch }) => patch)])
     const given = merged([without, choice.patch, ...others.map(({ patch }) => patch)])
-    const networks = this.#networksOf(choice)
+    const networks = this.#networksOf(choice, others)
     for (const network of networks) {
       const found = this.#outcome(network, given)
       if (typeof found === 'string') return found
@@ -80,14 +89,16 @@ export class Judge {
         return null
       }
     }
+    if (others.length > 0 && isTimely(choice)) return null
     findings.add(`${choice.name} has no effect (${networks.join(', ')})`)
     return null
   }
 
   /** The network that showed its effect last comes first. */
-  #networksOf(choice: Choice): readonly NetworkName[] {
+  #networksOf(choice: Choice, others: readonly Choice[]): readonly NetworkName[] {
     const { networks = ['shared'] } = choice
     const best = this.#best.get(choice)
+    if (others.length > 0 && isTimely(choice)) return [best ?? networks[0]!]
     return best === undefined ? networks : [best, ...networks.filter(network => network !== best)]
   }
 

@@ -123,6 +123,14 @@ class BusyIntake implements HostIntake {
   readonly rateBps = 0.9 * RATE_BPS
 }
 
+/** Frames of all runs, one after the other; one that did not give all back keeps them. */
+let pool = new FramePool(1200)
+
+function emptyPool(): FramePool {
+  if (pool.inUse !== 0) pool = new FramePool(1200)
+  return pool
+}
+
 interface RunningFlow {
   plan: FlowPlan
   end: End
@@ -130,7 +138,7 @@ interface RunningFlow {
 
 class World {
   readonly #run: NetworkRun
-  readonly #pool = new FramePool(1200)
+  readonly #pool = emptyPool()
   readonly #network = new Network({ pool: this.#pool, startNs: 1000 })
   readonly #random: Random
   readonly #hosts: WatchedHost[] = []

@@ -22,7 +22,7 @@ t.test('telemetry, and how it lies in packets, where no controller uses any', as
   for (const right of [
     `${BASE}${fixed('telemetry: {collect: data}')}`,
     `${BASE}${fixed('paths: {count: 4}\nint: {hops: 5}\ntelemetry: {loadMax: 4}')}`,
-    `${MIXED}cc: fixed-window\nint: {format: ifa}\ntelemetry: {collect: probe, answer: notify}`,
+    `${MIXED}cc: fixed-window\nint: {format: ifa}\ntelemetry: {hops: busiest, answer: notify}`,
   ]) {
     t.doesNotThrow(() => parseScenario(right, 'x.yaml'), right)
   }
@@ -64,6 +64,15 @@ t.test(
     }
   },
 )
+
+t.test('notifications, where probes have answers of their own', async t => {
+  checkProblems(t, BASE, [
+    [
+      'switches: [s1]\ntelemetry: {collect: probe, ¦answer: notify}',
+      [/while collect is probe.*set collect to data/],
+    ],
+  ])
+})
 
 t.test('the reaction to losses that flows which begin at line rate do not have', async t => {
   const why = /lossBeta has no effect while lossReaction is not given and flows begin at line rate/
