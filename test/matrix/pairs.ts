@@ -38,12 +38,21 @@ export interface Verdict {
   runs: number
 }
 
-/** Runs by what they were made of: most are asked for by many pairs. */
+/** What a value is judged by: runs with it and without it. */
+interface Compared {
+  given: MatrixConfig
+  without: MatrixConfig
+  isPair: boolean
+}
+
+/** Runs by what they were made of. */
 type Known = Map<string, NetworkOutcome | string>
 
 export class Judge {
   readonly #seed: number
+  /** Runs without a value, which many pairs ask for, and those of the pair that is judged. */
   readonly #known: Known = new Map()
+  readonly #ofPair: Known = new Map()
   readonly #best = new Map<Choice, NetworkName>()
   runs = 0
 
@@ -63,25 +72,28 @@ export class Judge {
   #verdict(choices: readonly Choice[]): Verdict {
     const before = this.runs
     const findings = new Set<string>()
+    const needs = choices.map(({ needs = {} }) => needs)
+    const given = merged([...needs, ...choices.map(({ patch }) => patch)])
+    this.#ofPair.clear()
     for (const choice of choices) {
       const others = choices.filter(other => other !== choice)
-      const refused = this.#effect(choice, others, findings)
+      const without = merged([...needs, ...others.map(({ patch }) => patch)])
+      const refused = this.#effect(choice, { given, without, isPair: others.length > 0 }, findings)
       if (refused !== null) return { findings: [...findings], refused, runs: this.runs - before }
     }
     return { findings: [...findings], refused: null, runs: this.runs - before }
   }
 
-  /** Looks for the effect of `choice` beside the others. Returns why that is refused, or null. */
-  #effect(choice: Choice, others: readonly Choice[], findings: Set<string>): string | null {
-    const needs = [choice, ...others].map(({ needs = {} }) => needs)
-    const without = merged([...needs, ...others.map(({ patch }) => patch)])
-    const given = merged([without, choice.patch, ...others.map(({ patch }) => patch)])
-    const networks = this.#networksOf(choice, others)
+  /** Looks for the effect of `choice`. Returns why what is given is refused, or null. */
+  #effect(choice: Choice, { given, without, isPair }: Compared, findings: Set<string>): string | null {
+    const isJudged = !(isPair && isTimely(choice))
+    const networks = this.#networksOf(choice, isJudged)
     for (const network of networks) {
-      const found = this.#outcome(network, given)
+      const found = this.#outcome(network, given, this.#ofPair)
       if (typeof found === 'string') return found
       for (const finding of found.findings) findings.add(`${network}: ${finding}`)
-      const absent = this.#outcome(network, without, true)
+      if (!isJudged) return null
+      const absent = this.#outcome(network, without, this.#known)
       // What it is compared with is refused: then the value is what makes it work.
       if (typeof absent === 'string') return null
       if (choice.seen(found.figures, absent.figures)) {
@@ -89,25 +101,23 @@ export class Judge {
         return null
       }
     }
-    if (others.length > 0 && isTimely(choice)) return null
     findings.add(`${choice.name} has no effect (${networks.join(', ')})`)
     return null
   }
 
   /** The network that showed its effect last comes first. */
-  #networksOf(choice: Choice, others: readonly Choice[]): readonly NetworkName[] {
+  #networksOf(choice: Choice, isJudged: boolean): readonly NetworkName[] {
     const { networks = ['shared'] } = choice
     const best = this.#best.get(choice)
-    if (others.length > 0 && isTimely(choice)) return [best ?? networks[0]!]
+    if (!isJudged) return [best ?? networks[0]!]
     return best === undefined ? networks : [best, ...networks.filter(network => network !== best)]
   }
 
-  #outcome(network: NetworkName, config: MatrixConfig, keep = false): NetworkOutcome | string {
+  #outcome(network: NetworkName, config: MatrixConfig, known: Known): NetworkOutcome | string {
     const key = `${network} ${JSON.stringify(config)}`
-    const known = this.#known.get(key)
-    if (known !== undefined) return known
+    let outcome = known.get(key)
+    if (outcome !== undefined) return outcome
     this.runs++
-    let outcome: NetworkOutcome | string
     try {
       checkOptions(config)
       outcome = runNetwork({ plan: NETWORKS[network], config, seed: this.#seed })
@@ -115,7 +125,7 @@ export class Judge {
       if (!(error instanceof WeirError) || error.code !== 'WEIR_BAD_ARGUMENT') throw error
       outcome = error.message
     }
-    if (keep || typeof outcome === 'string') this.#known.set(key, outcome)
+    known.set(key, outcome)
     return outcome
   }
 }
