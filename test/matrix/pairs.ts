@@ -86,7 +86,9 @@ export class Judge {
 
   /** Looks for the effect of `choice`. Returns why what is given is refused, or null. */
   #effect(choice: Choice, { given, without, isPair }: Compared, findings: Set<string>): string | null {
-    const isJudged = !(isPair && isTimely(choice))
+    // What the other value needs may say the same already.
+    const isSame = JSON.stringify(given) === JSON.stringify(without)
+    const isJudged = !(isPair && isTimely(choice)) && !isSame
     const networks = this.#networksOf(choice, isJudged)
     for (const network of networks) {
       const found = this.#outcome(network, given, this.#ofPair)

@@ -426,6 +426,9 @@ class World {
   #checkRetransmissions({ retransmittedBytes, drops, timeouts, dataFrames }: Figures): void {
     const { loss = 0, reorder = 0, outage, isCut } = this.#run.plan
     if (loss > 0 || reorder > 0 || outage !== undefined || isCut || drops > 0) return
+    // Timers that are shorter than a queue lasts expire without a loss.
+    const { ackTimeoutNs, retransmitTimeoutLeastNs, probeTimeoutLeastNs } = this.#run.config
+    if ((ackTimeoutNs ?? retransmitTimeoutLeastNs ?? probeTimeoutLeastNs) !== undefined) return
     const refused = this.#hosts.reduce(
       (sum, { nic }) => sum + nic.dropTotals.sum(nic.table.flows).droppedReorder,
       0,
