@@ -9,7 +9,7 @@ import * as udp from '../../lib/wire/udp.js'
 import { dscp } from '../../switch-emu/core/ip-header.js'
 
 export interface Figures {
-  // Of the frames that h1 and h2 send.
+  // Frames that h1 and h2 send.
   dataFrames: number
   /** Data packets that collect telemetry, those that have an empty header, and those that have none. */
   collecting: number
@@ -28,7 +28,7 @@ export interface Figures {
   /** A number that follows from the time, kind and length of each frame with payload. */
   trace: number
   firstDataNs: number
-  // Of the frames that h3 sends.
+  // Frames that h3 sends.
   acks: number
   sacks: number
   naks: number
@@ -36,7 +36,7 @@ export interface Figures {
   windows: number
   /** Bytes of the packets that return telemetry, without payload. */
   answerBytes: number
-  // Of connections.
+  // Connections.
   controllers: string
   baseRttNs: number
   baseRttChanges: number
@@ -55,7 +55,7 @@ export interface Figures {
   refusedFeedback: number
   errors: string
   endsNs: number
-  // Of the network.
+  // The network.
   queueMax: number
   drops: number
   marks: number

@@ -50,7 +50,7 @@ export type MatrixConfig = Partial<NicConfig>
 export interface NetworkRun {
   plan: NetworkPlan
   config: MatrixConfig
-  /** Of the connections of h1 and h2. */
+  /** What the connections of h1 and h2 are told. */
   connect?: ConnectOptions
   seed: number
 }
