@@ -54,6 +54,7 @@ interface DaemonFlags {
   busyPoll?: boolean
   logLevel: string
   overlay?: string
+  anyCc?: boolean
   untilStdinEnds?: boolean
 }
 
@@ -156,6 +157,7 @@ function optionsOfDaemon(): Command {
       new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'),
     )
     .addOption(new Option('--overlay <link>', 'vni=N,local=ADDRESS:PORT,peer=ADDRESS:PORT').hideHelp())
+    .addOption(new Option('--any-cc', 'telemetry is for connections that name their own --cc').hideHelp())
     .addOption(new Option('--until-stdin-ends', 'stop when standard input ends').hideHelp())
 }
 
@@ -187,6 +189,7 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
     ifaProtocol: whole('--ifa-protocol', flags.ifaProtocol, 0, 255),
     telemetry: telemetryOf(flags),
+    anyCc: flags.anyCc,
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
     chunkBytes: quantity('--chunk', flags.chunk, parseBytes),

@@ -14,6 +14,8 @@ interface Entry {
   /** Which of its packets are to collect in-band telemetry; some: as the path shows, see `collectsAll`. */
   telemetry: 'all' | 'some' | 'none'
   create(context: CongestionContext, options: OptionValues): CongestionControl
+  /** It takes notice of what congested switches send by themselves. */
+  takesDirectResponses: boolean
   /** The share of a window after which it needs an acknowledgement. */
   ackShare: number
   /** The receiver's end, if the window is worked out there. */
@@ -24,12 +26,14 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   hpcc: {
     options: HPCC_OPTIONS,
     telemetry: 'all',
+    takesDirectResponses: true,
     ackShare: 1 / 2,
     create: (context, options) => new Hpcc(context, options),
   },
   'rx-hpcc': {
     options: RX_HPCC_OPTIONS,
     telemetry: 'all',
+    takesDirectResponses: true,
     // Windows of the receiver acknowledge as well, so fewer are asked for.
     ackShare: 3 / 4,
     create: (context, options) => new RxHpcc(context, options),
@@ -38,6 +42,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   'fixed-window': {
     options: FIXED_WINDOW_OPTIONS,
     telemetry: 'none',
+    takesDirectResponses: false,
     ackShare: 1 / 2,
     create: (context, options) => new FixedWindow(context, options),
   },
@@ -45,6 +50,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
     options: CUBIC_OPTIONS,
     // Looked at for N and the receiver's budget, and as all that answers READ responses.
     telemetry: 'some',
+    takesDirectResponses: false,
     // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     ackShare: 1 / 8,
     create: (context, options) => new Cubic(context, options),
@@ -52,6 +58,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   auto: {
     options: AUTO_OPTIONS,
     telemetry: 'some',
+    takesDirectResponses: true,
     ackShare: 1 / 8,
     create: (context, options) => new Auto(context, options),
   },
@@ -68,6 +75,11 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 
 export function ccWantsTelemetry(name: string): boolean {
   return entry(name).telemetry !== 'none'
+}
+
+/** True if it takes notice of what congested switches send by themselves (draft-pan-tsvwg-hpccplus-01, section 6.3). */
+export function ccTakesDirectResponses(name: string): boolean {
+  return entry(name).takesDirectResponses
 }
 
 /** True if every packet collects telemetry that the settings say may. */

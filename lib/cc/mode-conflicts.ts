@@ -5,16 +5,26 @@
 import { WeirError } from '../errors.js'
 import { FORMAT_COMPACT } from '../wire/int-shim.js'
 import { formatOf, type IntFormat } from '../wire/telemetry.js'
-import { ccIsReceiverBased } from './catalogue.js'
+import {
+  ccAlwaysCollects,
+  ccIsReceiverBased,
+  ccOptions,
+  ccTakesDirectResponses,
+  ccWantsTelemetry,
+} from './catalogue.js'
 import type { Idle } from './idle-setting.js'
 import type { OptionValues } from './options.js'
-import type { TelemetrySettings } from './telemetry-options.js'
+import { type PathSettings, probesPaths } from './path-settings.js'
+import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-options.js'
 
 /** A controller and the options that are given for it. */
 export interface ControllerChoice {
   name: string
   options?: OptionValues
 }
+
+/** How flows begin: `Start` of a NIC. */
+type Start = 'line-rate' | 'careful'
 
 /** A setting without effect. */
 export interface Conflict {
@@ -45,20 +55,94 @@ export function conflictsWithFormat(settings: TelemetrySettings, format: IntForm
   return found
 }
 
-/** A receiver that computes the window itself returns no telemetry. @param names controllers of all flows */
-export function conflictsWithControllers(settings: TelemetrySettings, names: readonly string[]): Conflict[] {
-  if (!names.every(ccIsReceiverBased)) return []
-  const idle = { while: `cc is ${names[0]}, whose receiver returns windows`, mend: 'cc to hpcc' }
+/** Settings of the end that receives: they are for what the peer's controller asks of it. */
+const RECEIVING: readonly (keyof TelemetrySettings)[] = ['answer', 'hops', 'hostHop']
+
+/** What is looked at beside settings of telemetry. */
+export interface Users {
+  /** Controllers of all flows, one at least. */
+  names: readonly string[]
+  /** Path probes collect telemetry too. */
+  probesPaths: boolean
+  /** The settings are those of all hosts; false: of one host, whose peers may have other controllers. */
+  isEverybody: boolean
+}
+
+/**
+ * Settings that no controller makes use of. A setting at its default asks for nothing, so it is none of them.
+ *
+ * @param given what was set, @param settings the same with all others
+ */
+export function conflictsWithControllers(
+  given: Partial<TelemetrySettings>,
+  settings: TelemetrySettings,
+  users: Users,
+): Conflict[] {
+  const { names } = users
+  const asked = keysOf(given).filter(name => given[name] !== DEFAULT_TELEMETRY[name])
+  if (!names.some(ccWantsTelemetry)) return conflictsWithNoTelemetry(asked, users)
   const found: Conflict[] = []
-  if (settings.answer === 'notify') found.push({ name: 'answer', idle })
-  if (settings.hops === 'busiest') found.push({ name: 'hops', idle })
+  const add = (name: keyof TelemetrySettings, idle: Idle) => {
+    if (asked.includes(name)) found.push({ name, idle })
+  }
+  if (names.every(ccIsReceiverBased)) {
+    const idle = { while: `cc is ${names[0]}, whose receiver returns windows`, mend: 'cc to hpcc' }
+    add('answer', idle)
+    add('hops', idle)
+  }
+  if (!names.some(ccTakesDirectResponses)) {
+    const idle = { while: `cc is ${names[0]}, which ignores direct responses`, mend: 'cc to hpcc' }
+    for (const name of ['subscribe', 'subscribeEvery', 'subscribeDscp'] as const) add(name, idle)
+  }
+  const { collect, everyPackets, everyBytes } = settings
+  // Only where the peers, whose data this host answers, have the same settings.
+  if (users.isEverybody && collect === 'probe' && found.length === 0) {
+    add('answer', { while: 'collect is probe: each probe has an answer of its own', mend: 'collect to data' })
+  }
+  if (collect === 'data' && everyPackets === 1 && everyBytes === 0 && names.every(ccAlwaysCollects)) {
+    const mend = 'everyPackets above 1, or collect to probe'
+    add('plain', { while: 'every packet collects telemetry', mend })
+  }
   return found
+}
+
+function conflictsWithNoTelemetry(
+  asked: readonly (keyof TelemetrySettings)[],
+  { names, probesPaths, isEverybody }: Users,
+): Conflict[] {
+  const idle = noTelemetry(names)
+  const isUsed = (name: keyof TelemetrySettings) =>
+    (name === 'loadMax' && probesPaths) || (!isEverybody && RECEIVING.includes(name))
+  return asked.filter(name => !isUsed(name)).map(name => ({ name, idle }))
+}
+
+/** Why it does not matter how telemetry lies in packets; null: it does. */
+export function idleEncapsulation({ names, probesPaths }: Omit<Users, 'isEverybody'>): Idle | null {
+  return names.some(ccWantsTelemetry) || probesPaths ? null : noTelemetry(names)
+}
+
+function noTelemetry([name]: readonly string[]): Idle {
+  return { while: `cc is ${name}, which uses no telemetry`, mend: 'cc to hpcc' }
+}
+
+function keysOf<T extends object>(value: T): (keyof T)[] {
+  return Object.keys(value) as (keyof T)[]
 }
 
 /** Why `countFlows` of a controller has no effect; null: it has. N counts the flows of the last hop, which the busiest hop need not be. */
 export function idleCountFlows(settings: TelemetrySettings, cc: ControllerChoice): Idle | null {
   if (settings.hops !== 'busiest' || Number(cc.options?.countFlows ?? 0) === 0) return null
   return { while: 'hops of telemetry is busiest, which does not tell the last hop', mend: 'hops to all' }
+}
+
+/** Why `lossBeta` of a controller has no effect; null: it has, or is not given. What `lossReaction` does not say follows from the start. */
+export function idleLossBeta({ name, options = {} }: ControllerChoice, start: Start): Idle | null {
+  const { lossBeta, lossReaction } = options
+  if (lossBeta === undefined || lossReaction !== undefined || start !== 'line-rate') return null
+  const standard = ccOptions(name).find(spec => spec.name === 'lossReaction')?.default ?? null
+  // One that is off by default is refused with the options of the controller.
+  if (standard !== null || name === 'auto') return null
+  return { while: 'lossReaction is not given and flows begin at line rate', mend: 'lossReaction to true' }
 }
 
 /** The reason and the way to mend it, for messages. */
@@ -71,10 +155,25 @@ export function checkFormat(settings: TelemetrySettings, format: IntFormat): voi
   refuseFirst(conflictsWithFormat(settings, format))
 }
 
-/** Throws WEIR_BAD_ARGUMENT for a setting, or an option of the controller, that has no effect beside the other. */
-export function checkModes(settings: TelemetrySettings, cc: ControllerChoice): void {
-  refuseFirst(conflictsWithControllers(settings, [cc.name]))
+/** What one host, or one of its connections, is told. */
+export interface GivenModes {
+  telemetry: Partial<TelemetrySettings>
+  /** The same with what it is told elsewhere, and defaults. */
+  settings: TelemetrySettings
+  paths: PathSettings
+  cc: ControllerChoice
+  start: Start
+  /** As in `Users`. Default false. */
+  isEverybody?: boolean
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a setting, or an option of the controller, that has no effect beside the others. */
+export function checkModes({ telemetry, settings, paths, cc, start, isEverybody = false }: GivenModes): void {
+  const users = { names: [cc.name], probesPaths: probesPaths(paths), isEverybody }
+  refuseFirst(conflictsWithControllers(telemetry, settings, users))
   checkCountFlows(settings, cc)
+  const idle = idleLossBeta(cc, start)
+  if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('lossBeta', idle)}`)
 }
 
 /** Throws WEIR_BAD_ARGUMENT if the controller is told to count flows, and cannot beside these settings. */

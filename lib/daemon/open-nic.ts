@@ -1,7 +1,7 @@
 /** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
 import { checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
-import type { PathSettings } from '../cc/path-settings.js'
+import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
@@ -92,6 +92,8 @@ export interface NicOptions {
   lineRateBps?: number
   /** Default auto: HPCC++ with the drafts' constants where switches write telemetry, CUBIC elsewhere. */
   cc?: { name: string; options: OptionValues }
+  /** Connections name their own controllers: telemetry need have no effect with `cc`. Default false. */
+  anyCc?: boolean
   /** Work requests of each queue of a connection. Default 128. */
   queueDepth?: number
   /** Payload bytes of a packet. Default: the greatest that fits the interface. */
@@ -235,7 +237,10 @@ function createNic(
 ): Nic {
   const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   checkController(cc, lineRateBps, pathMtu)
-  checkModes(telemetrySettings(options.telemetry), cc)
+  const { telemetry = {} } = options
+  const settings = telemetrySettings(telemetry)
+  if (options.anyCc !== true)
+    checkModes({ telemetry, settings, paths: pathSettings(options.paths), cc, start })
   return new Nic({
     address,
     udpPort: options.port,

@@ -1,4 +1,4 @@
-import { checkCountFlows, checkFormat, checkModes } from '../cc/mode-conflicts.js'
+import { checkFormat, checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
@@ -295,16 +295,25 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkBaseRtt(options.baseRttNs)
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
-  checkTelemetry(options, settings)
   pathSettings(options.paths)
+  checkOwnModes(options, settings)
 }
 
-function checkTelemetry({ telemetry, cc }: ConnectOptions, settings: NicSettings): void {
-  const own = telemetrySettings(telemetry)
-  checkHops(own, settings.int.format)
-  checkFormat({ ...settings.telemetry, ...telemetry }, settings.int.format)
-  checkModes(own, cc ?? settings.cc)
-  if (cc !== undefined) checkCountFlows({ ...settings.telemetry, ...telemetry }, cc)
+/** What the connection is told, beside what its NIC is. Settings of the NIC may be for other connections. */
+function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, settings: NicSettings): void {
+  checkHops(telemetrySettings(telemetry), settings.int.format)
+  const own = { ...settings.telemetry, ...telemetry }
+  checkFormat(own, settings.int.format)
+  checkModes({
+    telemetry,
+    settings: own,
+    paths: pathSettings({ ...settings.paths, ...paths }),
+    cc: cc ?? settings.cc,
+    start: settings.start,
+  })
+  if (paths.admissionQueue === undefined) return
+  const text = 'paths: admissionQueue is of a whole host: give it to the daemon, and leave it out here'
+  throw new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
 function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {

@@ -9,7 +9,8 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../cc/catalogue.js'
-import { idleText } from '../cc/mode-conflicts.js'
+import { idleEncapsulation, idleLossBeta, idleText } from '../cc/mode-conflicts.js'
+import { probesPaths } from '../cc/path-settings.js'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from '../frame/ifa-protocol.js'
@@ -25,7 +26,7 @@ import { resolveEvents } from './resolve-events.js'
 import { resolveNetwork } from './resolve-network.js'
 import { resolvePaths } from './resolve-paths.js'
 import { resolveRoutes } from './resolve-routes.js'
-import { resolveTelemetry } from './resolve-telemetry.js'
+import { controllersOf, resolveTelemetry } from './resolve-telemetry.js'
 import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
 import { resolveWatch } from './resolve-watch.js'
 import type { IntSettings, Scenario, TransportSettings } from './scenario.js'
@@ -139,8 +140,10 @@ function resolveScenario(
   const { flows, workloads } = traffic
   const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
-  const telemetry = resolveTelemetry(problems, given.telemetry, { ...network, int, cc, flows, workloads })
   const paths = resolvePaths(problems, given.paths)
+  const around = { ...network, int, cc, flows, workloads, probesPaths: probesPaths(paths) }
+  const telemetry = resolveTelemetry(problems, given.telemetry, around)
+  checkControllers(problems, given, { cc, flows, workloads, transport, paths })
   const watch = resolveWatch(problems, given.watch, topology, names)
   if (topology !== null) {
     checkPriorities(problems, network, { flows, workloads })
@@ -173,6 +176,24 @@ function resolveScenario(
   }
   if (problems.count === 0) checkFlowCount(problems, scenario, traffic.places)
   return scenario
+}
+
+/** What has no effect beside the controllers, or options of these that have none beside the rest. */
+function checkControllers(
+  problems: Problems,
+  given: { int?: unknown },
+  around: Pick<Scenario, 'flows' | 'workloads' | 'transport' | 'paths'> & { cc: Scenario['cc'] | null },
+): void {
+  const { cc, flows, workloads, transport, paths } = around
+  if (cc === null) return
+  const lossBeta = idleLossBeta(cc, transport.start)
+  if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
+  const names = controllersOf({ cc, flows, workloads })
+  const idle = given.int === undefined ? null : idleEncapsulation({ names, probesPaths: probesPaths(paths) })
+  if (idle === null) return
+  for (const name of Object.keys((given.int as object | undefined) ?? {})) {
+    problems.atKey(['int', name], idleText(name, idle))
+  }
 }
 
 function resolveTransport(problems: Problems, value: unknown): TransportSettings {

@@ -1,4 +1,5 @@
 /** `telemetry` of a scenario file, of all hosts, and of one switch. */
+import { ccIsReceiverBased } from '../cc/catalogue.js'
 import {
   conflictsWithControllers,
   conflictsWithFormat,
@@ -32,6 +33,18 @@ interface Surroundings {
   cc: CcChoice | null
   flows: readonly Flow[]
   workloads: readonly Workload[]
+  /** Hosts probe paths, and probes collect telemetry. */
+  probesPaths: boolean
+}
+
+/** Controllers of all flows; without flows, as in a lab, that of the scenario. */
+export function controllersOf({
+  cc,
+  flows,
+  workloads,
+}: Pick<Surroundings, 'cc' | 'flows' | 'workloads'>): string[] {
+  const names = [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
+  return names.length > 0 ? names : [cc?.name ?? '']
 }
 
 /** Settings of all hosts. */
@@ -50,6 +63,7 @@ export function resolveTelemetry(
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }
   if (shape !== null) checkEffect(problems, path, shape, telemetry, around)
+  checkAsked(problems, telemetry.subscribe, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
   return telemetry
 }
@@ -58,7 +72,7 @@ export function resolveTelemetry(
 function checkEffect(
   problems: Problems,
   path: Path,
-  given: object,
+  given: Partial<TelemetrySettings>,
   telemetry: TelemetrySettings,
   around: Surroundings,
 ): void {
@@ -66,16 +80,23 @@ function checkEffect(
     const why = name in given ? (idle?.(telemetry) ?? null) : null
     if (why !== null) problems.atKey([...path, name], idleText(name, why))
   }
-  const { int, cc, flows, workloads } = around
-  const names = [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
+  const { int, cc, flows, workloads, probesPaths } = around
   const conflicts = conflictsWithFormat(telemetry, int.format)
-  // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
   if (cc !== null) {
-    const others = names.length > 0 ? conflictsWithControllers(telemetry, names) : []
-    const daemons = conflictsWithControllers(telemetry, [cc.name])
-    conflicts.push(...(daemons.length > 0 ? daemons : others))
+    const users = { probesPaths, isEverybody: true }
+    // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
+    const daemons = ccIsReceiverBased(cc.name)
+      ? conflictsWithControllers(given, telemetry, { ...users, names: [cc.name] })
+      : []
+    const names = controllersOf(around)
+    const all = conflictsWithControllers(given, telemetry, { ...users, names })
+    conflicts.push(...(daemons.length > 0 ? daemons : all))
   }
   for (const { name, idle } of conflicts) problems.atKey([...path, name], idleText(name, idle))
+  if (telemetry.subscribe !== 'off' && !answersOf(around.switches).length) {
+    const idle = { while: 'no switch has telemetry.direct', mend: 'direct: {threshold: 50KB} of a switch' }
+    problems.atKey([...path, 'subscribe'], idleText('subscribe', idle))
+  }
   const counting = cc === null ? null : idleCountFlows(telemetry, cc)
   if (counting !== null)
     problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', counting)}`)
@@ -86,6 +107,28 @@ function checkEffect(
     const why =
       "it tells no last hop, which the countFlows of a flow's cc needs: set hops to all, or leave countFlows out"
     problems.atKey([...path, 'hops'], why)
+  }
+}
+
+/** Switches that answer congestion by themselves. */
+function answersOf(switches: readonly Switch[]): Switch[] {
+  return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
+}
+
+/** Switches that answer only packets that ask, while none asks. */
+function checkAsked(
+  problems: Problems,
+  subscribe: TelemetrySettings['subscribe'],
+  around: Surroundings,
+): void {
+  if (subscribe !== 'off') return
+  const idle = { while: 'subscribe of telemetry is off', mend: 'telemetry: {subscribe: flag}, or of to all' }
+  for (const { name, telemetry } of answersOf(around.switches)) {
+    if (telemetry!.direct!.of !== 'subscribed') continue
+    problems.atKey(
+      ['switches', name, 'telemetry', 'direct', 'of'],
+      `${name}: ${idleText('direct of subscribed', idle)}`,
+    )
   }
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { checkSocketPath } from '../../lib/control/socket-path.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import { refuseHostHop } from '../host-hop.js'
 import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
@@ -156,6 +157,8 @@ function checkCaptures(captures: CapturePlace | undefined): void {
 
 /** Checks what can be checked beforehand, and takes the lab's name. */
 function prepare(scenario: Scenario, options: VethLabOptions): LabState {
+  const { io = DEFAULT_IO } = options
+  if (io === DEFAULT_IO) refuseHostHop(scenario, `with io ${io}`)
   const hosts = planHosts(scenario)
   const privilege = checkVeth()
   checkCaptures(options.captures)
@@ -168,7 +171,7 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     startedUnixMs: Date.now(),
     owner: identify(process.pid)!,
     privilege,
-    io: options.io ?? DEFAULT_IO,
+    io,
     // Nobody can guess it, and it is made when the state tells of it: whatever is killed, `weir lab down` finds it.
     dataFolder: join(tmpdir(), `weir-lab-${id}`),
     ...(options.inbox !== undefined && { inboxFolder: resolve(options.inbox) }),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { checkSocketPath } from '../../lib/control/socket-path.js'
 import type { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/scenario.js'
+import { refuseHostHop } from '../host-hop.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
 import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
@@ -40,6 +41,7 @@ export class OverlayLab implements Lab {
 
   /** Brings everything up, and takes everything down again if that fails. */
   static async up(scenario: Scenario, options: LabOptions = {}, signal?: AbortSignal): Promise<OverlayLab> {
+    refuseHostHop(scenario, 'on the overlay')
     for (let left = TRIES; ; left--) {
       const lab = new OverlayLab(scenario, options)
       try {

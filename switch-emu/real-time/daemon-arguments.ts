@@ -33,5 +33,5 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
   // Many hosts share few cores: threads of their own would only cost them memory and time to start.
-  return ['daemon', '--no-worker', '--until-stdin-ends', ...args]
+  return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
 }

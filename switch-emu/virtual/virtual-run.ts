@@ -21,6 +21,7 @@ import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { formatDuration } from '../../lib/units/units.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Fabric } from '../fabric.js'
+import { refuseHostHop } from '../host-hop.js'
 import { linksOf } from '../node-links.js'
 import { type CapturePlace, PortCaptures } from '../port-captures.js'
 import { portResults } from '../port-results.js'
@@ -86,7 +87,9 @@ export class VirtualRun {
   #ended = 0
   #t0: Nanos = 0
 
+  /** Throws WEIR_BAD_SCENARIO for a setting without effect in virtual time. */
   constructor(scenario: Scenario, options: VirtualRunOptions = {}) {
+    refuseHostHop(scenario, 'in virtual time')
     this.#scenario = options.seed === undefined ? scenario : withSeed(scenario, options.seed)
     this.#options = options
     this.#pool = new FramePool(

@@ -35,6 +35,7 @@ const HELPS: [string, string][] = [
 /** What a setting needs beside it to have an effect. */
 const BESIDE_TELEMETRY: Record<string, string[]> = {
   probeShare: ['collect=probe'],
+  plain: ['everyPackets=2'],
   subscribeEvery: ['subscribe=flag'],
   subscribeDscp: ['subscribe=dscp'],
 }
@@ -51,7 +52,8 @@ t.test('telemetry: scenario, daemon, perf, page', async t => {
     const { name, source } = option
     const value = otherValue(option)
     const beside = (BESIDE_TELEMETRY[name] ?? []).map(pair => `, ${pair.replace('=', ': ')}`).join('')
-    const yaml = `${BASE}switches: [s1]\nint: {format: wide}\ntelemetry: {${name}: ${value}${beside}}`
+    const s1 = 'switches: {s1: {telemetry: {direct: {threshold: 5KB}}}}'
+    const yaml = `${BASE}${s1}\nint: {format: wide}\ntelemetry: {${name}: ${value}${beside}}`
     const inFile = name === 'subscribeDscp' ? '63' : String(parseScenario(yaml, 'x.yaml').telemetry[name])
     t.equal(inFile, value, `scenario: ${name}`)
     const typed = [`${name}=${value}`, ...(BESIDE_TELEMETRY[name] ?? [])]
@@ -185,7 +187,7 @@ t.test('encapsulations, keys and switches: scenario, daemon, page', async t => {
   t.match(daemon, '--key-file')
   t.match(PAGE, '--key-file')
   const { switches } = parseScenario(
-    `${BASE}switches: {s1: {telemetry: {queue: own, rate: share, ratioOnly: true, direct: {threshold: 5KB, interval: 3us, to: receiver, of: subscribed}}}}`,
+    `${BASE}switches: {s1: {telemetry: {queue: own, rate: share, ratioOnly: true, direct: {threshold: 5KB, interval: 3us, to: receiver, of: subscribed}}}}\ntelemetry: {subscribe: flag}`,
     'x.yaml',
   )
   t.same(switches[0]!.telemetry, {

@@ -9,7 +9,7 @@ import type { ConnectOptions } from '../../lib/nic/types.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
-import { App, frameName, makePair, memoryOf, PORT, pattern } from './pair.js'
+import { App, frameName, makePair, memoryOf, PORT, pattern, refusal } from './pair.js'
 
 const BYTES = 30_000
 
@@ -71,17 +71,39 @@ t.test('every setting of telemetry, at each of its ends, on a NIC at its default
         : option.kind === 'flag'
           ? [true, false]
           : [option.min, option.max]
-    for (const value of values) check(t, `${option.name}=${value}`, { telemetry: { [option.name]: value } })
+    // Where every packet collects, none could be plain.
+    const beside = option.name === 'plain' ? { everyPackets: 2 } : {}
+    for (const value of values) {
+      check(t, `${option.name}=${value}`, { telemetry: { ...beside, [option.name]: value } })
+    }
   }
 })
 
 t.test('every setting of paths', async t => {
   for (const option of PATH_OPTIONS) {
+    if (option.key === 'admissionQueue') continue
     const values = option.kind === 'choice' ? [...option.choices] : [option.min, Math.min(option.max, 1e6)]
     for (const value of values) {
       check(t, `${option.name}=${value}`, { paths: { count: 2, [option.key]: value } })
     }
   }
+})
+
+t.test('what a connection cannot have, or nothing makes use of, is refused', async t => {
+  const refused = (options: ConnectOptions, b: Partial<NicConfig> = {}) =>
+    refusal(() => exchange(options, b), 'WEIR_BAD_ARGUMENT')
+  t.match(refused({ paths: { admission: 0.5, admissionWaitNs: 1e6, admissionQueue: 2 } }), /of a whole host/)
+  const fixed = { name: 'fixed-window', options: {} }
+  t.match(
+    refused({ cc: fixed, telemetry: { collect: 'probe' } }),
+    /collect has no effect while cc is fixed-window, which uses no telemetry/,
+  )
+  t.match(refused({ telemetry: { plain: true } }), /while every packet collects/)
+  t.match(refused({ cc: { name: 'cubic', options: {} }, telemetry: { subscribe: 'flag' } }), /ignores direct/)
+  t.match(refused({ cc: { name: 'hpcc', options: { lossBeta: 0.5 } } }), /begin at line rate/)
+  // The peer's controller may ask for it, and settings of the NIC may be for other connections.
+  check(t, 'answer', { cc: fixed, telemetry: { answer: 'notify', hostHop: false } })
+  t.doesNotThrow(() => exchange({ cc: fixed }, { telemetry: { collect: 'probe' } }))
 })
 
 t.test('every controller; sizes, ports, priorities', async t => {

@@ -27,8 +27,24 @@ function atRoot(name: string, value: unknown, item: Mapping): Mapping {
     const others = NETWORK[name].filter(other => other !== (item.name ?? item.ends))
     return { ...NETWORK, [name]: [...others, ...(value as unknown[])] }
   }
-  if (name === 'switches') return { ...NETWORK, switches: { ...NETWORK.switches, ...(value as Mapping) } }
-  return { ...NETWORK, [name]: value }
+  if (name === 'switches') {
+    const asking = answersAsked(value as Mapping) ? { telemetry: { subscribe: 'flag' } } : {}
+    return { ...NETWORK, switches: { ...NETWORK.switches, ...(value as Mapping) }, ...asking }
+  }
+  return { ...NETWORK, [name]: value, ...besides(name, item) }
+}
+
+/** What another section has to say so that the mapping has an effect. */
+function besides(name: string, item: Mapping): Mapping {
+  const asks = name === 'telemetry' && (item.subscribe ?? 'off') !== 'off'
+  return asks
+    ? { switches: { ...NETWORK.switches, s1: { telemetry: { direct: { threshold: '50KB' } } } } }
+    : {}
+}
+
+/** True if it is about a switch that answers only packets that ask. */
+function answersAsked(item: Mapping): boolean {
+  return JSON.stringify(item).includes('"of":"subscribed"')
 }
 
 /** The mapping's keys in which a key has its example. */

@@ -131,7 +131,7 @@ t.test('a default that a controller fills in is no contradiction to the schema e
     'cc: {name: rx-hpcc, wAi: 1KB, countFlows: false}',
     'cc: {name: rx-hpcc, literal: false, ackPackets: 1}',
     'cc: {name: cubic, cssRounds: 1}',
-    'cc: {name: hpcc, lossBeta: 0.5}',
+    'transport: {start: careful}\ncc: {name: hpcc, lossBeta: 0.5}',
     'cc: {name: fixed-window, lossReaction: true, lossBeta: 0.5}',
   ]) {
     t.ok(validate(parse(base + right)), `${right}: ${JSON.stringify(validate.errors)}`)

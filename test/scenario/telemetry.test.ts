@@ -13,7 +13,7 @@ const parse = (text: string) => parseScenario(BASE + text, 'x.yaml')
 t.test('settings and their defaults', async t => {
   t.same(parse('switches: [s1]').telemetry, { ...DEFAULT_TELEMETRY, hostHop: false })
   const { telemetry } = parse(
-    'switches: [s1]\ntelemetry: {everyBytes: 64KB, plain: true, answer: notify, subscribe: dscp, subscribeEvery: 4}',
+    'switches: {s1: {telemetry: {direct: {threshold: 50KB}}}}\ntelemetry: {everyBytes: 64KB, plain: true, answer: notify, subscribe: dscp, subscribeEvery: 4}',
   )
   t.same(telemetry, {
     ...DEFAULT_TELEMETRY,
@@ -65,11 +65,17 @@ t.test('what is refused', async t => {
     ['switches: [s1]\ntelemetry: {¦everyPackets: 2, everyBytes: 1KB}', [/while everyBytes is above 0/]],
     ['switches: [s1]\ntelemetry: {¦every: 2}', [/unknown key/]],
     ['switches: [s1]\nint: {format: compact}\ntelemetry: {hops: ¦busiest}', [/wide/]],
-    ['switches: [s1]\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}', [/priority 5/, /overtake/]],
+    [
+      'switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}\ntelemetry: {subscribe: dscp, subscribeDscp: ¦40}',
+      [/priority 5/, /overtake/],
+    ],
     ['switches: [s1]\ntelemetry: {collect: probe, ¦everyBytes: 1KB}', [/while collect is probe/]],
     ['switches: [s1]\ntelemetry: {¦probeShare: 5%}', [/while collect is data/]],
     ['switches: [s1]\ntelemetry: {¦subscribeEvery: 5}', [/while subscribe is off/]],
-    ['switches: [s1]\ntelemetry: {subscribe: flag, ¦subscribeDscp: 5}', [/while subscribe is flag/]],
+    [
+      'switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}\ntelemetry: {subscribe: flag, ¦subscribeDscp: 5}',
+      [/while subscribe is flag/],
+    ],
     ['switches: {s1: {telemetry: {queue: ¦long}}}', [/sojourn/]],
     ['switches: {s1: {telemetry: ¦never}}', [/or it is off/]],
     ['switches: {s1: {telemetry: {direct: ¦{}}}}', [/threshold is missing/]],
@@ -79,7 +85,7 @@ t.test('what is refused', async t => {
 
 t.test('what the format or the controller leaves without effect is refused', async t => {
   const given = (int: string, telemetry: string, cc = 'hpcc') =>
-    `switches: [s1]\ncc: ${cc}\nint: ${int}\ntelemetry: ${telemetry}`
+    `switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}\ncc: ${cc}\nint: ${int}\ntelemetry: ${telemetry}`
   const format = (name: string) => `{format: ${name}}`
   checkProblems(t, BASE, [
     [
@@ -114,6 +120,10 @@ t.test('what the format or the controller leaves without effect is refused', asy
     given(format('compact'), '{collect: probe, subscribe: flag}'),
     given('{format: ifa, ifaProtocol: 131}', '{answer: notify}'),
   ]) {
-    t.doesNotThrow(() => parse(text), text)
+    const answering = text.replace(
+      'switches: [s1]',
+      'switches: {s1: {telemetry: {direct: {threshold: 1KB}}}}',
+    )
+    t.doesNotThrow(() => parse(answering), text)
   }
 })

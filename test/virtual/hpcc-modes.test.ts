@@ -118,7 +118,9 @@ t.test('direct responses: the first slow-down within half a round trip, and a sh
 t.test('subscribed by flag or by DSCP, with probes: switches answer those that ask', async t => {
   const s1 = 'telemetry: { direct: { threshold: 20KB, of: subscribed } }'
   const duration = '1ms'
-  const silent = run({ telemetry: 'collect: probe', s1, duration })
+  // Its first packet asks, and finds no queue.
+  const seldom = 'collect: probe, subscribe: flag, subscribeEvery: 65536'
+  const silent = run({ telemetry: seldom, s1, duration })
   for (const subscribe of ['flag', 'dscp']) {
     const { result } = run({ telemetry: `collect: probe, subscribe: ${subscribe}`, s1, duration })
     t.ok(result.ports.find(({ name }) => name === 's1:s2')!.directResponses! > 0, subscribe)

@@ -48,12 +48,16 @@ export const ccSchema = z
 
 function optionKey(spec: OptionSpec, specs: readonly OptionSpec[]) {
   const needed = neededBeside(specs, spec)
+  // By default it follows from how flows begin, which is at line rate.
+  const isUnsaid =
+    specs.find(({ name }) => name === spec.idle?.name)?.default === null && spec.idle?.is === false
+  const beside = isUnsaid ? { [spec.idle!.name]: true } : needed
   const standard = spec.default === null ? undefined : optionText(spec, spec.default)
   return key(optionField(spec), {
     description: sentence(spec.doc),
     ...(standard === undefined ? { usual: 'worked out from the connection' } : { default: standard }),
     example: standard ?? SAMPLES[spec.unit],
-    ...(Object.keys(needed).length > 0 && { with: needed }),
+    ...(Object.keys(beside).length > 0 && { with: beside }),
   })
 }
 

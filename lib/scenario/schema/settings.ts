@@ -95,7 +95,7 @@ const TELEMETRY_EXAMPLES: Readonly<Record<keyof TelemetrySettings, Example>> = {
   everyPackets: { example: 8 },
   everyBytes: { example: '64KB' },
   probeShare: { example: '5%', with: { collect: 'probe' } },
-  plain: { example: true },
+  plain: { example: true, with: { everyPackets: 8 } },
   answer: { example: 'notify' },
   hops: { example: 'busiest' },
   subscribe: { example: 'flag' },

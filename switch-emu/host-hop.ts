@@ -1,0 +1,13 @@
+import { scenarioError } from '../lib/scenario/places.js'
+import type { Scenario } from '../lib/scenario/scenario.js'
+
+/**
+ * Throws WEIR_BAD_SCENARIO where hosts are told to report themselves as hops and cannot: no kernel says what waits for them.
+ *
+ * @param where as in a sentence: `in virtual time`
+ */
+export function refuseHostHop(scenario: Scenario, where: string): void {
+  if (!scenario.telemetry.hostHop) return
+  const text = `hostHop has no effect ${where}, as nothing waits for a host there: leave it out, or use a lab with --io batch`
+  throw scenarioError(scenario, ['telemetry', 'hostHop'], text)
+}

@@ -1,0 +1,101 @@
+/** Every value of every option, from the options' own tables and `effects.ts`. */
+import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
+import type { OptionSpec, OptionValues } from '../../lib/cc/options.js'
+import { neededBeside } from '../../lib/cc/options.js'
+import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
+import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
+import {
+  CC_EFFECTS,
+  CC_NETWORKS,
+  differs,
+  type Effect,
+  NIC_EFFECTS,
+  PATH_EFFECTS,
+  TELEMETRY_EFFECTS,
+} from './effects.js'
+import type { MatrixConfig } from './run-network.js'
+
+/** One value of one option. */
+export interface Choice extends Effect {
+  /** `telemetry.collect`, `cubic.beta`, `pathMtu`. */
+  option: string
+  name: string
+  group: string
+  patch: MatrixConfig
+  /** The controller that the option belongs to. */
+  controller?: string
+  /** `auto` hands it on to a controller whose own option it is: looked at alone, as pairs of that are judged there. */
+  handedOn?: boolean
+}
+
+const DEFAULT_CC = 'hpcc'
+
+export const CHOICES: readonly Choice[] = [
+  ...TELEMETRY_OPTIONS.flatMap(({ name }) =>
+    TELEMETRY_EFFECTS[name].map(effect =>
+      choice('telemetry', `telemetry.${name}`, effect, { telemetry: { [name]: effect.value } }),
+    ),
+  ),
+  ...PATH_OPTIONS.flatMap(({ name, key }) =>
+    PATH_EFFECTS[key].map(effect =>
+      choice('paths', `paths.${name}`, effect, { paths: { [key]: effect.value } }),
+    ),
+  ),
+  ...Object.entries(NIC_EFFECTS).flatMap(([name, effects]) =>
+    typeof effects === 'string'
+      ? []
+      : effects.map(effect => choice('transport', name, effect, { [name]: effect.value } as MatrixConfig)),
+  ),
+  ...ccNames().flatMap(controllerChoices),
+]
+
+function choice(group: string, option: string, effect: Effect, patch: MatrixConfig): Choice {
+  const { value } = effect
+  const text =
+    value instanceof Uint8Array ? 'secret' : typeof value === 'string' ? value : JSON.stringify(value)
+  return { ...effect, group, option, name: `${option}=${text}`, patch }
+}
+
+function controllerChoices(name: string): Choice[] {
+  const own: Effect = { value: name, networks: ['shared', 'blind'], seen: differs('controllers') }
+  const chosen = name === DEFAULT_CC ? [] : [choice('cc', 'cc', own, ccPatch(name))]
+  for (const made of chosen) made.controller = name
+  return [...chosen, ...ccOptions(name).flatMap(spec => optionChoice(name, spec))]
+}
+
+function optionChoice(controller: string, spec: OptionSpec): Choice[] {
+  const told = CC_EFFECTS[spec.name] ?? {}
+  if (typeof told === 'string') return []
+  const handedOn =
+    controller === 'auto' &&
+    [...ccOptions('cubic'), ...ccOptions('hpcc')].some(({ name }) => name === spec.name)
+  // What is not said follows from the start, which is careful here.
+  const standard = handedOn && spec.name === 'lossReaction' ? 0 : otherValue(spec)
+  const { value = standard, needs, ...more } = told
+  const effect: Effect = {
+    value,
+    networks: CC_NETWORKS,
+    seen: differs('trace'),
+    ...more,
+    needs: {
+      ...(handedOn && { start: 'careful' }),
+      ...needs,
+      ...ccPatch(controller, { ...neededBeside(ccOptions(controller), spec), ...needs?.cc?.options }),
+    },
+  }
+  const patch = ccPatch(controller, { [spec.name]: value as number })
+  return [{ ...choice(controller, `${controller}.${spec.name}`, effect, patch), controller, handedOn }]
+}
+
+function ccPatch(name: string, options: OptionValues = {}): MatrixConfig {
+  return { cc: { name, options } }
+}
+
+/** A value far from the default. */
+function otherValue({ unit, default: standard, min, max }: OptionSpec): number {
+  if (unit === 'boolean') return standard === 1 ? 0 : 1
+  const from = standard ?? min
+  const far = from === 0 ? Math.min(max, min + 1) : from * 4
+  if (far <= max) return far
+  return unit === 'count' ? Math.max(min, Math.floor(from / 4)) : Math.max(min, from / 2)
+}

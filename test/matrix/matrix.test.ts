@@ -1,0 +1,61 @@
+/** A part of the matrix of options that takes some seconds; matrix.long.test.ts has the whole. See `pairs.ts`. */
+import t from 'tap'
+import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
+import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
+import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
+import { Random } from '../../lib/sim/random.js'
+import { fixedSeed } from '../support/seeds.js'
+import { CHOICES } from './choices.js'
+import { CC_EFFECTS, PATH_EFFECTS, TELEMETRY_EFFECTS } from './effects.js'
+import { NETWORKS } from './networks.js'
+import { allPairs, Judge } from './pairs.js'
+import { runNetwork } from './run-network.js'
+
+t.test('somebody has said of every option how its effect is seen', async t => {
+  for (const { name } of TELEMETRY_OPTIONS) t.ok(TELEMETRY_EFFECTS[name]?.length > 0, `telemetry.${name}`)
+  for (const { name, key } of PATH_OPTIONS) t.ok(PATH_EFFECTS[key]?.length > 0, `paths.${name}`)
+  for (const controller of ccNames()) {
+    for (const { name } of ccOptions(controller)) {
+      const isLeftAlone = typeof CC_EFFECTS[name] === 'string'
+      const has = CHOICES.some(({ option }) => option === `${controller}.${name}`)
+      t.equal(has, !isLeftAlone, `${controller}.${name}`)
+    }
+  }
+})
+
+t.test('values alone: none is refused, and each has its effect', async t => {
+  const judge = new Judge(1)
+  for (const choice of CHOICES.filter(({ group }) => !['auto', 'cubic', 'rx-hpcc'].includes(group))) {
+    const { findings, refused } = judge.alone(choice)
+    t.equal(refused, null, choice.name)
+    t.same(findings, [], choice.name)
+  }
+})
+
+t.test('some pairs, drawn by seed', async t => {
+  const random = new Random(fixedSeed(t, 1))
+  const judge = new Judge(1)
+  const pairs = allPairs()
+  let refusals = 0
+  for (let n = 0; n < 60; n++) {
+    const [one, other] = pairs[random.below(pairs.length)]!
+    const { findings, refused } = judge.pair(one, other)
+    t.same(findings, [], `${one.name} and ${other.name}`)
+    if (refused === null) continue
+    refusals++
+    t.match(refused, /no effect|only|use|not |is /, `${one.name} and ${other.name}: ${refused}`)
+  }
+  t.comment(`${refusals} refused, ${judge.runs} runs`)
+  t.ok(refusals < 30, 'most are not refused')
+})
+
+t.test('the checkers complain', async t => {
+  const findings = (more: object) =>
+    runNetwork({ plan: { ...NETWORKS.shared, ...more }, config: {}, seed: 1 }).findings.join()
+  t.equal(findings({}), '')
+  t.match(findings({ jainLeast: 1.1 }), /the Jain index is/)
+  t.match(findings({ untilNs: 100_000 }), /not been done in time/)
+  const [idle] = CHOICES
+  const silent = new Judge(1).alone({ ...idle!, seen: () => false })
+  t.match(silent.findings.join(), /has no effect/)
+})
