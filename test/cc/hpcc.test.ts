@@ -192,7 +192,12 @@ t.test(
       const cc = new Hpcc(CONTEXT)
       const link = new Link()
       const hear = (now: number, seq: number, sndNxt: number) => {
-        const sample = sampleOf([link.on(8000, 1, 90_000)], { seq, sndNxt, rttNs: probe ? 0 : 8000 })
+        const sample = sampleOf([link.on(8000, 1, 90_000)], {
+          seq,
+          sndNxt,
+          rttNs: probe ? 0 : 8000,
+          probed: probe,
+        })
         sample.hops.accumulated = !probe
         if (probe) cc.onTelemetry(now, sample)
         else cc.onAck(now, sample)
