@@ -56,6 +56,7 @@ function acknowledgement(name: string, hopCount: number): Operation {
     inFlightBytes: inFlight * MTU_BYTES,
     rttNs: BASE_RTT_NS,
     ecnEcho: false,
+    probed: false,
     hops,
   }
   const packetNs = (MTU_BYTES * 8e9) / LINE_RATE_BPS

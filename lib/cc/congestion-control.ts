@@ -21,6 +21,8 @@ export interface AckSample {
   rttNs: Nanos
   /** The peer received the packet with a CE mark, and echoed it. */
   ecnEcho: boolean
+  /** The telemetry is a probe's, and no data packet of the flow collects any: it comes once in a round trip. */
+  probed: boolean
   /** In-band telemetry of the path; `hops.count` is 0 when there was none. */
   hops: HopRecords
 }

@@ -9,7 +9,7 @@ import { HopRecords } from '../wire/hop-records.js'
 import { CAREFUL_PACKETS, type CongestionContext } from './congestion-control.js'
 import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
-import { elapsedNs, queueShare, rateShare } from './link-utilization.js'
+import { elapsedNs, probedQueueShare, queueShare, rateShare } from './link-utilization.js'
 
 /** The round trip alone reduces no window of so few packets (as RFC 9438, section 4.6, for losses). */
 const HIDDEN_LEAST_PACKETS = 2
@@ -39,6 +39,8 @@ export class HpccCore {
   /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
   readonly #hidden = new HiddenHops()
+  /** The telemetry that is being measured is a probe's. */
+  #probed = false
   /** The row of the busiest link, of the telemetry that was measured last; -1: it is none of those that are told. */
   #busiest = 0
 
@@ -114,9 +116,12 @@ export class HpccCore {
    * MeasureInflight, and L = the telemetry that it was given. False if U stays as it was because nothing could be
    * learned: this is the first telemetry, or that of another path or link; it is older than L; stamps may have
    * wrapped; or a hop states no rate.
+   *
+   * @param probed the telemetry is a probe's: one came in the last round trip, not one with each packet
    */
-  measureInflight(now: Nanos, hops: HopRecords): boolean {
+  measureInflight(now: Nanos, hops: HopRecords, probed = false): boolean {
     if (hops.count === 0) return false
+    this.#probed = probed
     if (hops.busiestOnly) return this.#measureBusiest(now, hops)
     const last = this.#last
     if (last.busiestOnly || last.count !== hops.count || last.pathId !== hops.pathId || this.#isOld(now, 0)) {
@@ -221,7 +226,10 @@ export class HpccCore {
   /** u' of a link, lines 4 and 5. */
   #uOf(hops: HopRecords, i: number, row: number, dt: Nanos): number {
     const last = this.#last
-    return queueShare(hops, i, last, row, this.t) + rateShare(hops, i, last, row, dt)
+    const queue = this.#probed
+      ? probedQueueShare(hops, i, last, row, this.t, 1 - this.#eta)
+      : queueShare(hops, i, last, row, this.t)
+    return queue + rateShare(hops, i, last, row, dt)
   }
 
   /** Lines 8 and 9. */
@@ -260,10 +268,15 @@ export class HpccCore {
     this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
   }
 
-  /** Lines 11-20, and the bounds that a real flow needs. */
-  computeWindow(updateWc: boolean): void {
+  /**
+   * Lines 11-20, and the bounds that a real flow needs.
+   *
+   * @param rounds round trips for which W_ai is added
+   */
+  computeWindow(updateWc: boolean, rounds = 1): void {
     const multiplicative = this.#u >= this.#eta || this.#incStage >= this.#maxStage
-    const w = multiplicative ? this.#wc / (this.#u / this.#eta) + this.#wAi : this.#wc + this.#wAi
+    const increase = rounds * this.#wAi
+    const w = multiplicative ? this.#wc / (this.#u / this.#eta) + increase : this.#wc + increase
     this.#w = this.bounded(w)
     this.#begins = false
     if (updateWc) {

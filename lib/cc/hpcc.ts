@@ -8,8 +8,8 @@ import type { OptionSpec, OptionValues } from './options.js'
 
 export const HPCC_OPTIONS: readonly OptionSpec[] = [...hpccOptions(false), ...lossOptions(null)]
 
-/** U from which a probe's answer reduces W before W_c may change: a full link and a queue of T / 5. */
-const OVERLOAD = 1.2
+/** Round trips from one update by probes to the next, and the W_ai of so many are added: every second probe measures the new window. */
+const PROBE_ROUNDS = 2
 
 /** The controller of one flow. */
 export class Hpcc implements CongestionControl {
@@ -33,17 +33,15 @@ export class Hpcc implements CongestionControl {
   onAck(now: Nanos, sample: AckSample): void {
     this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
     if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
-    this.#measure(now, sample, false)
+    this.#onPackets(now, sample, sample.hops.accumulated)
   }
 
-  /** @param isProbe the telemetry is a probe's, which comes once in a round trip and measures all of that */
-  #measure(now: Nanos, sample: AckSample, isProbe: boolean): void {
+  /** @param several the telemetry is of all packets since the last one that told any, not of that packet alone */
+  #onPackets(now: Nanos, sample: AckSample, several: boolean): void {
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
       this.#core.onFlows(sample.hops.flows)
-      const isOfSeveral = isProbe || sample.hops.accumulated
-      const measuredSeq = isOfSeveral ? Math.min(sample.seq, this.#lastSeq + 1) : sample.seq
-      this.#newAck(measuredSeq, sample.sndNxt, isProbe)
+      this.#newAck(several ? this.#firstMeasured(sample) : sample.seq, sample.sndNxt)
     } else if (this.#lastUpdateSeq < 0) {
       this.#lastUpdateSeq = sample.sndNxt
     }
@@ -54,21 +52,33 @@ export class Hpcc implements CongestionControl {
    * Lines 22-26. In the listing ack.seq is the next byte expected: it exceeds lastUpdateSeq when that packet has arrived.
    *
    * Where an answer stands for several packets, `measuredSeq` is the first of them. W_c is updated when all of them were sent with the
-   * new W_c: otherwise a window would be multiplied by eta / U of the one before it. Between two updates a probe's answer, which
-   * is all of the old window, changes W only where a link is overloaded or not full.
+   * new W_c: otherwise a window would be multiplied by eta / U of the one before it.
    */
-  #newAck(measuredSeq: number, sndNxt: number, isProbe: boolean): void {
-    if (measuredSeq >= this.#lastUpdateSeq) {
-      this.#core.computeWindow(true)
-      this.#lastUpdateSeq = sndNxt
-    } else if (!isProbe || this.#isOverloadedOrNotFull) {
-      this.#core.computeWindow(false)
-    }
+  #newAck(measuredSeq: number, sndNxt: number): void {
+    const updateWc = measuredSeq >= this.#lastUpdateSeq
+    this.#core.computeWindow(updateWc)
+    if (updateWc) this.#lastUpdateSeq = sndNxt
   }
 
-  get #isOverloadedOrNotFull(): boolean {
-    const { utilization } = this.#core
-    return utilization > OVERLOAD || utilization < this.#eta
+  /**
+   * Telemetry of a probe: it measures all packets since the one before it. W follows where all of these were sent with W_c. From
+   * others a flow would learn what it has reacted to already, or, while a queue drains, a link that is less full than it was
+   * with the old W_c: windows would rise, and more the earlier a flow had reduced its own.
+   */
+  #onProbe(now: Nanos, sample: AckSample): void {
+    if (sample.hops.count === 0) return
+    if (this.#core.measureInflight(now, sample.hops, true)) {
+      this.#core.onFlows(sample.hops.flows)
+      if (this.#firstMeasured(sample) >= this.#lastUpdateSeq) {
+        this.#core.computeWindow(true, PROBE_ROUNDS)
+        this.#lastUpdateSeq = sample.sndNxt
+      }
+    }
+    this.#lastSeq = Math.max(this.#lastSeq, sample.seq)
+  }
+
+  #firstMeasured(sample: AckSample): number {
+    return Math.min(sample.seq, this.#lastSeq + 1)
   }
 
   /** Goes on from where another controller was; the first packet sent from now on shows what its window does. */
@@ -80,12 +90,14 @@ export class Hpcc implements CongestionControl {
   onTelemetry(now: Nanos, sample: AckSample): void {
     this.#cap.onAck(sample.ackedBytes, this.#core.windowBytes, this.#core.wInit)
     if (sample.rttNs > 0) this.#core.onRoundTrip(now, sample.rttNs)
-    this.#measure(now, sample, sample.rttNs === 0)
+    if (sample.probed) this.#onProbe(now, sample)
+    // Without a round trip it is the answer to a probe of a flow that had stalled.
+    else this.#onPackets(now, sample, sample.hops.accumulated || sample.rttNs === 0)
   }
 
   /** Here too W_c changes at most once a round trip (draft-01, section 6.1): the packet's number tells. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
-    if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample.seq, sample.sndNxt, false)
+    if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample.seq, sample.sndNxt)
   }
 
   onPathChange(): void {

@@ -40,3 +40,23 @@ export function queueShare(
     : Math.min(hops.qlenBytes[row]!, last.qlenBytes[lastRow]!)
   return qlen / ((hops.rateBps[row]! / 8e9) * tNs)
 }
+
+/**
+ * qlen / (B T) of two probes, which are a round trip apart. Line 5's minimum is of two packets in a row: what waits only for a moment
+ * is no congestion. Two probes miss with it the queue that has formed since the first, by more or less as the phase of
+ * their flow has it, so this is the mean of the two less what may be momentary, and at least the minimum.
+ *
+ * @param momentary share of B T: the headroom that eta leaves for packets which collide (section on parameters)
+ */
+export function probedQueueShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  tNs: Nanos,
+  momentary: number,
+): number {
+  const bdp = (hops.rateBps[row]! / 8e9) * tNs
+  const mean = (hops.qlenBytes[row]! + last.qlenBytes[lastRow]!) / 2
+  return Math.max(queueShare(hops, row, last, lastRow, tNs), mean / bdp - momentary)
+}

@@ -51,7 +51,9 @@ export function onProbed(flow: Flow, now: Nanos, sndNxt: number, sample: AckSamp
   sample.sndNxt = flow.transmissions
   sample.inFlightBytes = flow.qp.inFlightBytes
   sample.rttNs = 0
+  sample.probed = flow.telemetryProbe?.always ?? false
   flow.cc?.onTelemetry(now, sample)
+  sample.probed = false
   flow.record(sample)
 }
 

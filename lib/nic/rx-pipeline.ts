@@ -91,6 +91,7 @@ export class RxPipeline {
     inFlightBytes: 0,
     rttNs: 0,
     ecnEcho: false,
+    probed: false,
     hops: new HopRecords(),
   }
   readonly #local: HostAddress

@@ -16,6 +16,14 @@ const STALL_ROUND_TRIPS = 2
  */
 const AHEAD_BYTES = 800
 
+/**
+ * Probes are 1 to 1 + SPREAD times T apart, by the golden ratio so that all values come up evenly. At equal distances each would meet the
+ * packets of others, or the run of its own that one acknowledgement lets out, in the same order every time: a flow then
+ * measures more than another for good.
+ */
+const SPREAD = 0.5
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2
+
 /** Probes for which the transmissions before them are remembered; an answer to an older one is ignored. */
 const SENT_PROBES = 16
 
@@ -25,7 +33,7 @@ const SENT_PROBES = 16
  * it receives the response. In addition, the end-host issues probe packets only when it has data packet in the
  * flight."
  *
- * So a probe goes at the earliest T after the last one, once the answer to that has come or been given up, and only
+ * So a probe goes at the earliest 1 to 1.5 T after the last one, once the answer to that has come or been given up, and only
  * while all probes and answers together stay within a share of the data's bytes. Where windows hold a few packets,
  * one in each round trip would be too many.
  *
@@ -79,8 +87,13 @@ export class TelemetryProbe {
   }
 
   #nextNs(): Nanos {
-    if (this.always && this.#credit >= 0) return this.#lastSentNs + this.#t
+    if (this.always && this.#credit >= 0) return this.#lastSentNs + Math.round(this.#t * this.#distance)
     return Math.max(this.#lastSentNs, this.#movedNs) + STALL_ROUND_TRIPS * this.#roundTripNs
+  }
+
+  /** From the last probe to the next, in T. */
+  get #distance(): number {
+    return 1 + SPREAD * ((this.sequence * GOLDEN_RATIO) % 1)
   }
 
   /** The flow has sent a packet or heard of one. @param rttNs its round trip, 0 = not known */

@@ -88,6 +88,7 @@ function play(cc: CongestionControl, seed: number, check: (step: number, what: s
         advanced: random.below(2) === 0,
         inFlightBytes: random.below(1e9),
         ecnEcho: random.below(2) === 0,
+        probed: false,
         pathId: random.below(50) === 0 ? 2 : 1,
       })
       sample.hops.accumulated = random.below(4) === 0

@@ -192,7 +192,12 @@ t.test(
       const cc = new Hpcc(CONTEXT)
       const link = new Link()
       const hear = (now: number, seq: number, sndNxt: number) => {
-        const sample = sampleOf([link.on(8000, 1, 90_000)], { seq, sndNxt, rttNs: probe ? 0 : 8000 })
+        const sample = sampleOf([link.on(8000, 1, 90_000)], {
+          seq,
+          sndNxt,
+          rttNs: probe ? 0 : 8000,
+          probed: probe,
+        })
         sample.hops.accumulated = !probe
         if (probe) cc.onTelemetry(now, sample)
         else cc.onAck(now, sample)
@@ -204,6 +209,34 @@ t.test(
       near(t, hear(16_000, 120, 150), first, 'packets 17 to 99 were sent before the update')
       t.not(hear(24_000, 130, 200), first, 'packets from 121 on were sent after it')
     }
+  },
+)
+
+t.test(
+  'probes: the mean of two queues less the headroom of eta, two W_ai, and nothing from packets of the old window',
+  async t => {
+    const cc = new Hpcc(CONTEXT, { maxStage: 0 })
+    const link = new Link()
+    const hear = (queue: number, seq: number, sndNxt: number) => {
+      cc.onTelemetry(0, sampleOf([link.on(T, 1, queue)], { seq, sndNxt, probed: true }))
+      return variables(cc)
+    }
+    hear(0, 0, 1)
+    // u = (0 + 90,000) / 2 / 100,000 - 0.05 + 1 = 1.4. Line 5's minimum would be 0.
+    const first = hear(90_000, 16, 100)
+    near(t, first.u, 1.4, 'U')
+    near(t, first.w, (W_INIT * 0.95) / 1.4 + 2 * W_AI, 'W: an update by probes stands for two round trips')
+    near(t, first.wc, first.w, 'W_c')
+    near(
+      t,
+      hear(0, 120, 150).w,
+      first.w,
+      'packets 17 to 99 were sent with W_init: the queue that drains raises nothing',
+    )
+    // u = 4,000 / 100,000 + 1: less than the headroom is waiting, so the minimum counts.
+    hear(4000, 160, 200)
+    const last = hear(6000, 210, 220)
+    near(t, last.u, 1.04, 'U')
   },
 )
 

@@ -22,6 +22,7 @@ export interface SampleOptions {
   advanced?: boolean
   inFlightBytes?: number
   ecnEcho?: boolean
+  probed?: boolean
 }
 
 export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): AckSample {
@@ -44,6 +45,7 @@ export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): Ack
     inFlightBytes: options.inFlightBytes ?? 0,
     rttNs: options.rttNs ?? 0,
     ecnEcho: options.ecnEcho ?? false,
+    probed: options.probed ?? false,
     hops: records,
   }
 }

@@ -69,15 +69,15 @@ t.test('probes: one in T, the next when the answer has come or is given up', asy
   t.equal(probe.onAnswer(900, 3, 0), -1, 'another sequence')
   t.equal(probe.onAnswer(900, 0, 0), 7, 'sent before transmission 7')
   t.equal(probe.onAnswer(901, 0, 0), -1, 'twice')
-  t.notOk(probe.isDue(1049))
-  t.equal(probe.nextTimeout(), 1050)
-  t.ok(probe.isDue(1050), 'T after the last')
-  probe.onSent(1050, 20, 0)
-  t.equal(probe.nextTimeout(), 1050 + 4000, 'four round trips')
-  probe.onTimeout(5049)
-  t.notOk(probe.isDue(5049))
-  probe.onTimeout(5050)
-  t.ok(probe.isDue(5050))
+  t.notOk(probe.isDue(1359))
+  t.equal(probe.nextTimeout(), 1360)
+  t.ok(probe.isDue(1360), 'T after the last, and half a T times the golden ratio, 0.618…')
+  probe.onSent(1360, 20, 0)
+  t.equal(probe.nextTimeout(), 1360 + 4000, 'four round trips')
+  probe.onTimeout(5359)
+  t.notOk(probe.isDue(5359))
+  probe.onTimeout(5360)
+  t.ok(probe.isDue(5360))
 })
 
 t.test('answers later than ever: waited for twice as long each time, and taken when they come', async t => {
@@ -192,6 +192,7 @@ function both(format: number, m: number, seed: number): [number, number] {
         inFlightBytes: 0,
         rttNs: 0,
         ecnEcho: false,
+        probed: false,
         hops,
       }
       ccs[i]!.onAck(ts, sample)
