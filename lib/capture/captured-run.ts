@@ -73,7 +73,7 @@ export class CapturedRun {
   #mayFollow(bytes: number): boolean {
     const { view, bth: first } = this.#frame
     const at = this.#bthAt(this.#from + bytes)
-    // Partition key, transport version, and bits that are reserved (IBA 9.2). Weir's acknowledgements use those beside AckReq.
+    // Partition key, transport version, and bits that are reserved (IBA 9.2). Weir's acknowledgements count duplicates in those beside AckReq.
     return (
       at + bth.BYTES + icrc.BYTES <= this.#end &&
       view.getUint16(at + 2) === view.getUint16(first + 2) &&
