@@ -153,7 +153,7 @@ t.test('controllers: scenario, daemon, perf, page', async t => {
       const [inFile, typed, value] = sample(spec)
       const needed = Object.entries(neededBeside(ccOptions(controller), spec))
       const { cc } = parseScenario(
-        `${BASE}switches: [s1]\ncc: {name: ${controller}, ${name}: ${inFile}${needed.map(([key, flag]) => `, ${key}: ${flag}`).join('')}}`,
+        `${BASE}switches: [s1]\ntransport: {start: careful}\ncc: {name: ${controller}, ${name}: ${inFile}${needed.map(([key, flag]) => `, ${key}: ${flag}`).join('')}}`,
         'x.yaml',
       )
       t.equal(cc.options[name], value, `scenario: ${controller} ${name}`)

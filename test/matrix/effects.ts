@@ -74,7 +74,9 @@ export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonl
     { value: 'flag', seen: more('asking') },
     { value: 'dscp', seen: differs('dscps') },
   ],
-  subscribeEvery: [{ value: 8, needs: asking, seen: less('asking') }],
+  subscribeEvery: [
+    { value: 8, needs: asking, seen: either(less('asking'), differs('trace', 'directResponses')) },
+  ],
   subscribeDscp: [{ value: 27, needs: { telemetry: { subscribe: 'dscp' } }, seen: differs('dscps') }],
   loadMax: [{ value: 8, networks: ['shares'], seen: less('implausible') }],
   hostHop: [{ value: false, seen: either(less('pathHopsMax'), differs('trace')) }],
@@ -128,8 +130,8 @@ export const NIC_EFFECTS: Readonly<
   pathMtu: [256, 512, 2048, 4096].map(value => ({ value, seen: is('payloadMax', value) })),
   int: [
     ...FORMAT_NAMES.slice(1).map(format => ({ value: { format, hops: 5 }, seen: differs('formats') })),
-    { value: { format: 'wide', hops: 2 }, seen: either(less('headerBytes'), less('pathHopsMax')) },
-    { value: { format: 'wide', hops: 1 }, seen: either(less('headerBytes'), less('pathHopsMax')) },
+    { value: { format: 'wide', hops: 2 }, seen: differs('headerBytes', 'pathHopsMax') },
+    { value: { format: 'wide', hops: 1 }, seen: differs('headerBytes', 'pathHopsMax') },
   ],
   intHopsMax: [
     {
@@ -168,7 +170,7 @@ export const NIC_EFFECTS: Readonly<
   retransmitTimeoutLeastNs: [
     {
       value: 5 * MILLISECOND,
-      networks: ['broken', 'tails', 'lossy'],
+      networks: ['tails', 'lossy', 'broken'],
       seen: differs('trace', 'endsNs', 'timeouts'),
     },
   ],
