@@ -87,7 +87,7 @@ export class TelemetryProbe {
   }
 
   #nextNs(): Nanos {
-    if (this.always && this.#credit >= 0) return this.#lastSentNs + Math.round(this.#t * this.#distance)
+    if (this.always && this.#credit >= 0) return this.#lastSentNs + Math.ceil(this.#t * this.#distance)
     return Math.max(this.#lastSentNs, this.#movedNs) + STALL_ROUND_TRIPS * this.#roundTripNs
   }
 

@@ -8,21 +8,20 @@ export function probeTail(requester: Requester, now: Nanos): void {
   if (!selective.hasLost) {
     // What came in order without a loss has not been told to it: it may be the first part of a READ.
     selective.acknowledged(now, requester.outbound.sndUna - 1)
-    const seq = requester.tail!.asksForFirst
-      ? firstUnanswered(requester, selective)
-      : lastUnanswered(requester, selective)
-    if (seq < 0) return
+    const last = lastUnanswered(requester, selective)
+    if (last < 0) return
+    const seq = requester.tail!.asksForFirst ? firstUnanswered(requester, selective, last) : last
     const queue = requester.context.sendQueue
-    selective.repeat(queue.at(queue.find(seq)), seq)
+    selective.probe(queue.at(queue.find(seq)), seq, seq < last)
     requester.context.counters.tailProbes++
   }
   requester.tail!.pending = true
 }
 
-/** The first packet sent that is not known to have arrived or been answered; -1 if there is none. */
-function firstUnanswered(requester: Requester, selective: SelectiveRepeat): number {
+/** The first packet sent that is not known to have arrived; `last` where that is known. */
+function firstUnanswered(requester: Requester, selective: SelectiveRepeat, last: number): number {
   const { sndUna, sendSeq } = requester.outbound
-  return sndUna < sendSeq && !selective.isSacked(sndUna) ? sndUna : lastUnanswered(requester, selective)
+  return sndUna < sendSeq && !selective.isSacked(sndUna) ? sndUna : last
 }
 
 /**

@@ -27,6 +27,8 @@ export class Rack {
   newestNumber = -1
   /** Its round trip. */
   #newestRttNs: Nanos = 0
+  /** A transmission that was sent although its packet was not taken for lost, -1 = none: see `onArrived`. */
+  doubtfulNumber = -1
   /** The latest packet that was sent once and has arrived. */
   #furthestNumber = -1
   #reordered = false
@@ -40,11 +42,17 @@ export class Rack {
     this.#trips = trips
   }
 
-  /** The latest transmission of a packet is known to have arrived. */
+  /**
+   * The latest transmission of a packet is known to have arrived.
+   *
+   * A tail probe with the first packet that is missing is doubtful: where a queue has grown to many round trips, the answer is to the
+   * original, and what was sent between the two is on its way. RFC 8985 probes with the last packet alone, whose answer
+   * comes behind those of all others.
+   */
   onArrived(now: Nanos, number: number, sentNs: Nanos, repeated: boolean): void {
     const rttNs = now - sentNs
     // The answer came too soon: it is the earlier transmission that has arrived (section 6.2, step 2).
-    if (repeated && rttNs < this.#trips.floorNs) return
+    if (repeated && (rttNs < this.#trips.floorNs || number === this.doubtfulNumber)) return
     if (!repeated) {
       if (number < this.#furthestNumber) this.#reordered = true
       else this.#furthestNumber = number

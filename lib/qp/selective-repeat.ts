@@ -41,6 +41,8 @@ export class SelectiveRepeat {
   readonly #repeats: Repeats
   readonly #responseRepeats: Repeats
   readonly #evidence: ResponseEvidence
+  /** The packet that a tail probe repeats, although others that were sent behind it may be on their way. */
+  #doubtfulSeq = NO_SEQ
   /** A recovery is under way until everything before this PSN is answered. */
   #recoverySeq = NO_SEQ
   /** When the next request is lost, unless it is told of before. */
@@ -294,6 +296,12 @@ export class SelectiveRepeat {
     this.repeat(slot, seq)
   }
 
+  /** A tail probe is to repeat that packet, which may be on its way. @param isFirst others that were sent behind it may be as well */
+  probe(slot: SendSlot, seq: number, isFirst: boolean): void {
+    if (isFirst) this.#doubtfulSeq = seq
+    this.repeat(slot, seq)
+  }
+
   /**
    * A packet that was sent and is not known to have arrived is to be sent again; until then it is not in flight. The
    * observer is not told.
@@ -315,6 +323,8 @@ export class SelectiveRepeat {
     const number = context.transmissions
     const isResponse = slot.awaitsResponse && slot.firstSeq <= this.#executedSeq
     if (!isResponse) {
+      if (seq === this.#doubtfulSeq) this.#rack.doubtfulNumber = number
+      this.#doubtfulSeq = NO_SEQ
       this.#board.resend(seq, sndUna)
       this.#repeats.push(seq, number)
       return slot.lastSeq + 1 - seq

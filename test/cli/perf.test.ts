@@ -272,7 +272,7 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   // Which of its words arrives last is chance: that the run is over, that a connection is, or none that it hears.
   t.match(
     ended.stderr,
-    /(ended the run|closed a connection|a message ended with|answers no more).*WEIR_CONNECTION_LOST/,
+    /(ended the run|closed a connection|gave the connection up|a message ended with|answers no more).*WEIR_CONNECTION_LOST/,
   )
 })
 

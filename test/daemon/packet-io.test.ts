@@ -176,20 +176,22 @@ t.test('the ICRC: an identification of the kernel is no damage, another byte is'
   const made = ready(t)
   const random = new Random(1)
   let changed = 0
+  let changedBytes = 0
   made.wire.onFrame = (from, frame) => {
     if (from !== 0 || !isData(frame)) return true
     // Every packet is changed: if that were damage, nothing would arrive.
     ipv4.setIdentification(frame.view, frame.l3, 0x1234)
     ipv4.updateChecksum(frame.view, frame.l3)
     if (random.next() < 1 / 15) {
-      frame.bytes[frame.payload + 9]! ^= 4
+      frame.bytes[frame.payload + 7]! ^= 4
       changed++
+      changedBytes += frame.payloadLength
     }
     return true
   }
   const { retransmittedBytes } = await transfer(t, made, 'changed', 122 * 4096)
   t.ok(changed > 2, `${changed} packets`)
-  t.ok(retransmittedBytes >= changed * 4096, `${retransmittedBytes} bytes were sent again`)
+  t.ok(retransmittedBytes >= changedBytes, `${retransmittedBytes} bytes were sent again`)
 })
 
 t.test('PFC stops the sender, and lets it go on', { skip }, async t => {

@@ -245,6 +245,28 @@ t.test(
   },
 )
 
+t.test(
+  'nothing lost, but a queue has become long: of what waits there only probes are sent again',
+  async t => {
+    for (const roundTrips of [5, 9, 20, 45]) {
+      const it = world()
+      send(it, WorkOpcode.RDMA_WRITE)
+      send(it, WorkOpcode.RDMA_WRITE)
+      it.faults.delayNs = (roundTrips - 1) * RTT_NS + DELAY_NS
+      it.drops = from => {
+        // The way back is as short as before, and its packets overtake nobody's.
+        it.faults.delayNs = from === it.b ? DELAY_NS : (roundTrips - 1) * RTT_NS + DELAY_NS
+        return false
+      }
+      send(it, WorkOpcode.RDMA_WRITE, 64)
+      const probes = it.a.qp.counters.tailProbes
+      t.ok(probes > 0, `${roundTrips} round trips: it was silent for long`)
+      t.equal(it.requests.length, 2 * PACKETS + 64 + probes, `${roundTrips} round trips, ${probes} probes`)
+      t.equal(it.a.qp.counters.timeouts, 0)
+    }
+  },
+)
+
 t.test('a peer without room out of order is sent the first missing packet by the second probe', async t => {
   const it = world({ reorderPackets: 2 })
   const lost = [dropping(it.a, [12], 2), dropping(it.a, [15])]
