@@ -87,6 +87,13 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
   },
   {
     name: 'plain',
+    idle: ({ plain, subscribe, subscribeEvery }) =>
+      plain && subscribe === 'flag' && subscribeEvery === 1
+        ? {
+            while: 'subscribe is flag and subscribeEvery is 1: each packet carries the flag',
+            mend: 'subscribe to dscp, or subscribeEvery above 1',
+          }
+        : null,
     kind: 'flag',
     default: false,
     doc: 'packets that collect nothing are plain RoCEv2 to UDP port 4791; false: they carry an empty shim, so all packets of a flow have the same ports',

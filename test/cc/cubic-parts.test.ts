@@ -40,6 +40,32 @@ t.test(
 )
 
 t.test(
+  'after the first slow start the window grows by a twentieth in a round trip while that is short',
+  async t => {
+    const cwnd = 1000 * MTU
+    const queuedNs = 12 * MS
+    const grown = (firstGrowth: number, rttNs: number, isReduced = false) => {
+      const growth = new CubicGrowth(MTU, MTU, cubicConstants({ firstGrowth }))
+      growth.beginFirst(0, cwnd, queuedNs)
+      if (isReduced) {
+        growth.reduce(cwnd)
+        growth.begin(0, cwnd)
+      }
+      // All of a window is acknowledged within the round trip.
+      let window = cwnd
+      for (let i = 1; i <= 1000; i++) window = growth.next((i * rttNs) / 1000, window, MTU, rttNs)
+      return window / cwnd - 1
+    }
+    t.ok(Math.abs(grown(0.05, 10 * MS) - 0.05) < 0.002, `${grown(0.05, 10 * MS)}`)
+    t.ok(Math.abs(grown(0.2, 10 * MS) - 0.2) < 0.025, `${grown(0.2, 10 * MS)}`)
+    // Reno's part of CUBIC adds a packet, 1/1000.
+    t.ok(grown(0.05, 12 * MS) < 0.002, 'a queue')
+    t.ok(grown(0, 10 * MS) < 0.002, 'turned off')
+    t.ok(grown(0.05, 10 * MS, true) < 0.002, 'after a reduction')
+  },
+)
+
+t.test(
   'HyStart++: conservative slow start lasts five rounds, or until round trips are short again',
   async t => {
     const css = '1/4'

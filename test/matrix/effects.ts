@@ -202,6 +202,7 @@ export const CC_EFFECTS: Readonly<Record<string, Partial<Effect> | string>> = {
   patience: 'its network loses telemetry amid a flow: test/cc/auto',
   confirm: { value: 20, needs: { start: 'careful' } },
   c: { value: 100 },
+  firstGrowth: 'it takes a slow start that ends although no queue is there: test/cc/cubic-parts',
   fastConvergence: 'it takes two losses far apart: test/cc/cubic',
   hystartRttMost: { value: 0, needs: { cc: { name: '', options: { hystartRttLeast: 0 } } } },
   hystartRttDivisor: { value: 1, needs: { cc: { name: '', options: { hystartRttLeast: 0 } } } },
@@ -236,11 +237,11 @@ export const TIMELY: readonly { options: RegExp; because: string }[] = [
     because: 'it takes rounds of probes, whose number depends on how long flows run',
   },
   {
-    options: /^(reorderTolerance|reorderPackets|probeTimeoutLeastNs|retransmitTimeoutLeastNs)$/,
+    options: /^(reorderTolerance|reorderPackets|probeTimeoutLeastNs|retransmitTimeoutLeastNs|ackTimeoutNs)$/,
     because: 'it takes a loss at the right place',
   },
   {
-    options: /^(packetsInFlightMax|queueDepth|receiveBudgetBytes)$/,
+    options: /^(packetsInFlightMax|queueDepth|receiveBudgetBytes|lineRateBps)$/,
     because: 'another bound may be tighter',
   },
   {

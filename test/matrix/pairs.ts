@@ -111,7 +111,8 @@ export class Judge {
   #networksOf(choice: Choice, isJudged: boolean): readonly NetworkName[] {
     const { networks = ['shared'] } = choice
     const best = this.#best.get(choice)
-    if (!isJudged) return [best ?? networks[0]!]
+    // Where a link stays down, connections end after seconds, which probes of the other value may fill with events.
+    if (!isJudged) return [best === undefined || best === 'broken' ? networks[0]! : best]
     return best === undefined ? networks : [best, ...networks.filter(network => network !== best)]
   }
 

@@ -35,6 +35,10 @@ t.test('plain packets, where every packet collects', async t => {
       [/every packet collects telemetry: .*everyPackets above 1/],
     ],
     ['switches: [s1]\ncc: rx-hpcc\ntelemetry: {¦plain: true}', [/every packet collects/]],
+    [
+      'switches: {s1: {telemetry: {direct: {threshold: 1KB, of: subscribed}}}}\ntelemetry: {collect: probe, ¦plain: true, subscribe: flag}',
+      [/each packet carries the flag: .*subscribe to dscp/],
+    ],
   ])
   for (const right of [
     'cc: cubic\ntelemetry: {plain: true}',
