@@ -42,6 +42,8 @@ import { losslessOptions } from './parts/lossless.js'
 import { type ConnectionPlan, type Interruption, planOf, type SwarmPlan } from './plan.js'
 import { type Life, SwarmHost } from './swarm-host.js'
 
+/** On such links a long packet takes more than two round trips of the short ones before it: a tail probe leaves. */
+const SLOW_BPS = 100e6
 const PORT = 7000
 /** Faults found in one run: later ones follow from the first. */
 const FINDINGS_MAX = 8
@@ -567,7 +569,9 @@ class World {
   }
 
   #mayAnswerLate(): boolean {
-    return this.#clients.length > 1 || this.#plan.hosts.some(({ paths }) => paths.count !== undefined)
+    const { hosts, rateBps } = this.#plan
+    if (this.#clients.length > 1 || rateBps <= SLOW_BPS) return true
+    return hosts.some(({ paths }) => paths.count !== undefined)
   }
 
   /** Every pause reaches its peer in time, so nothing may be lost. */

@@ -13,8 +13,8 @@ export interface Reasons {
   /** Receivers that were not ready (IBA 9.7.5.2.8). */
   rnrNaks: number
   /**
-   * Tail probes and retransmission timeouts where an answer may be later than those before it: beside other flows, and where a host
-   * holds READ responses until it has chosen a path.
+   * Tail probes and retransmission timeouts where an answer may be later than those before it: beside other flows, on slow
+   * links, and where a host holds READ responses until it has chosen a path.
    */
   timers: number
 }
