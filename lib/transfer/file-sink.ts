@@ -79,8 +79,10 @@ export class LocalSink implements FileSink {
   }
 
   async readBack(into: Uint8Array, position: number): Promise<void> {
+    const handle = this.#open()
+    await this.#extend(handle)
     const tooShort = () => new TransferFailure('IO_ERROR', 'the unfinished file has become shorter')
-    await readFully(this.#open(), into, position, tooShort)
+    await readFully(handle, into, position, tooShort)
   }
 
   async commit(): Promise<string> {

@@ -2,7 +2,7 @@
  * Chunks that do not have their digest: found before they are written, and moved again alone. Over fake Verbs, with real
  * files, both ways.
  */
-import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
@@ -273,6 +273,26 @@ bothWays('a file with holes: of a bad chunk zeros are written too', async (t, wa
   onMoves(bench, content, () => undefined)
   await bench.run(way, 'a')
   t.same(await bench.delivered('a'), content)
+})
+
+bothWays('a file with holes: a bad chunk behind one is moved again', async (t, way) => {
+  const sparse = (store: FileStore): FileStore => ({
+    open: offer => store.open({ ...offer, allocatedBytes: 4096 }),
+  })
+  for (const digest of KINDS) {
+    const bench = await new TransferBench(t, { store: sparse, digest }).start()
+    const content = await bench.file('a', SIZE)
+    content.fill(0, 4 * CHUNK, 7 * CHUNK)
+    await writeFile(join(bench.outbox, 'a'), content)
+    let moves = 0
+    bench.source.hook = bench.sink.hook = (_from, work, bytes) => {
+      if (movesChunk(work) && moves++ === 7) bytes[1]! ^= 4
+      return undefined
+    }
+    await bench.run(way, 'a')
+    t.same(await bench.delivered('a'), content)
+    t.equal(bench.passive[0]!.damagedChunks, 1)
+  }
 })
 
 bothWays('a file that changed is told to have changed, when a chunk is read again', async (t, way) => {
