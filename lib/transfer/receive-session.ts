@@ -14,7 +14,6 @@ import type { FileStore } from './file.js'
 import { FileIntake } from './file-intake.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 import { ReceiverMachine } from './receiver-machine.js'
-import type { SameFile } from './same-file.js'
 
 /** Receives beyond one a slot: for messages. */
 const SPARE_RECEIVES = 8
@@ -24,8 +23,6 @@ export interface ReceiveSessionConfig extends PassiveSessionConfig {
   chunkBytes: number
   /** The most: on a short path there are fewer. */
   slots: number
-  /** Files of all sessions. Default: no file is sent twice. */
-  sameFile?: SameFile
 }
 
 export class ReceiveSession extends PassiveSession {
@@ -95,9 +92,6 @@ export class ReceiveSession extends PassiveSession {
   async #open(): Promise<void> {
     const { chunkBytes, slots: slotsMax } = this.#config
     await this.succeedEarlier(this.machine.offer!.transfer)
-    if (this.machine.state !== 'opening') return
-    const peer = this.connection!.remote.toString()
-    await this.#config.sameFile?.begin(peer, this.machine.offer!, this, () => this.time.now())
     if (this.machine.state !== 'opening') return
     await this.takePlace()
     if (this.machine.state !== 'opening') return

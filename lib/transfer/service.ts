@@ -24,7 +24,6 @@ import type { RealTime } from './real-time.js'
 import { ReceiveSession } from './receive-session.js'
 import { isLoopback, peerName } from './resolve.js'
 import { RingPool } from './ring-pool.js'
-import { SameFile } from './same-file.js'
 import { type SendOptions, SendTask } from './send-task.js'
 import { ServeSession } from './serve-session.js'
 import { NOTHING_SHARED } from './share.js'
@@ -71,7 +70,6 @@ export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
   readonly #rings: Readonly<Record<Direction, RingPool>>
   readonly #attempts = new Attempts()
-  readonly #sameFile = new SameFile()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
   readonly #transfers = new Map<string, Transfer>()
   readonly #gauges = new WeakMap<Transfer, { meter: Meter; goodputBps: number }>()
@@ -255,7 +253,7 @@ export class TransferService implements Listener {
     const places = this.#places[direction]
     const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
     if (direction === 'serve') return new ServeSession({ ...common, files: share })
-    return new ReceiveSession({ ...common, store, chunkBytes, slots, sameFile: this.#sameFile })
+    return new ReceiveSession({ ...common, store, chunkBytes, slots })
   }
 
   #remove(transfer: Transfer): void {

@@ -72,11 +72,6 @@ export abstract class Session implements ConnectionHandler {
     return this.machine.state
   }
 
-  /** It has come to its end, good or bad. */
-  get ended(): boolean {
-    return this.machine.ended
-  }
-
   /** How the way that the file's bytes take stands; null before it is known. */
   get figures(): PathFigures | null {
     return this.connection?.stats ?? null

@@ -149,21 +149,6 @@ bothWays(
   },
 )
 
-t.test(
-  'a file that a killed host sends again takes the place of the one that nobody goes on with',
-  async t => {
-    const bench = await start(t, 'send')
-    bench.onData(n => (n === 8 ? 'lose' : undefined))
-    await t.rejects(bench.run(0), { code: 'WEIR_CONNECTION_LOST' })
-    t.equal(bench.services[1]!.count, 1, 'the other host has not noticed')
-    const { attempts, resumedBytes } = await bench.run(0)
-    t.equal(attempts, 1)
-    t.ok(resumedBytes > 0)
-    t.same(readFileSync(join(bench.into, 'a')), bench.content)
-    await checkReleased(t, bench)
-  },
-)
-
 bothWays('attempts that bring nothing are bounded, and the first loss is told', async (t, way) => {
   const bench = await start(t, way)
   bench.onData(n => {
