@@ -379,6 +379,7 @@ export class SelectiveRepeat {
     }
     this.#judgedSeq = sndNxt
     this.#recoverySeq = sndNxt
+    this.#doubtfulSeq = NO_SEQ
     this.#repeats.clear()
     this.#responseRepeats.clear()
     this.#evidence.forget()

@@ -52,6 +52,8 @@ export class TransferFailure extends WeirError {
   static from(error: unknown, doing: string): TransferFailure {
     if (error instanceof TransferFailure) return error
     const code = (error as NodeJS.ErrnoException).code
+    if (error instanceof WeirError && code === 'WEIR_FULL')
+      return new TransferFailure('BUSY', `${doing}: ${error.message}`, { cause: error })
     const reason = code === 'ENOSPC' || code === 'EDQUOT' ? 'NO_SPACE' : 'IO_ERROR'
     const text = reason === 'NO_SPACE' ? 'the disk is full' : whyNotRead(error)
     return new TransferFailure(reason, `${doing}: ${text}`, { cause: error })

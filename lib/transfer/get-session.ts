@@ -150,7 +150,7 @@ export class GetSession extends ActiveSession {
     const slotsMax = Math.min(RING_SLOTS_MAX, slotsIn(ringBytes, chunkBytes, digestBytes))
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     if (slots >= 1) return { chunkBytes, slots }
-    const text = `${this.peer} has memory for ${serverRingBytes} bytes, less than this end's chunks of ${chunkBytes}`
+    const text = `${this.peer} has memory for ${serverRingBytes} bytes, too little for this end's chunks of ${chunkBytes}: restart one of the daemons with another --chunk`
     throw new TransferFailure('UNSUPPORTED', text)
   }
 

@@ -96,7 +96,7 @@ export class SenderMachine extends SourceMachine<OwnState> {
     }
     const slots = slotsIn(this.#ringBytes, ready.chunkBytes, digestBytes)
     if (slots < 1) {
-      const text = `${this.peer} asks for chunks of ${ready.chunkBytes} bytes, more than this end's ${this.#ringBytes}`
+      const text = `${this.peer} asks for chunks of ${ready.chunkBytes} bytes, too long for this end's memory of ${this.#ringBytes}: restart one of the daemons with another --chunk`
       this.fail(new TransferFailure('UNSUPPORTED', text))
       return
     }

@@ -44,7 +44,7 @@ export class ServeSession extends PassiveSession {
 
   get deliveredBytes(): number {
     const { plan, creditedChunks } = this.machine
-    return plan ? Math.min(plan.sizeBytes, plan.positionOf(creditedChunks)) : 0
+    return plan ? plan.bytesAfter(creditedChunks) : 0
   }
 
   get isBusy(): boolean {

@@ -30,6 +30,10 @@ import { NOTHING_SHARED } from './share.js'
 import type { Common, TaskOptions } from './task-options.js'
 import { type Direction, PassiveTransfer, type Transfer, type TransferResult } from './transfer.js'
 
+const CHUNK_BYTES_DEFAULT = 1 << 20
+/** However short this end's chunks are, a peer's of the default size have room. */
+const RING_BYTES_LEAST = ringBytesOf(CHUNK_BYTES_DEFAULT, 1)
+
 /** Bytes of a transfer's name in Offer and Request: too many to hit one by chance. */
 const TRANSFER_NAME_BYTES = 16
 const SHUTTING_DOWN = 'the daemon is shutting down'
@@ -84,7 +88,7 @@ export class TransferService implements Listener {
 
   constructor(config: TransferServiceConfig) {
     const defaults = {
-      chunkBytes: 1 << 20,
+      chunkBytes: CHUNK_BYTES_DEFAULT,
       slots: 40,
       transfersMax: 8,
       retryAfterMs: 1000,
@@ -97,7 +101,8 @@ export class TransferService implements Listener {
     } catch (error) {
       throw new WeirError('WEIR_BAD_ARGUMENT', (error as Error).message)
     }
-    const pool = () => new RingPool(ringBytesOf(chunkBytes, slots), transfersMax)
+    const ringBytes = Math.max(ringBytesOf(chunkBytes, slots), RING_BYTES_LEAST)
+    const pool = () => new RingPool(ringBytes, transfersMax)
     this.#rings = { send: pool(), receive: pool(), get: pool(), serve: pool() }
     this.#places = { receive: new Places(this.#rings.receive), serve: new Places(this.#rings.serve) }
   }

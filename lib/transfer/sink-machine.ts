@@ -153,8 +153,8 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
     const where = `bytes ${from} to ${from + plan.lengthOf(chunk) - 1} of the file`
     const how =
       this.#timesDamaged > REPEATS_OF_CHUNK_MAX
-        ? `arrived damaged ${this.#timesDamaged} times`
-        : `arrived damaged, as ${this.damagedChunks} chunks before them`
+        ? `were damaged ${this.#timesDamaged} times`
+        : `are damaged, after ${this.damagedChunks} chunks that were moved again`
     return new TransferFailure(
       'DIGEST_MISMATCH',
       `${where} ${how}: they do not have the digest stated for them`,

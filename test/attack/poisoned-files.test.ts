@@ -21,7 +21,7 @@ for (const way of ['send', 'get'] as const) {
     const w = await transferWorld(t, () => true)
     await t.rejects(w.run(way), {
       code: 'WEIR_DIGEST_MISMATCH',
-      message: /bytes 0 to 16383 of the file arrived damaged 4 times: .* \(tried again once\)/,
+      message: /bytes 0 to 16383 of the file were damaged 4 times: .* \(tried again once\)/,
     })
     t.notOk(existsSync(w.delivered))
   })

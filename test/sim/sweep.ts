@@ -253,10 +253,10 @@ function check(t: Test, world: World): void {
     const at = id * MESSAGE_MAX
     if (opcode === WorkOpcode.RDMA_WRITE || opcode === WorkOpcode.RDMA_WRITE_WITH_IMM) {
       const there = receiver.target.buffer!.subarray(at, at + length)
-      if (!there.equals(contents(id, length))) t.fail(`WRITE ${id} arrived damaged`)
+      if (!there.equals(contents(id, length))) t.fail(`WRITE ${id} were damaged`)
     } else if (opcode === WorkOpcode.RDMA_READ) {
       const here = sender.sink.buffer!.subarray(at, at + length)
-      if (!here.equals(contents(id, length))) t.fail(`READ ${id} arrived damaged`)
+      if (!here.equals(contents(id, length))) t.fail(`READ ${id} were damaged`)
     } else if (opcode === WorkOpcode.FETCH_AND_ADD) {
       const before = sender.sink.buffer!.readBigUInt64LE(at)
       if (before !== BigInt(adds++)) t.fail(`FETCH_AND_ADD ${id} found ${before}, not ${adds - 1}`)
