@@ -189,9 +189,10 @@ function checkControllers(
   const lossBeta = idleLossBeta(cc, transport.start)
   if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
   const names = controllersOf({ cc, flows, workloads })
-  const idle = given.int === undefined ? null : idleEncapsulation({ names, probesPaths: probesPaths(paths) })
+  if (given.int === undefined || names.length === 0) return
+  const idle = idleEncapsulation({ names, probesPaths: probesPaths(paths) })
   if (idle === null) return
-  for (const name of Object.keys((given.int as object | undefined) ?? {})) {
+  for (const name of Object.keys(given.int as object)) {
     problems.atKey(['int', name], idleText(name, idle))
   }
 }
