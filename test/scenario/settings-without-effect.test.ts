@@ -97,6 +97,9 @@ t.test('the reaction to losses that flows which begin at line rate do not have',
     ['switches: [s1]\ncc: {name: hpcc, ¦lossBeta: 0.5}', [why]],
     ['switches: [s1]\ncc: {name: rx-hpcc, ¦lossBeta: 0.5}', [why]],
   ])
+  const network = 'hosts: [h1, h2]\nlinks: [h1--s1, s1--h2]\nswitches: [s1]\n'
+  const own = 'traffic: [{from: h1, to: h2, size: 1MB, cc: {name: hpcc, ¦lossBeta: 0.5}}]'
+  checkProblems(t, network, [[own, [why]]])
   for (const right of [
     'transport: {start: careful}\ncc: {name: hpcc, lossBeta: 0.5}',
     'cc: {name: hpcc, lossReaction: true, lossBeta: 0.5}',
