@@ -66,6 +66,8 @@ export interface Users {
   probesPaths: boolean
   /** The settings are those of all hosts; false: of one host, whose peers may have other controllers. */
   isEverybody: boolean
+  /** Settings that ask for nothing. Default: those of a host. */
+  defaults?: Readonly<TelemetrySettings>
 }
 
 /**
@@ -78,8 +80,8 @@ export function conflictsWithControllers(
   settings: TelemetrySettings,
   users: Users,
 ): Conflict[] {
-  const { names } = users
-  const asked = keysOf(given).filter(name => given[name] !== DEFAULT_TELEMETRY[name])
+  const { names, defaults = DEFAULT_TELEMETRY } = users
+  const asked = keysOf(given).filter(name => given[name] !== defaults[name])
   if (!names.some(ccWantsTelemetry)) return conflictsWithNoTelemetry(asked, users)
   const found: Conflict[] = []
   const add = (name: keyof TelemetrySettings, idle: Idle) => {

@@ -133,12 +133,13 @@ function resolveScenario(
   const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
   const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
   const switchNames = new Set(names)
+  const transport = resolveTransport(problems, given.transport)
+  const { start } = transport
   const traffic = resolveTraffic(
-    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, sizes },
+    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, start, sizes },
     given.traffic,
   )
   const { flows, workloads } = traffic
-  const transport = resolveTransport(problems, given.transport)
   const int = resolveInt(problems, given.int, topology, { flows, workloads })
   const paths = resolvePaths(problems, given.paths)
   const around = { ...network, int, cc, flows, workloads, probesPaths: probesPaths(paths) }
@@ -189,9 +190,10 @@ function checkControllers(
   const lossBeta = idleLossBeta(cc, transport.start)
   if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
   const names = controllersOf({ cc, flows, workloads })
-  const idle = given.int === undefined ? null : idleEncapsulation({ names, probesPaths: probesPaths(paths) })
+  if (given.int === undefined || names.length === 0) return
+  const idle = idleEncapsulation({ names, probesPaths: probesPaths(paths) })
   if (idle === null) return
-  for (const name of Object.keys((given.int as object | undefined) ?? {})) {
+  for (const name of Object.keys(given.int as object)) {
     problems.atKey(['int', name], idleText(name, idle))
   }
 }

@@ -37,14 +37,20 @@ interface Surroundings {
   probesPaths: boolean
 }
 
-/** Controllers of all flows; without flows, as in a lab, that of the scenario. */
+/** What a file says, the same with all that it leaves out, and what that is. */
+interface Resolved {
+  given: Partial<TelemetrySettings>
+  telemetry: TelemetrySettings
+  defaults: TelemetrySettings
+}
+
+/** Controllers of all flows. None: the file is for a lab, whose programs choose theirs, and ask switches, by themselves. */
 export function controllersOf({
   cc,
   flows,
   workloads,
 }: Pick<Surroundings, 'cc' | 'flows' | 'workloads'>): string[] {
-  const names = [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
-  return names.length > 0 ? names : [cc?.name ?? '']
+  return [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
 }
 
 /** Settings of all hosts. */
@@ -58,11 +64,12 @@ export function resolveTelemetry(
   // A priority may send more than its guaranteed share while others send nothing.
   const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
   const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
-  const telemetry: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax, ...shape }
+  const defaults: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax }
+  const telemetry: TelemetrySettings = { ...defaults, ...shape }
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }
-  if (shape !== null) checkEffect(problems, path, shape, telemetry, around)
+  if (shape !== null) checkEffect(problems, path, { given: shape, telemetry, defaults }, around)
   checkAsked(problems, telemetry.subscribe, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
   return telemetry
@@ -72,8 +79,7 @@ export function resolveTelemetry(
 function checkEffect(
   problems: Problems,
   path: Path,
-  given: Partial<TelemetrySettings>,
-  telemetry: TelemetrySettings,
+  { given, telemetry, defaults }: Resolved,
   around: Surroundings,
 ): void {
   for (const { name, idle } of TELEMETRY_OPTIONS) {
@@ -83,13 +89,13 @@ function checkEffect(
   const { int, cc, flows, workloads, probesPaths } = around
   const conflicts = conflictsWithFormat(telemetry, int.format)
   if (cc !== null) {
-    const users = { probesPaths, isEverybody: true }
+    const users = { probesPaths, isEverybody: true, defaults }
     // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
     const daemons = ccIsReceiverBased(cc.name)
       ? conflictsWithControllers(given, telemetry, { ...users, names: [cc.name] })
       : []
     const names = controllersOf(around)
-    const all = conflictsWithControllers(given, telemetry, { ...users, names })
+    const all = names.length > 0 ? conflictsWithControllers(given, telemetry, { ...users, names }) : []
     conflicts.push(...(daemons.length > 0 ? daemons : all))
   }
   for (const { name, idle } of conflicts) problems.atKey([...path, name], idleText(name, idle))
@@ -121,7 +127,7 @@ function checkAsked(
   subscribe: TelemetrySettings['subscribe'],
   around: Surroundings,
 ): void {
-  if (subscribe !== 'off') return
+  if (subscribe !== 'off' || controllersOf(around).length === 0) return
   const idle = { while: 'subscribe of telemetry is off', mend: 'telemetry: {subscribe: flag}, or of to all' }
   for (const { name, telemetry } of answersOf(around.switches)) {
     if (telemetry!.direct!.of !== 'subscribed') continue

@@ -1,11 +1,12 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import { dirname, isAbsolute, join } from 'node:path'
+import { idleLossBeta, idleText } from '../cc/mode-conflicts.js'
 import { WeirError } from '../errors.js'
 import { expandNames, offer } from './names.js'
 import { DEFAULT_PRIORITY } from './priorities.js'
 import type { Path, Problems } from './problems.js'
 import { type CcCatalogue, resolveCc } from './resolve-cc.js'
-import type { CcChoice, Flow, Host, Workload } from './scenario.js'
+import type { CcChoice, Flow, Host, TransportSettings, Workload } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
 import { show } from './schema/fields.js'
 import { flowSchema, incastSchema, workloadSchema } from './schema/traffic.js'
@@ -35,6 +36,8 @@ export interface TrafficContext {
   switchNames: ReadonlySet<string>
   topology: Topology | null
   catalogue: CcCatalogue
+  /** How flows begin. */
+  start: TransportSettings['start']
   /** Flow sizes of the workloads, in their order; of others the file is read. */
   sizes: readonly SizeDistribution[]
 }
@@ -201,7 +204,11 @@ class TrafficResolver {
     const priority = shape.priority ?? DEFAULT_PRIORITY
     if (shape.cc === undefined) return { priority }
     const cc = resolveCc(this.#problems, [...path, 'cc'], shape.cc, this.#context.catalogue)
-    return cc === null ? null : { cc, priority }
+    if (cc === null) return null
+    const idle = idleLossBeta(cc, this.#context.start)
+    if (idle !== null)
+      this.#problems.atKey([...path, 'cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', idle)}`)
+    return { cc, priority }
   }
 
   /** The name if a host has it; null if none has, or if it is missing, which was said already. */

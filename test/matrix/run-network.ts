@@ -161,7 +161,6 @@ class World {
   #baseRttChanges = 0
   readonly #controllers = new Set<string>()
   #judgedFairness = false
-  /** Something was lost, dropped or overtaken before the first retransmission that was seen. */
   #endsNs = 0
 
   constructor(run: NetworkRun) {

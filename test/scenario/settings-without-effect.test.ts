@@ -28,6 +28,23 @@ t.test('telemetry, and how it lies in packets, where no controller uses any', as
   }
 })
 
+t.test('a default of scenarios asks for nothing, also where hosts have another one', async t => {
+  const why = /hostHop has no effect while cc is fixed-window/
+  checkProblems(t, BASE, [['switches: [s1]\ncc: fixed-window\ntelemetry: {¦hostHop: true}', [why]]])
+  const right = `${BASE}switches: [s1]\ncc: fixed-window\ntelemetry: {hostHop: false}`
+  t.doesNotThrow(() => parseScenario(right, 'x.yaml'))
+})
+
+t.test('a file without traffic is for a lab, whose programs say the rest by themselves', async t => {
+  const network = 'hosts: [h1, h2]\nlinks: [h1--s1, s1--h2]\n'
+  for (const right of [
+    'switches: {s1: {telemetry: {direct: {threshold: 1KB, of: subscribed}}}}',
+    'switches: [s1]\ncc: fixed-window\nint: {format: ifa}\ntelemetry: {collect: probe}',
+  ]) {
+    t.doesNotThrow(() => parseScenario(network + right, 'x.yaml'), right)
+  }
+})
+
 t.test('plain packets, where every packet collects', async t => {
   checkProblems(t, BASE, [
     [
@@ -84,6 +101,9 @@ t.test('the reaction to losses that flows which begin at line rate do not have',
     ['switches: [s1]\ncc: {name: hpcc, ¦lossBeta: 0.5}', [why]],
     ['switches: [s1]\ncc: {name: rx-hpcc, ¦lossBeta: 0.5}', [why]],
   ])
+  const network = 'hosts: [h1, h2]\nlinks: [h1--s1, s1--h2]\nswitches: [s1]\n'
+  const own = 'traffic: [{from: h1, to: h2, size: 1MB, cc: {name: hpcc, ¦lossBeta: 0.5}}]'
+  checkProblems(t, network, [[own, [why]]])
   for (const right of [
     'transport: {start: careful}\ncc: {name: hpcc, lossBeta: 0.5}',
     'cc: {name: hpcc, lossReaction: true, lossBeta: 0.5}',
