@@ -1,14 +1,12 @@
 /** Measuring: answers the control plane's Perf requests with runs, and serves the runs of other hosts. */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ControllerChoice, checkModes } from '../cc/mode-conflicts.js'
 import { parsePathSettings } from '../cc/path-settings.js'
 import { parseTelemetrySettings } from '../cc/telemetry-settings.js'
 import type { Loose, PerfReply, PerfRequest } from '../control/messages.js'
 import type { Handler, RequestContext } from '../control/server.js'
 import { WeirError } from '../errors.js'
 import type { HostLoop } from '../io/host-loop.js'
-import type { NicSettings } from '../nic/config.js'
 import type { ConnectOptions } from '../nic/types.js'
 import { PerfRun } from '../perf/perf-run.js'
 import { PerfServer } from '../perf/server.js'
@@ -95,7 +93,6 @@ async function measure(
   if (request.host === '') throw new WeirError('WEIR_BAD_ARGUMENT', 'perf: the request names no host')
   const remote = await resolveHost(request.host, nic.address)
   const connect = connectOptions(request)
-  if (connect.cc !== undefined) checkDaemonModes(nic.settings, connect.cc)
   const over = new AbortController()
   const run = new PerfRun(loop.now(), {
     verbs: nic,
@@ -140,13 +137,6 @@ function settingsOf(request: PerfRequest): PerfSettings {
     throw new WeirError('WEIR_BAD_ARGUMENT', text)
   }
   return { ...request, op, mode }
-}
-
-/** Throws WEIR_BAD_ARGUMENT where the daemon returns telemetry in a way that the measured controller has no use for. */
-function checkDaemonModes(settings: NicSettings, cc: ControllerChoice): void {
-  const { telemetry, paths, start } = settings
-  const { answer, hops } = telemetry
-  checkModes({ telemetry: { answer, hops }, settings: telemetry, paths, cc, start })
 }
 
 /** Congestion control other than the daemon's. Throws WEIR_BAD_ARGUMENT. */

@@ -5,7 +5,7 @@ import { WorkOpcode } from '../qp/work.js'
 import type { Nanos } from '../time/nanos.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { CHANNEL_ID_MAX } from './channel.js'
-import { RING_SLOTS_MAX, slotsFor, slotsIn } from './chunk-plan.js'
+import { slotsFor, slotsIn } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
 import { TransferFailure } from './failure.js'
 import type { FileStore } from './file.js'
@@ -32,6 +32,8 @@ export interface GetSessionConfig extends ActiveSessionConfig {
   digestKind: DigestKind
   overwrite: boolean
   chunkBytes: number
+  /** Chunks under way, at most. */
+  slots: number
   /** What an earlier attempt was offered. Default: there was none. */
   offered?: Offer | null
 }
@@ -143,11 +145,11 @@ export class GetSession extends ActiveSession {
 
   /** As many slots as the path is long for, and both rings have room for, of this end's chunks. */
   #shape({ ring, chunkDigests }: Offer): { chunkBytes: number; slots: number } {
-    const { chunkBytes, digestKind } = this.#config
+    const { chunkBytes, digestKind, slots: most } = this.#config
     const serverRingBytes = ring!.bytes
     const ringBytes = Math.min(this.ring.length, serverRingBytes)
     const digestBytes = chunkDigests ? DIGEST_BYTES[digestKind] : 0
-    const slotsMax = Math.min(RING_SLOTS_MAX, slotsIn(ringBytes, chunkBytes, digestBytes))
+    const slotsMax = Math.min(most, slotsIn(ringBytes, chunkBytes, digestBytes))
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     if (slots >= 1) return { chunkBytes, slots }
     const text = `${this.peer} has memory for ${serverRingBytes} bytes, too little for this end's chunks of ${chunkBytes}: restart one of the daemons with another --chunk`

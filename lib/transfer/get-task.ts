@@ -27,6 +27,8 @@ export interface GetOptions extends TaskOptions {
 interface Here {
   arrivals: Arrivals
   chunkBytes: number
+  /** Chunks under way, at most. */
+  slots: number
 }
 
 export class GetTask implements Task {
@@ -42,7 +44,7 @@ export class GetTask implements Task {
     const { kind: digestKind } = digestFor(options.digest)
     const remote = await resolveHost(host, common.verbs.address)
     const store = await DownloadFolder.at(directory, here.arrivals)
-    const { chunkBytes } = here
+    const { chunkBytes, slots } = here
     const peer = peerName(host, port)
     const udpPort = port || undefined
     return new GetTask({
@@ -56,6 +58,7 @@ export class GetTask implements Task {
       digestKind,
       overwrite,
       chunkBytes,
+      slots,
     })
   }
 

@@ -141,8 +141,8 @@ export class TransferService implements Listener {
 
   /** Gets a file of another host, in the same manner. */
   async get(options: GetOptions, signal: AbortSignal, onStarted: OnStarted): Promise<TransferResult> {
-    const { arrivals, chunkBytes } = this.#config
-    const task = await GetTask.open(options, this.#common('get'), { arrivals, chunkBytes })
+    const { arrivals, chunkBytes, slots } = this.#config
+    const task = await GetTask.open(options, this.#common('get'), { arrivals, chunkBytes, slots })
     return await this.#run('get', task, options, signal, onStarted)
   }
 

@@ -113,6 +113,7 @@ export class TransferBench {
 
   async get(path: string, more: { as?: string; overwrite?: boolean } = {}) {
     const session = new GetSession({
+      slots: SLOTS,
       verbs: this.sink,
       time: realTime,
       rings: this.sinkRings,

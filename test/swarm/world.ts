@@ -42,8 +42,6 @@ import { losslessOptions } from './parts/lossless.js'
 import { type ConnectionPlan, type Interruption, planOf, type SwarmPlan } from './plan.js'
 import { type Life, SwarmHost } from './swarm-host.js'
 
-/** On such links a long packet takes more than two round trips of the short ones before it: a tail probe leaves. */
-const SLOW_BPS = 100e6
 const PORT = 7000
 /** Faults found in one run: later ones follow from the first. */
 const FINDINGS_MAX = 8
@@ -489,6 +487,11 @@ class World {
     }
   }
 
+  /** A peer that goes back N asks for responses again that are on their way: the window alone bounds them. */
+  get #goesBackN(): boolean {
+    return this.#plan.hosts.some(({ recovery, plain }) => recovery === 'goBackN' || plain)
+  }
+
   /** What is bounded is within its bounds. */
   #look(): void {
     checkEvents(this.#network.events, what => this.fail(what))
@@ -496,7 +499,9 @@ class World {
     for (const { name, connection, nic } of this.#ends) {
       if (!connection?.established) continue
       // Its requests, and the responses to the peer's READs.
-      const most = nic.settings.packetsInFlightMax * connection.pathMtu + RESPONSES_BYTES_MAX
+      const responses = this.#goesBackN ? connection.stats.windowBytes : 0
+      const most =
+        nic.settings.packetsInFlightMax * connection.pathMtu + Math.max(RESPONSES_BYTES_MAX, responses)
       checkBounds(connection.stats, rateBps, most, what => this.fail(`${name}: ${what}`))
     }
     for (const { name, ports, buffer } of this.#switches) {
@@ -564,14 +569,8 @@ class World {
       reroutes:
         this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
       rnrNaks: sum(this.#ends.map(({ rnrNaks }) => rnrNaks)),
-      timers: this.#mayAnswerLate() ? sum(this.#ends.map(({ timers }) => timers)) : 0,
+      timers: sum(this.#ends.map(({ timers }) => timers)),
     }
-  }
-
-  #mayAnswerLate(): boolean {
-    const { hosts, rateBps } = this.#plan
-    if (this.#clients.length > 1 || rateBps <= SLOW_BPS) return true
-    return hosts.some(({ paths }) => paths.count !== undefined)
   }
 
   /** Every pause reaches its peer in time, so nothing may be lost. */

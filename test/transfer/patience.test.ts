@@ -245,6 +245,7 @@ function serving(chunks: number): Serving {
 
 function getting(t: Test, { server, getter, clock, store }: Serving): GetSession {
   const session = new GetSession({
+    slots: 4,
     verbs: getter,
     time: clock,
     rings: new RingPool(ringBytesOf(CHUNK, 4), 1),

@@ -12,10 +12,7 @@ export interface Reasons {
   reroutes: number
   /** Receivers that were not ready (IBA 9.7.5.2.8). */
   rnrNaks: number
-  /**
-   * Tail probes and retransmission timeouts where an answer may be later than those before it: beside other flows, on slow
-   * links, and where a host holds READ responses until it has chosen a path.
-   */
+  /** Tail probes and retransmission timeouts: an answer was later than those before it let expect. */
   timers: number
 }
 
