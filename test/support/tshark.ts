@@ -141,7 +141,7 @@ export function compare(t: Test, path: string): { packets: number; withHops: num
   return seen
 }
 
-/** Two switches between two senders and a receiver. */
+/** Two switches between two senders and a receiver. @param int empty: the default */
 export function twoSenders(name: string, rate: string, int: string, more = ''): Scenario {
   return parseScenario(
     `
@@ -150,7 +150,7 @@ link: {rate: ${rate}, delay: 100us}
 hosts: [h1, h2, h3]
 switches: [s1, s2]
 links: [h1--s1, h2--s1, s1--s2, s2--h3]
-int: ${int}
+${int && `int: ${int}`}
 ${more}
 transport: {pathMtu: 1024}
 traffic:
