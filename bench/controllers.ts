@@ -3,7 +3,6 @@
  * one flow of each on one queue. Each figure is the mean over an ensemble of jittered starts, and the worst of it. HPCC and Rx-HPCC
  * have the options of the scenario, the others their defaults.
  */
-import { parseArgs } from 'node:util'
 import { ccNames } from '../lib/cc/catalogue.js'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
@@ -12,16 +11,14 @@ import { loadScenario, parseScenario } from '../lib/scenario/load-scenario.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 import { ensemble, meanOf, worstOf } from './support/ensemble.js'
+import { ensembleArguments } from './support/ensemble-arguments.js'
 import { jitteredStarts } from './support/jittered-starts.js'
 import { type Judgement, moved } from './support/judge.js'
-import { wholeNumber } from './support/whole-number.js'
 
 const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
 const SHARED = 'one-queue'
 /** Runs are cut off here. */
 const DURATION_MAX_NS = 5_000_000
-const STARTS_MAX = 1000
-const SEED_MAX = 2 ** 32 - 1
 /** Controllers that take the scenario's options. */
 const OF_HPCC = ['hpcc', 'rx-hpcc']
 
@@ -55,17 +52,7 @@ export interface ControllersResult {
  * default 1.
  */
 export function run(args: string[]): ControllersResult {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      json: { type: 'boolean' },
-      starts: { type: 'string', default: '10' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
-  const starts = wholeNumber('--starts', values.starts, 1, STARTS_MAX)
-  const seed = wholeNumber('--seed', values.seed, 0, SEED_MAX)
+  const { positionals, starts, seed, json } = ensembleArguments(args)
   const [controller, network = ''] = positionals
   const names = ccNames()
   if (controller !== undefined && !names.includes(controller)) throw unknown('controller', controller, names)
@@ -83,7 +70,7 @@ export function run(args: string[]): ControllersResult {
     const shares = sharesOf(sharedQueue(names), starts, seed)
     result.shared.push(...shares.filter(share => controller === undefined || share.controller === controller))
   }
-  if (!values.json) process.stdout.write(printed(result))
+  if (!json) process.stdout.write(printed(result))
   return result
 }
 

@@ -10,7 +10,6 @@
  * less fair than REFERENCE on the same network fails the benchmark; all other figures are those of the starts in the file.
  */
 
-import { parseArgs } from 'node:util'
 import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
 import { WeirError } from '../lib/errors.js'
 import type { TxCounters } from '../lib/nic/tx-pipeline.js'
@@ -18,9 +17,9 @@ import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
 import type { DirectSettings, Scenario } from '../lib/scenario/scenario.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
+import { ensembleArguments } from './support/ensemble-arguments.js'
 import { jitteredStarts } from './support/jittered-starts.js'
 import { type Judgement, judge } from './support/judge.js'
-import { wholeNumber } from './support/whole-number.js'
 
 const SCENARIOS = ['dumbbell-100g', 'incast-16', 'five-hops']
 /** Runs are cut off here. */
@@ -29,8 +28,6 @@ const DURATION_MAX_NS = 5_000_000
 const REFERENCE = 'every packet, every ACK'
 /** A mode's Jain index may be so much below that of REFERENCE. */
 const UNFAIR_BY = 0.03
-const STARTS_MAX = 1000
-const SEED_MAX = 2 ** 32 - 1
 
 interface Mode {
   cc?: string
@@ -100,20 +97,10 @@ export function run(args: string[]): ModeFigures[] {
  * The mode of that name, or those whose names contain the first argument, on all networks or that of the second, and which of them
  * are unfair.
  *
- * @param args also `--starts N`, 1 to STARTS_MAX, default 10, and `--seed N` of their jitter, default 1
+ * @param args also `--starts N`, 1 to 1000, default 10, and `--seed N` of their jitter, default 1
  */
 export function measureModes(args: string[]): { figures: ModeFigures[]; complaints: string[] } {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      json: { type: 'boolean' },
-      starts: { type: 'string', default: '10' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
-  const starts = wholeNumber('--starts', values.starts, 1, STARTS_MAX)
-  const seed = wholeNumber('--seed', values.seed, 0, SEED_MAX)
+  const { positionals, starts, seed } = ensembleArguments(args)
   const [wanted = '', network = ''] = positionals
   const isWanted = (mode: string) => (wanted in MODES ? mode === wanted : mode.includes(wanted))
   const modes = Object.keys(MODES)

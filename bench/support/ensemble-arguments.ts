@@ -1,0 +1,29 @@
+import { parseArgs } from 'node:util'
+import { wholeNumber } from './whole-number.js'
+
+const STARTS_MAX = 1000
+const SEED_MAX = 2 ** 32 - 1
+
+/**
+ * Arguments of benchmarks over an ensemble of jittered starts: names, `--starts N` (1 to STARTS_MAX, default 10) and `--seed N` of
+ * their jitter (default 1). `--json` is for the caller. Throws for anything else.
+ */
+export function ensembleArguments(args: string[]): {
+  positionals: string[]
+  starts: number
+  seed: number
+  json: boolean
+} {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean', default: false },
+      starts: { type: 'string', default: '10' },
+      seed: { type: 'string', default: '1' },
+    },
+  })
+  const starts = wholeNumber('--starts', values.starts, 1, STARTS_MAX)
+  const seed = wholeNumber('--seed', values.seed, 0, SEED_MAX)
+  return { positionals, starts, seed, json: values.json }
+}
