@@ -41,6 +41,10 @@ export function howItGoes(progress: Progress): Part[] {
     const seconds = Math.ceil(retryInMs / 1000)
     return [{ text: `connection lost; trying again in ${seconds} s ${which}`, rank: 1, message: true }]
   }
+  if (state === 'held') {
+    const text = 'waiting: another transfer has the file open there'
+    return [{ text, rank: 1, message: true }]
+  }
   if (state === 'connecting' && retry > 0)
     return [{ text: `connection lost; trying again now ${which}`, rank: 1, message: true }]
   const rate = goodputBps > 0 ? formatRate(Math.round(goodputBps)) : state

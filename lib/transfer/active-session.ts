@@ -121,6 +121,11 @@ export abstract class ActiveSession extends Session {
     super.interrupt(text)
   }
 
+  /** It is the user of this end who decides. */
+  override async goesOn(): Promise<boolean> {
+    return !this.hasEnded
+  }
+
   override tick(now: Nanos): void {
     this.#sampleQueue()
     this.#checkPatience(now)

@@ -6,15 +6,15 @@ import { CHUNKS_UNDER_WAY_MAX } from './chunks-under-way.js'
 import { Delivered, DeliveredSink } from './delivered.js'
 import type { Identity } from './delivered-journal.js'
 import { TransferFailure } from './failure.js'
-import type { FileSink } from './file.js'
+import type { FileSink, FileUser } from './file.js'
 import { isKept, LocalSink, type LocalSinkConfig, markOpen, OPEN_MODE } from './file-sink.js'
 import type { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 import { partialName } from './names.js'
+import { Targets } from './targets.js'
 
 export class Arrivals {
-  /** Targets of transfers under way: two never share one. */
-  readonly #busy = new Set<string>()
+  readonly #targets = new Targets()
   readonly #delivered = new Delivered()
   readonly #unsureBytes: number
 
@@ -30,19 +30,25 @@ export class Arrivals {
 
   /**
    * Opens the temporary file of `offer` in `folder`, which is closed with it, or now if this fails; its name has been checked.
-   * `shownPath` is what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system.
+   * `shownPath` is what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system. Where the
+   * file is taken, that is BUSY: see `whenFree`.
    */
-  async open(folder: Folder, offer: Offer, shownPath: string): Promise<FileSink> {
+  async open(
+    folder: Folder,
+    offer: Offer,
+    shownPath: string,
+    user: FileUser | null = null,
+  ): Promise<FileSink> {
     const target = join(folder.path, offer.name)
-    if (this.#busy.has(target)) {
+    let giveBack: () => void
+    try {
+      giveBack = this.#targets.take(target, shownPath, user)
+    } catch (error) {
       await folder.close()
-      const text = `${shownPath} is being received already: wait, or choose another name`
-      throw new TransferFailure('BUSY', text)
+      throw error
     }
-    this.#busy.add(target)
     const release = async () => {
-      this.#busy.delete(target)
-      await folder.close()
+      await folder.close().finally(giveBack)
     }
     try {
       const onWhole = (file: Identity) => this.#delivered.note(target, offer, file)

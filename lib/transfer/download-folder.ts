@@ -5,10 +5,11 @@ import { whyNotWritten } from '../file-reason.js'
 import { realpath, stat } from '../fs-by-text.js'
 import type { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
-import type { FileSink, FileStore } from './file.js'
+import type { FileSink, FileStore, FileUser } from './file.js'
 import { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 import { checkName } from './names.js'
+import { whenFree } from './targets.js'
 
 export class DownloadFolder implements FileStore {
   readonly #folder: string
@@ -34,11 +35,12 @@ export class DownloadFolder implements FileStore {
   }
 
   /** Ignores the offer's directory. */
-  async open(offer: Offer): Promise<FileSink> {
+  async open(offer: Offer, user: FileUser | null = null): Promise<FileSink> {
     checkName(offer.name)
     const path = join(this.#folder, offer.name)
+    const open = async () => this.#arrivals.open(await Folder.open(this.#folder), offer, path, user)
     try {
-      return await this.#arrivals.open(await Folder.open(this.#folder), offer, path)
+      return await whenFree(open, user)
     } catch (error) {
       throw TransferFailure.from(error, `cannot create ${path}`)
     }

@@ -9,7 +9,7 @@ import { wholeChunksOf } from './chunk-plan.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import { createDigest, type Digest, digestBeginning, sameDigest } from './digest.js'
 import { TransferFailure } from './failure.js'
-import type { FileSink, FileStore } from './file.js'
+import type { FileSink, FileStore, FileUser } from './file.js'
 import type { Offer } from './messages.js'
 import type { SinkMachine } from './sink-machine.js'
 
@@ -25,6 +25,8 @@ const NOTHING_TO_WRITE = Promise.resolve()
 export interface FileIntakeConfig {
   machine: SinkMachine<string>
   store: FileStore
+  /** Who the file is for. */
+  user: FileUser
   /** A chunk is in the file. */
   onWritten: () => void
   /** A chunk does not have its digest, and is to be asked for again. */
@@ -85,11 +87,11 @@ export class FileIntake {
 
   /** Opens the file for an offer. Where chunks have no digests, takes what is there of it into the file's. */
   async open(offer: Offer, ring: Buffer, chunkBytes: number): Promise<void> {
-    const { store, machine } = this.#config
+    const { store, machine, user } = this.#config
     this.#ring = ring
     const { digest: kind, size, chunkDigests = false } = offer
     this.#digest = createDigest(kind, chunkDigests && size > READ_AGAIN_BYTES_MAX)
-    const sink = await store.open(offer)
+    const sink = await store.open(offer, user)
     this.#sink = sink
     if (chunkDigests) {
       this.#resumeBytes = wholeChunksOf(sink.resumeBytes, size, chunkBytes)

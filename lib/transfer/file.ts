@@ -34,10 +34,24 @@ export interface FileSink {
   discard(): Promise<void>
 }
 
+/** Who opens a file to write it, as those see it who want the same file. */
+export interface FileUser {
+  /** It has ended, or is ending: it gives the file back by itself. */
+  readonly hasEnded: boolean
+  /** Somebody else has the file, and may be about to give it back. */
+  onHeld(): void
+  /** Resolves to false if it is ending, or ends because its peer is gone. Resolves to true if it goes on, however slowly. */
+  goesOn(): Promise<boolean>
+}
+
 /** Where received files go. */
 export interface FileStore {
-  /** Opens the file that an offer speaks of. Throws a TransferFailure to refuse it. */
-  open(offer: Offer): Promise<FileSink>
+  /**
+   * Opens the file that an offer speaks of. Waits while another user has the file who is ending, or whose peer may be gone. Throws
+   * a TransferFailure to refuse it.
+   * @param user default: nobody who waits, or says anything about itself
+   */
+  open(offer: Offer, user?: FileUser): Promise<FileSink>
 }
 
 /** What others may get. */

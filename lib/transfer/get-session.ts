@@ -53,6 +53,7 @@ export class GetSession extends ActiveSession {
     this.#intake = new FileIntake({
       machine: this.machine,
       store: config.store,
+      user: this,
       onWritten: () => this.advanceNow(),
       onDamaged: () => this.advanceNow(),
       onFinished: () => this.#onFinished(),

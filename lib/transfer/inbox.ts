@@ -10,10 +10,11 @@ import { realpath, stat } from '../fs-by-text.js'
 import { makeFolder } from '../make-folder.js'
 import { Arrivals } from './arrivals.js'
 import { TransferFailure } from './failure.js'
-import type { FileSink, FileStore } from './file.js'
+import type { FileSink, FileStore, FileUser } from './file.js'
 import { Folder } from './folder.js'
 import type { Offer } from './messages.js'
 import { checkName, checkNotList, directoryComponents } from './names.js'
+import { whenFree } from './targets.js'
 
 /** A folder that is open, and the one in it that was entered. */
 interface Step {
@@ -48,24 +49,28 @@ export class Inbox implements FileStore {
     }
   }
 
-  async open(offer: Offer): Promise<FileSink> {
+  async open(offer: Offer, user: FileUser | null = null): Promise<FileSink> {
     checkName(offer.name)
     if (offer.nameInFolder) checkName(offer.nameInFolder)
     const components = directoryComponents(offer.directory, 'the inbox')
-    const opening = this.#turn.then(() => this.#open(offer, components))
+    return await whenFree(() => this.#inTurn(() => this.#open(offer, components, user)), user)
+  }
+
+  async #inTurn(open: () => Promise<FileSink>): Promise<FileSink> {
+    const opening = this.#turn.then(open)
     this.#turn = opening.catch(() => {})
     return await opening
   }
 
   /** Folders that were made for an offer which is refused after all are removed again. */
-  async #open(offered: Offer, parents: readonly string[]): Promise<FileSink> {
+  async #open(offered: Offer, parents: readonly string[], user: FileUser | null): Promise<FileSink> {
     const { offer, components } = await this.#placed(offered, parents)
     const way: Step[] = []
     let isOpen = false
     try {
       const folder = await this.#enter(components, way)
       if (folder.path === this.folder) checkNotList(offer.name)
-      const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name))
+      const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name), user)
       isOpen = true
       return sink
     } catch (error) {

@@ -56,6 +56,8 @@ export interface Offer {
   nameInFolder?: string
   /** The end that has the file can state a digest for each chunk. */
   chunkDigests?: boolean
+  /** The sender knows Held. */
+  knowsHeld?: boolean
 }
 
 export interface Ring {
@@ -128,6 +130,7 @@ export type TransferMessage =
   | { body: 'request'; request: Request }
   | { body: 'filled'; filled: Filled }
   | { body: 'again'; again: { chunk: number } }
+  | { body: 'held'; held: object }
   | { body?: undefined }
 
 const codec = new MessageCodec<TransferMessage>(

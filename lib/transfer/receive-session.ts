@@ -39,6 +39,7 @@ export class ReceiveSession extends PassiveSession {
     this.#intake = new FileIntake({
       machine: this.machine,
       store: config.store,
+      user: this,
       onWritten: () => this.#onWritten(),
       onDamaged: () => this.advanceNow(),
       onFinished: () => this.#onFinished(),
@@ -76,6 +77,12 @@ export class ReceiveSession extends PassiveSession {
     // Before anything reads it.
     if (chunk >= 0) this.#gate!.close(this.machine.slotOf(chunk))
     this.onProgress(now)
+  }
+
+  override onHeld(): void {
+    if (this.hasEnded || !this.machine.offer!.knowsHeld) return
+    this.guarded(() => this.channel.send(this.time.now(), { body: 'held', held: {} }))
+    this.time.wake()
   }
 
   /** The oldest chunk is in the file; its credit follows. */

@@ -83,7 +83,8 @@ export class SendSession extends ActiveSession {
     const { size, allocatedBytes, mode, mtimeMs } = source
     const where = { name, directory, nameInFolder, overwrite }
     const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer: this.transfer }
-    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null, chunkDigests: true }
+    const known = { chunkDigests: true, knowsHeld: true }
+    const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null, ...known }
     this.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
   }

@@ -9,12 +9,13 @@ import { TransferFailure } from './failure.js'
 import type { Ready, TransferMessage } from './messages.js'
 import { SourceMachine, type SourceState } from './source-machine.js'
 
-type OwnState = 'connecting' | 'offered'
+type OwnState = 'connecting' | 'offered' | 'held'
 
 /** Which messages of the receiver are in turn in which state. */
 const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
   connecting: [],
-  offered: ['ready', 'refuse', 'fail'],
+  offered: ['held', 'ready', 'refuse', 'fail'],
+  held: ['held', 'ready', 'refuse', 'fail'],
   streaming: ['credit', 'again', 'fail'],
   committing: ['credit', 'again', 'done', 'fail'],
 }
@@ -81,6 +82,7 @@ export class SenderMachine extends SourceMachine<OwnState> {
 
   protected override take(message: TransferMessage): void {
     if (message.body === 'ready') this.#onReady(message.ready)
+    else if (message.body === 'held') this.enter('held')
     else super.take(message)
   }
 

@@ -11,8 +11,10 @@ import type { Completion } from '../qp/completion-queue.js'
 import type { DomainId, MemoryRegion } from '../qp/memory.js'
 import { WorkStatus } from '../qp/work-status.js'
 import type { Nanos } from '../time/nanos.js'
+import { Challenge } from './challenge.js'
 import { MessageChannel } from './channel.js'
 import { TransferFailure } from './failure.js'
+import type { FileUser } from './file.js'
 import { Liveness } from './liveness.js'
 import type { TransferMachine } from './machine.js'
 import type { PathFigures, TransferMessage } from './messages.js'
@@ -32,7 +34,7 @@ export interface Words {
   being: string
 }
 
-export abstract class Session implements ConnectionHandler {
+export abstract class Session implements ConnectionHandler, FileUser {
   /** No other connection reaches its ring. */
   readonly domain: DomainId
   protected abstract readonly machine: TransferMachine<string>
@@ -47,6 +49,7 @@ export abstract class Session implements ConnectionHandler {
   #ring: Buffer | null = null
   #region: MemoryRegion | null = null
   readonly #liveness: Liveness
+  readonly #challenge = new Challenge()
   readonly #words: Words
   #settled = false
 
@@ -101,8 +104,26 @@ export abstract class Session implements ConnectionHandler {
     this.time.wake()
   }
 
+  get hasEnded(): boolean {
+    return this.closed || this.machine.ended
+  }
+
+  onHeld(): void {}
+
+  /** The peer has to acknowledge a message. If it cannot, its connection ends by that, and so does this session. */
+  async goesOn(): Promise<boolean> {
+    if (this.hasEnded) return false
+    const now = this.time.now()
+    const answered = this.#challenge.begin(now)
+    // A message that is on its way will do.
+    if (!this.channel.busy) this.guarded(() => this.channel.send(now, { body: 'ping', ping: {} }))
+    this.time.wake()
+    return (await answered) && !this.hasEnded
+  }
+
   /** Call about once a second. */
   tick(now: Nanos): void {
+    this.#challenge.tick(now)
     if (this.closed || !this.connection?.established) return
     if (this.channel.busy || this.awaitsTransport || !this.#liveness.pingDue(now)) return
     this.guarded(() => this.channel.send(now, { body: 'ping', ping: {} }))
@@ -122,6 +143,8 @@ export abstract class Session implements ConnectionHandler {
     this.#liveness.onHeard(now)
     this.guarded(() => {
       const message = this.channel.onCompletion(now, completion)
+      // The last message has been acknowledged.
+      if (!this.channel.busy) this.#challenge.settle(true)
       if (message) this.onMessage(now, message)
       else this.onTransferred(now, completion)
       this.channel.flush(now)
@@ -157,6 +180,7 @@ export abstract class Session implements ConnectionHandler {
   /** Ends the transfer; the first reason stays. */
   protected fail(error: WeirError): void {
     this.machine.fail(error)
+    this.#challenge.settle(false)
     this.onEnded(this.time.now())
   }
 
@@ -201,6 +225,7 @@ export abstract class Session implements ConnectionHandler {
   }
 
   protected settleIfIdle(): void {
+    if (this.closed) this.#challenge.settle(false)
     if (!this.closed || this.steps.running || this.#settled) return
     this.#settled = true
     void this.#settle()

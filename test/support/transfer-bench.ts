@@ -167,14 +167,14 @@ export type Way = (typeof WAYS)[number]
 
 /** Only a file with holes can be greater than a disk: as if it had none, all of it needs room. */
 export const asIfDense = (inner: FileStore): FileStore => ({
-  open: offer => inner.open({ ...offer, allocatedBytes: 0 }),
+  open: (offer, user) => inner.open({ ...offer, allocatedBytes: 0 }, user),
 })
 
 /** A disk that takes `bytesMax` bytes of each file. */
 export function fullDisk(store: FileStore, bytesMax: number): FileStore {
   return {
-    open: async (offer): Promise<FileSink> => {
-      const sink = await store.open(offer)
+    open: async (offer, user): Promise<FileSink> => {
+      const sink = await store.open(offer, user)
       const write = sink.write.bind(sink)
       sink.write = async (bytes, position) => {
         if (position >= bytesMax) throw Object.assign(new Error('write: no space'), { code: 'ENOSPC' })
