@@ -5,9 +5,14 @@ import type { Scenario } from '../lib/scenario/scenario.js'
  * Throws WEIR_BAD_SCENARIO where hosts are told to report themselves as hops and cannot: no kernel says what waits for them.
  *
  * @param where as in a sentence: `in virtual time`
+ * @param why as in a sentence
  */
-export function refuseHostHop(scenario: Scenario, where: string): void {
+export function refuseHostHop(
+  scenario: Scenario,
+  where: string,
+  why = 'nothing waits for a host there',
+): void {
   if (!scenario.telemetry.hostHop) return
-  const text = `hostHop has no effect ${where}, as nothing waits for a host there: leave it out, or use a lab with --io batch`
+  const text = `hostHop has no effect ${where}, as ${why}: leave it out, or use a lab with --io batch`
   throw scenarioError(scenario, ['telemetry', 'hostHop'], text)
 }

@@ -158,7 +158,7 @@ export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = [
     name: 'hostHop',
     kind: 'flag',
     default: true,
-    doc: 'this host reports itself as the last hop of the paths to it, if its port knows how much waits; default false in scenarios, whose hosts are no part of the network',
+    doc: 'this host reports itself as the last hop of the paths to it, if its port knows how much waits, as batch does: true is refused with another one; default false in scenarios, whose hosts are no part of the network',
     source: 'draft-02, section 4, lines 1-9: a hop like any other',
   },
 ]

@@ -1,8 +1,10 @@
 /** A NIC on a port, driven in real time: what every host has, whatever runs on it. */
+
 import { checkModes } from '../cc/mode-conflicts.js'
 import type { OptionValues } from '../cc/options.js'
 import { type PathSettings, pathSettings } from '../cc/path-settings.js'
 import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-settings.js'
+import { WeirError } from '../errors.js'
 import { FramePool } from '../frame/frame-pool.js'
 import { HostLoop } from '../io/host-loop.js'
 import { Intake } from '../io/intake.js'
@@ -174,6 +176,7 @@ export async function openNic(
     if (options.int) checkTelemetry(options.int.format, io, address)
     const lineRateBps = options.lineRateBps ?? interfaceRateBps(options.address)
     const intake = intakeOf(port, lineRateBps)
+    if (!intake && options.telemetry?.hostHop) throw noHostHop(io)
     // An emulated link has no kernel that knows.
     const hasKernel = !options.overlay && !link
     const onConnecting = hasKernel
@@ -224,6 +227,11 @@ function attemptOf(asked: Connecting, loop: HostLoop): Attempt {
 /** What measures the host as the last hop, where the port knows how much waits. */
 function intakeOf(port: Port, lineRateBps: number): Intake | undefined {
   return Number.isNaN(port.waitingBytes()) ? undefined : new Intake(lineRateBps, port.receiveBudgetBytes)
+}
+
+function noHostHop(io: string): WeirError {
+  const text = `telemetry hostHop=true has no effect with io "${io}", which does not tell how much waits for this host: leave it out, or use io "batch"`
+  return new WeirError('WEIR_BAD_ARGUMENT', text)
 }
 
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {

@@ -36,6 +36,8 @@ const LAST_WORDS_MS = 1000
 
 /** How the daemons of a lab send when nobody says so. */
 export const DEFAULT_IO = 'packet'
+/** Ways to send and receive that may know how much waits for a host. A daemon that takes another one by itself refuses the setting. */
+const KNOWS_WHAT_WAITS = ['auto', 'batch']
 
 export interface VethLabOptions extends LabOptions {
   /** By which it can be found. Default: one that nobody else has. */
@@ -158,7 +160,8 @@ function checkCaptures(captures: CapturePlace | undefined): void {
 /** Checks what can be checked beforehand, and takes the lab's name. */
 function prepare(scenario: Scenario, options: VethLabOptions): LabState {
   const { io = DEFAULT_IO } = options
-  if (io === DEFAULT_IO) refuseHostHop(scenario, `with io ${io}`)
+  if (!KNOWS_WHAT_WAITS.includes(io))
+    refuseHostHop(scenario, `with io ${io}`, 'the kernel does not tell it how much waits')
   const hosts = planHosts(scenario)
   const privilege = checkVeth()
   checkCaptures(options.captures)

@@ -108,6 +108,11 @@ t.test('commands that cannot work say why', async t => {
       /--no-host-hop and --telemetry hostHop=true contradict/,
     ],
     [
+      ['--io', 'dgram', '--telemetry', 'hostHop=true'],
+      'WEIR_BAD_ARGUMENT',
+      /hostHop=true has no effect with io "dgram", which does not tell.*use io "batch"/,
+    ],
+    [
       ['--io', 'raw', '--source-ports', '8'],
       'WEIR_BAD_ARGUMENT',
       /for io "batch" and "dgram"; "raw" uses any/,

@@ -1,6 +1,7 @@
 /** Settings that nothing makes use of beside the controllers, the switches or the place of a run are refused with the reason. */
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { VethLab } from '../../switch-emu/lab/veth-lab.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { checkProblems } from './problems-at.js'
 
@@ -119,4 +120,12 @@ t.test('hosts as hops in virtual time, which have no queue of their own', async 
     message:
       /^x.yaml:5:22: hostHop has no effect in virtual time.*leave it out, or use a lab with --io batch/,
   })
+})
+
+t.test('hosts as hops in a lab whose daemons do not know how much waits for them', async t => {
+  const scenario = parseScenario(`${BASE}switches: [s1]\ntelemetry: {hostHop: true}`, 'x.yaml')
+  for (const io of [undefined, 'packet', 'dgram', 'raw']) {
+    const message = new RegExp(`^x.yaml:5:22: hostHop has no effect with io ${io ?? 'packet'}, .*--io batch`)
+    await t.rejects(VethLab.up(scenario, { io }), { code: 'WEIR_BAD_SCENARIO', message })
+  }
 })
