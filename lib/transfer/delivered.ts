@@ -39,16 +39,24 @@ export class Delivered {
     await this.#journal?.append([key, identity], () => this.#files)
   }
 
-  /** The file that an earlier attempt of the same transfer has delivered in `folder`, if it is untouched; else null. */
+  /**
+   * The file that an earlier attempt of the same transfer has delivered in `folder`, if it is untouched; else null. Throws EXISTS
+   * if its mode forbids this user to read it, so that it cannot be compared; with `overwrite` it is moved again.
+   */
   async find(folder: Folder, target: string, offer: Offer): Promise<FileHandle | null> {
     const noted = this.#files.get(keyOf(target, offer))
-    if (!noted || !hasName(offer)) return null
+    if (!noted || !hasName(offer) || noted.size !== offer.size) return null
     const flags = constants.O_RDONLY | constants.O_NONBLOCK
-    const handle = await folder.openFile(offer.name, flags).catch(() => null)
-    if (!handle) return null
-    const { dev, ino, size, mtimeMs } = await handle.stat()
-    const isSame = dev === noted.dev && ino === noted.ino && size === noted.size && mtimeMs === noted.mtimeMs
-    if (isSame && size === offer.size) return handle
+    let handle: FileHandle
+    try {
+      handle = await folder.openFile(offer.name, flags)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EACCES' || offer.overwrite) return null
+      const there = await folder.look(offer.name)
+      if (there && isSame(there, noted)) throw notToBeRead(offer, there.mode)
+      return null
+    }
+    if (isSame(await handle.stat(), noted)) return handle
     await handle.close()
     return null
   }
@@ -61,6 +69,16 @@ export class Delivered {
       this.#files.delete(oldest)
     }
   }
+}
+
+function isSame(a: Identity, b: Identity): boolean {
+  return a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs
+}
+
+function notToBeRead({ name }: Offer, mode: number): TransferFailure {
+  const octal = (mode & 0o777).toString(8).padStart(4, '0')
+  const text = `${name} is there: an earlier attempt has delivered it whole. Its mode, ${octal}, forbids the daemon to read and compare it`
+  return new TransferFailure('EXISTS', text)
 }
 
 function hasName({ transfer }: Offer): boolean {

@@ -89,6 +89,22 @@ t.test('folders that may be entered and written to, but not listed', async t => 
   await fs.chmod(join(folder, 'drop'), 0o700)
 })
 
+t.test('a delivered file that its mode forbids to read: a retry hears that it is there', async t => {
+  const folder = join(await scratch(t), 'in')
+  await fs.mkdir(folder)
+  await asUser(t, folder)
+  const inbox = await Inbox.at(folder)
+  const offer = offerOf({ mode: 0o200 })
+  await receive(inbox, offer)
+  const message = /^f is there: an earlier attempt has delivered it whole. Its mode, 0200, forbids/
+  await t.rejects(inbox.open(offer), { code: 'WEIR_FILE_EXISTS', message })
+  const stranger = offerOf({ mode: 0o200, transfer: Uint8Array.of(7) })
+  await t.rejects(inbox.open(stranger), { code: 'WEIR_FILE_EXISTS', message: /--overwrite replaces it/ })
+  t.equal(await receive(inbox, { ...offer, overwrite: true }), CONTENT.length, 'which moves it again')
+  await fs.chmod(join(folder, 'f'), 0o600)
+  t.same(await fs.readFile(join(folder, 'f')), CONTENT)
+})
+
 t.test('the list of deliveries stays short over any number of starts', async t => {
   const folder = await scratch(t)
   const list = join(folder, DELIVERED_NAME)
