@@ -49,13 +49,13 @@ function connectionsOf(flows: readonly (Flow | null)[], ownPort: number): Connec
 }
 
 function connectionInfo(flow: Flow, ownPort: number): ConnectionInfo {
-  const { stats, qpn: id, remote, phase: state, active } = flow
+  const { stats, qpn: id, remote, handshake, peer, ending } = flow
   return {
     id,
     peer: remote.toString(),
-    port: flow.udpPort || ownPort,
-    state,
-    active,
+    port: peer.udpPort || ownPort,
+    state: ending.phase,
+    active: handshake.active,
     congestionControl: stats.controller,
     controllerReason: stats.controllerReason,
     baseRttNs: stats.baseRttNs,

@@ -26,35 +26,50 @@ export class ConcurrentFlows {
   /** Where to look next. */
   #next = 0
   readonly #slackNs: Nanos
+  /** By a flow's index: its place among those that count, -1 = it does not. */
+  readonly #at: Int32Array
+  /** Last packet of the last message of which the peer has sent that packet, and newest packet with payload; unwrapped, -1 = none. */
+  readonly #endSeq: Float64Array
+  readonly #topSeq: Float64Array
 
-  /** @param slackNs by which hosts may be late: as long as that a flow counts at least */
-  constructor(slackNs: Nanos) {
+  /** @param slackNs by which hosts may be late: as long as that a flow counts at least; @param capacity the table's size */
+  constructor(slackNs: Nanos, capacity: number) {
     this.#slackNs = slackNs
+    this.#at = new Int32Array(capacity).fill(-1)
+    this.#endSeq = new Float64Array(capacity).fill(-1)
+    this.#topSeq = new Float64Array(capacity).fill(-1)
   }
 
   /** The queue pair has taken a packet of the flow with payload. @param ends the packet is the last one of a message */
   onData(now: Nanos, flow: Flow, psn: number, ends: boolean, ofResponse: boolean): void {
-    if (flow.receivingAt < 0) {
-      flow.receivingAt = this.#flows.length
+    const { index } = flow
+    if (this.#at[index]! < 0) {
+      this.#at[index] = this.#flows.length
       this.#flows.push(flow)
       this.#untilNs.push(0)
     }
-    const isOpen = ofResponse ? !ends : !isWhole(flow, psn, ends)
-    this.#untilNs[flow.receivingAt] = now + (isOpen ? OPEN_SILENCE_NS : this.#moreWithinNs(flow))
+    const isOpen = ofResponse ? !ends : !this.#isWhole(flow, psn, ends)
+    this.#untilNs[this.#at[index]!] = now + (isOpen ? OPEN_SILENCE_NS : this.#moreWithinNs(flow))
     this.#look(now)
   }
 
   /** The connection is over. */
-  remove(flow: Flow): void {
-    const at = flow.receivingAt
+  end(flow: Flow): void {
+    this.#remove(flow)
+    this.#endSeq[flow.index] = -1
+    this.#topSeq[flow.index] = -1
+  }
+
+  #remove({ index }: Flow): void {
+    const at = this.#at[index]!
     if (at < 0) return
-    flow.receivingAt = -1
+    this.#at[index] = -1
     const last = this.#flows.pop()!
     const untilNs = this.#untilNs.pop()!
-    if (last === flow) return
+    if (last.index === index) return
     this.#flows[at] = last
     this.#untilNs[at] = untilNs
-    last.receivingAt = at
+    this.#at[last.index] = at
   }
 
   /** N when data last came. */
@@ -63,7 +78,7 @@ export class ConcurrentFlows {
   }
 
   #moreWithinNs(flow: Flow): Nanos {
-    const tNs = flow.receiver?.baseRttNs ?? (flow.stats.baseRttNs || flow.connectRttNs)
+    const tNs = flow.receiver.control?.baseRttNs ?? (flow.stats.baseRttNs || flow.handshake.roundTripNs)
     return tNs > 0 ? Math.max(this.#slackNs, MORE_WITHIN_ROUND_TRIPS * tNs) : MORE_WITHIN_NS
   }
 
@@ -71,18 +86,18 @@ export class ConcurrentFlows {
   #look(now: Nanos): void {
     for (let looks = Math.min(LOOKS, this.#flows.length); looks > 0; looks--) {
       if (this.#next >= this.#flows.length) this.#next = 0
-      if (this.#untilNs[this.#next]! < now) this.remove(this.#flows[this.#next]!)
+      if (this.#untilNs[this.#next]! < now) this.#remove(this.#flows[this.#next]!)
       else this.#next++
     }
   }
-}
 
-/** True if all that the peer has sent up to now has arrived, and the last of it ends a message. */
-function isWhole(flow: Flow, psn: number, ends: boolean): boolean {
-  const next = flow.qp.nextReceiveSeq
-  const seq = unwrapPsn(psn, next)
-  if (seq > flow.receivedTopSeq) flow.receivedTopSeq = seq
-  if (ends && seq > flow.receivedEndSeq) flow.receivedEndSeq = seq
-  // Requests without payload, as READs, may lie behind it.
-  return flow.receivedEndSeq === flow.receivedTopSeq && flow.receivedTopSeq < next
+  /** True if all that the peer has sent up to now has arrived, and the last of it ends a message. */
+  #isWhole({ index, qp }: Flow, psn: number, ends: boolean): boolean {
+    const next = qp.nextReceiveSeq
+    const seq = unwrapPsn(psn, next)
+    if (seq > this.#topSeq[index]!) this.#topSeq[index] = seq
+    if (ends && seq > this.#endSeq[index]!) this.#endSeq[index] = seq
+    // Requests without payload, as READs, may lie behind it.
+    return this.#endSeq[index] === this.#topSeq[index] && this.#topSeq[index]! < next
+  }
 }

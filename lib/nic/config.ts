@@ -12,11 +12,13 @@ import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import { PORT_ROCE } from '../wire/udp.js'
 import { checkSecret } from './connection-key.js'
 import type { HostIntake } from './host-hop.js'
-import type { IcrcMode } from './rx-pipeline.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
 /** Silence after which packets are sent again by default: the standard's exponent 14 (IBA 9.9.2.1). */
 export const ACK_TIMEOUT_NS: Nanos = 67_108_864
+
+/** How a received ICRC is checked. 'off': in virtual time; 'ignore-id': on sockets that hide the IP identification. */
+export type IcrcMode = 'off' | 'whole' | 'ignore-id'
 
 export interface NicConfig {
   address: HostAddress

@@ -21,8 +21,8 @@ import { ConcurrentFlows } from './concurrent-flows.js'
 import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from './config.js'
 import { Endings } from './endings.js'
 import type { Flow } from './flow.js'
-import { type Beginning, makeFlow } from './make-flow.js'
-import type { Nic } from './nic.js'
+import type { HostHeaders } from './host-headers.js'
+import { type Beginning, type FlowHost, makeFlow } from './make-flow.js'
 import { NicConnection } from './nic-connection.js'
 import {
   checkKey,
@@ -37,6 +37,7 @@ import {
   spokenWords,
   unanswered,
 } from './peer-words.js'
+import type { SourcePorts } from './source-ports.js'
 import type { TxPipeline } from './tx-pipeline.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Listener } from './types.js'
 import { connectingOf, otherThanOwn } from './udp-ports.js'
@@ -49,12 +50,34 @@ const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
+/** What connections need of their NIC. */
+interface Host extends FlowHost {
+  readonly address: HostAddress
+  readonly sourcePorts: SourcePorts
+  readonly headers: HostHeaders
+  addFlow(flow: Flow): void
+  removeFlow(flow: Flow): void
+  /** The flow has new work, or another phase. */
+  flowChanged(now: Nanos, flow: Flow): void
+  deliverCompletions(now: Nanos, flow: Flow): void
+  /** Asks the flow's peer whether it knows the flow. */
+  challenge(flow: Flow): void
+  /** As FlowStart. */
+  checkController(cc: ConnectOptions['cc']): void
+  /** As FlowStart. */
+  startProbe(flow: Flow): void
+  /** As FlowStart. */
+  beginUnmeasured(now: Nanos, flow: Flow): void
+  /** T is known: the flow gets its controller and may send. */
+  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void
+}
+
 /**
  * Makes and ends connections: joins the connection manager's events to flows, and both to the applications'
  * handlers. What two weirs tell each other beyond the standard travels in the messages' private data.
  */
 export class Connections {
-  readonly #nic: Nic
+  readonly #nic: Host
   readonly #cm: ConnectionManager
   readonly #endings: Endings
   readonly #listeners = new Map<number, Listener>()
@@ -67,10 +90,10 @@ export class Connections {
   /** Where all connections keep what came out of order. */
   readonly #reorderPool: ReorderPool
 
-  constructor(nic: Nic) {
+  constructor(nic: Host) {
     const { settings } = nic
     this.#nic = nic
-    this.#concurrent = new ConcurrentFlows(settings.slackNs)
+    this.#concurrent = new ConcurrentFlows(settings.slackNs, nic.table.capacity)
     this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
     this.#datagramPsn = settings.random() & 0xffffff
     this.#cm = new ConnectionManager({
@@ -109,9 +132,11 @@ export class Connections {
   ): Connection {
     this.#nic.checkController(options.cc)
     checkConnectOptions(options, this.#nic.settings)
-    const { pathMtu, cc, telemetry, paths } = options
+    const { pathMtu, cc, telemetry, paths, baseRttNs } = options
+    const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
     this.#makeRoom(now)
-    const flow = this.#makeFlow({ remote, handler, phase: 'connecting', pathMtu, cc, telemetry, paths })
+    const beginning = { remote, handler, phase: 'connecting' as const, udpPort, baseRttNs, pathMtu }
+    const flow = this.#makeFlow({ ...beginning, cc, telemetry, paths })
     try {
       this.#request(now, flow, port, options)
     } catch (error) {
@@ -128,39 +153,38 @@ export class Connections {
 
   /** Nobody is there, as whoever looks after the connection has found. */
   #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
-    if (flow.phase !== 'connecting') return
-    this.#cm.disconnect(now, flow.cmId)
+    if (flow.ending.phase !== 'connecting') return
+    this.#cm.disconnect(now, flow.handshake.cmId)
     this.close(now, flow, why)
   }
 
   #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
     const { remote } = flow
-    flow.udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
-    flow.fixedBaseRttNs = options.baseRttNs ?? this.#nic.settings.baseRttNs ?? 0
-    flow.sourcePort = this.#nic.sourcePorts.choose(options.sourcePort, this.#nic.settings.random)
-    flow.firstPort = flow.sourcePort
-    flow.priority = options.priority ?? this.#nic.settings.priority
-    const dscp = this.#nic.settings.dscpOfPriority[flow.priority]!
-    this.#nic.headers.prepare(flow, dscp)
+    const { settings, sourcePorts, headers } = this.#nic
+    const priority = options.priority ?? settings.priority
+    const dscp = settings.dscpOfPriority[priority]!
+    flow.path.begin(sourcePorts.choose(options.sourcePort, settings.random), priority)
+    headers.prepare(flow, dscp)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
-    flow.receivePsn = this.#nic.settings.random() & 0xffffff
-    flow.cmId = this.#cm.connect(now, {
+    flow.handshake.expect(settings.random() & 0xffffff)
+    const cmId = this.#cm.connect(now, {
       remote,
       udpPort: options.udpPort,
       port,
       qpn: flow.qpn,
-      startingPsn: flow.receivePsn,
-      pathMtu: flow.pathMtu,
+      startingPsn: flow.handshake.receivePsn,
+      pathMtu: flow.peer.pathMtu,
       responderResources: READS_OUTSTANDING,
       initiatorDepth: READS_OUTSTANDING,
       retryCount: this.#nic.settings.retryCount,
       rnrRetry: this.#nic.settings.rnrRetry,
       ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
-      flowLabel: flowLabelFor(flow.sourcePort),
+      flowLabel: flowLabelFor(flow.path.sourcePort),
       trafficClass: dscp << 2,
       privateData: ownWords(this.#nic.settings, flow, options.privateData),
     })
-    this.#byCmId.set(flow.cmId, flow)
+    flow.handshake.name(cmId)
+    this.#byCmId.set(cmId, flow)
   }
 
   /** A connection's application gave it work. */
@@ -226,13 +250,13 @@ export class Connections {
   onHiddenId(frame: Frame): void {
     frame.bringIn()
     const flow = this.#byCmId.get(messages.remoteCommId(frame.view, frame.payload))
-    if (flow?.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
-    flow.answerHidden = true
+    if (flow?.ending.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
+    flow.handshake.onHiddenAnswer()
   }
 
   /** A packet of the flow arrived: the first one stands in for a lost RTU. */
   onTraffic(now: Nanos, flow: Flow): void {
-    if (flow.phase === 'accepting') {
+    if (flow.ending.phase === 'accepting') {
       this.#cm.onDataArrived(now, flow.qpn)
       this.dispatch(now)
     }
@@ -240,8 +264,8 @@ export class Connections {
 
   /** The peer of a flow that somebody claims to be stale is there, and knows the flow. */
   onAlive(now: Nanos, flow: Flow): void {
-    flow.challenged = false
-    this.#cm.confirm(now, flow.cmId)
+    flow.peer.onAlive()
+    this.#cm.confirm(now, flow.handshake.cmId)
   }
 
   /** The peer has sent the flow payload. */
@@ -276,7 +300,7 @@ export class Connections {
     } else if (event.type === 'disconnected') {
       this.#onDisconnected(now, flow, event)
     } else if (event.type === 'challenged') {
-      flow.challenged = true
+      flow.peer.onChallenged()
       this.#nic.challenge(flow)
     }
   }
@@ -284,10 +308,10 @@ export class Connections {
   #onDisconnected(now: Nanos, flow: Flow, event: Disconnected): void {
     const { cause } = event
     if (cause === 'peer') this.#endings.onLeft(now, flow, peerFailure(flow, event))
-    else if (cause === 'local') this.close(now, flow, flow.failure)
+    else if (cause === 'local') this.close(now, flow, flow.ending.failure)
     else {
       const what = `connection to ${flow.remote} was lost (${cause})`
-      this.close(now, flow, flow.failure ?? new WeirError('WEIR_CONNECTION_LOST', what))
+      this.close(now, flow, flow.ending.failure ?? new WeirError('WEIR_CONNECTION_LOST', what))
     }
   }
 
@@ -306,30 +330,29 @@ export class Connections {
       const { remote, udpPort, port } = request
       const handler = listener.accept(now, { remote, udpPort, port, privateData })
       const pathMtu = request.pathMtu || undefined
-      flow = this.#makeFlow({ remote, handler, phase: 'accepting', pathMtu, cc: undefined })
+      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, cc: undefined }
+      const theirPort = otherThanOwn(this.#nic.settings, udpPort)
+      flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       return
     }
-    flow.udpPort = otherThanOwn(this.#nic.settings, request.udpPort)
-    flow.cmId = request.id
-    this.#byCmId.set(flow.cmId, flow)
+    flow.handshake.name(request.id)
+    this.#byCmId.set(request.id, flow)
     this.#halfOpen.set(flow, now)
-    flow.fixedBaseRttNs = this.#nic.settings.baseRttNs ?? 0
     heed(this.#nic.settings, flow, words)
-    flow.connection.peerPrivateData = words?.applicationData ?? request.privateData
-    flow.sourcePort = this.#nic.sourcePorts.ofRequest(request, flow.qpn)
-    flow.firstPort = flow.sourcePort
+    flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
     // As librdmacm: the passive side sends with the traffic class of the request's path.
     const dscp = request.trafficClass >>> 2
-    flow.priority = priorityOfDscp(this.#nic.settings, dscp)
+    const priority = priorityOfDscp(this.#nic.settings, dscp)
+    flow.path.begin(this.#nic.sourcePorts.ofRequest(request, flow.qpn), priority)
     this.#nic.headers.prepare(flow, dscp)
-    flow.receivePsn = this.#nic.settings.random() & 0xffffff
+    flow.handshake.expect(this.#nic.settings.random() & 0xffffff)
     flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
     this.#ready(now, flow, request, request.retryCount)
     try {
       flow.handler.onCreated?.(now, flow.connection)
-      if (flow.phase === 'accepting') this.#accept(now, flow, request)
+      if (flow.ending.phase === 'accepting') this.#accept(now, flow, request)
     } catch (error) {
       this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
       this.close(now, flow, asWeirError(error))
@@ -351,7 +374,7 @@ export class Connections {
   #accept(now: Nanos, flow: Flow, request: ConnectRequest): void {
     this.#cm.accept(now, request.id, {
       qpn: flow.qpn,
-      startingPsn: flow.receivePsn,
+      startingPsn: flow.handshake.receivePsn,
       responderResources: Math.min(READS_OUTSTANDING, request.responderResources),
       initiatorDepth: Math.min(READS_OUTSTANDING, request.initiatorDepth),
       rnrRetry: this.#nic.settings.rnrRetry,
@@ -360,21 +383,22 @@ export class Connections {
   }
 
   #onEstablished(now: Nanos, flow: Flow, event: Established): void {
-    if (flow.phase === 'connecting') {
+    if (flow.ending.phase === 'connecting') {
       const words = spokenWords(event.privateData)
-      flow.connection.peerPrivateData = words?.applicationData ?? event.privateData
+      flow.handshake.onPrivateData(words?.applicationData ?? event.privateData)
       heed(this.#nic.settings, flow, words)
-      if (flow.failure !== null) return void this.fail(now, flow, flow.failure)
+      const { failure } = flow.ending
+      if (failure !== null) return void this.fail(now, flow, failure)
       // The peer's MAC may not have been known, or was another one, when the request was made.
-      this.#nic.headers.prepare(flow, flow.dscp)
+      this.#nic.headers.prepare(flow, flow.path.dscp)
       this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
     }
-    flow.phase = 'established'
+    flow.ending.enter('established')
     this.#halfOpen.delete(flow)
     if (event.roundTripNs !== null) {
-      flow.connectRttNs = event.roundTripNs
+      flow.handshake.onRoundTrip(event.roundTripNs)
       // From REP to RTU: no application has to accept in between.
-      if (!flow.active) flow.stats.rttNs = event.roundTripNs
+      if (!flow.handshake.active) flow.stats.rttNs = event.roundTripNs
     }
     this.#settleBaseRtt(now, flow)
     flow.handler.onEstablished(now, flow.connection)
@@ -386,9 +410,9 @@ export class Connections {
    * probes (the active side at once, the passive one when it first sends).
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
-    if (flow.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.fixedBaseRttNs)
-    else if (this.#nic.settings.start === 'careful' || !flow.peerIsWeir) this.#nic.beginUnmeasured(now, flow)
-    else if (flow.active) this.#nic.startProbe(flow)
+    if (flow.handshake.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.handshake.fixedBaseRttNs)
+    else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(now, flow)
+    else if (flow.handshake.active) this.#nic.startProbe(flow)
   }
 
   // ---- Flows
@@ -402,16 +426,16 @@ export class Connections {
     if (!table.isFull) return
     const [oldest] = this.#halfOpen
     const isLate = oldest !== undefined && now - oldest[1] >= CONFIRM_WITHIN_NS
-    const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.phase === 'closing')
+    const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.ending.phase === 'closing')
     if (!loser) return
     if (isLate) this.#cm.counters.unconfirmedCutShort++
-    this.#cm.disconnect(now, loser.cmId)
+    this.#cm.disconnect(now, loser.handshake.cmId)
     this.close(now, loser, null)
   }
 
   #makeFlow(beginning: Beginning): Flow {
     const flow = makeFlow(this.#nic, this.#reorderPool, beginning)
-    flow.connection = new NicConnection(this, flow)
+    flow.show(new NicConnection(this, flow))
     this.#nic.addFlow(flow)
     return flow
   }
@@ -419,17 +443,17 @@ export class Connections {
   #ready(now: Nanos, flow: Flow, peer: PeerParameters, retryCount: number): void {
     flow.qp.modify(now, QpState.RTR, {
       remoteQpn: peer.qpn,
-      receivePsn: flow.receivePsn,
-      pathMtu: flow.pathMtu,
+      receivePsn: flow.handshake.receivePsn,
+      pathMtu: flow.peer.pathMtu,
       responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
-      selectiveRepeat: flow.selectiveRepeat,
+      selectiveRepeat: flow.peer.selectiveRepeat,
       grantedPackets: grantedPackets(this.#nic.settings, flow),
     })
     this.#nic.table.bindRemote(flow)
-    const peerTimeout = flow.active
+    const peerTimeout = flow.handshake.active
       ? timeoutExponent(this.#nic.settings.ackTimeoutNs)
       : peer.ackTimeoutExponent
-    flow.peerRepeatsNs = (retryCount + 1) * timeoutNs(peerTimeout)
+    flow.peer.repeatsFor((retryCount + 1) * timeoutNs(peerTimeout))
     flow.qp.modify(now, QpState.RTS, {
       sendPsn: peer.startingPsn,
       initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),
@@ -441,7 +465,7 @@ export class Connections {
 
   /** Takes back a flow of which nobody has heard yet. */
   #abandon(flow: Flow): void {
-    flow.phase = 'closed'
+    flow.ending.enter('closed')
     this.#nic.removeFlow(flow)
   }
 
@@ -449,18 +473,18 @@ export class Connections {
 
   flush(now: Nanos, flow: Flow): void {
     if (flow.qp.state !== QpState.ERR) flow.qp.modify(now, QpState.ERR)
-    flow.failedStatus = -1
+    flow.ending.takeFailedStatus()
     this.#nic.flowChanged(now, flow)
   }
 
   close(now: Nanos, flow: Flow, error: WeirError | null): void {
-    if (flow.phase === 'closed') return
-    flow.phase = 'closed'
+    if (flow.ending.phase === 'closed') return
+    flow.ending.enter('closed')
     this.flush(now, flow)
     this.#nic.deliverCompletions(now, flow)
-    this.#byCmId.delete(flow.cmId)
+    this.#byCmId.delete(flow.handshake.cmId)
     this.#halfOpen.delete(flow)
-    this.#concurrent.remove(flow)
+    this.#concurrent.end(flow)
     this.#nic.removeFlow(flow)
     flow.handler.onClosed(now, flow.connection, error)
   }
@@ -484,6 +508,7 @@ function asWeirError(error: unknown): WeirError {
  * its own.
  */
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
-  const bytes = (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.hostShare.budgetBytes
-  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.pathMtu)))
+  const bytes =
+    (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.sender.congestion.hostShare.budgetBytes
+  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.pathMtu)))
 }

@@ -6,7 +6,7 @@ import { FlowRing } from './flow-ring.js'
 import type { PfcReceiver } from './pfc-receiver.js'
 import type { TxPipeline } from './tx-pipeline.js'
 
-/** Packets that a flow sends beside data and acknowledgements: bits of `flow.control`. They go in this order. */
+/** Packets that a flow sends beside data and acknowledgements: bits. They go in this order. */
 export const Control = {
   /** A probe that measures T. */
   BASE_PROBE: 0x01,
@@ -39,6 +39,8 @@ const PATH_RUN_MAX = PATHS_MAX
  */
 export class ControlPackets {
   readonly #flows: readonly (Flow | null)[]
+  /** By a flow's index: what it has to send. */
+  readonly #waiting: Uint16Array
   readonly #ring: FlowRing
   readonly #pfc: PfcReceiver
   readonly #tx: TxPipeline
@@ -60,6 +62,7 @@ export class ControlPackets {
     concurrentFlows: () => number,
   ) {
     this.#flows = flows
+    this.#waiting = new Uint16Array(capacity)
     this.#ring = new FlowRing(capacity)
     this.#pfc = pfc
     this.#tx = tx
@@ -68,12 +71,17 @@ export class ControlPackets {
 
   /** The flow has such a packet to send. @param what one of Control */
   push(flow: Flow, what: number): void {
-    flow.control |= what
+    this.#waiting[flow.index]! |= what
     this.#ring.push(flow.index)
   }
 
+  /** The flow has one that waits for the link. @param what one of Control */
+  waits(flow: Flow, what: number): boolean {
+    return (this.#waiting[flow.index]! & what) !== 0
+  }
+
   remove(flow: Flow): void {
-    flow.control = 0
+    this.#waiting[flow.index] = 0
     this.#ring.drop(flow.index)
   }
 
@@ -82,8 +90,8 @@ export class ControlPackets {
     for (let n = this.#ring.size; n > 0; n--) {
       const index = this.#ring.first()
       const flow = this.#flows[index]!
-      if (flow !== null && flow.control !== 0) {
-        if (!this.#pfc.isHeld(flow.priority)) return true
+      if (flow !== null && this.#waiting[index] !== 0) {
+        if (!this.#pfc.isHeld(flow.path.priority)) return true
         this.#ring.push(this.#ring.shift())
       } else this.#ring.shift()
     }
@@ -102,12 +110,13 @@ export class ControlPackets {
     while (this.isReady()) {
       const index = this.#ring.shift()
       const flow = this.#flows[index]!
-      const what = flow.control & -flow.control
+      const waiting = this.#waiting[index]!
+      const what = waiting & -waiting
       const missed = this.#tx.counters.noFrame
       const frame = this.#make(now, flow, what)
       const noFrame = frame === null && this.#tx.counters.noFrame > missed
-      if (!noFrame && !this.#hasMore(flow, what)) flow.control &= ~what
-      if (flow.control !== 0) this.#ring.push(index)
+      if (!noFrame && !this.#hasMore(flow, what)) this.#waiting[index]! &= ~what
+      if (this.#waiting[index] !== 0) this.#ring.push(index)
       this.sentFlow = flow
       if (frame !== null && (what & PATH_PACKETS) !== 0) this.#pathRun++
       if (frame !== null || noFrame) return frame
@@ -120,17 +129,17 @@ export class ControlPackets {
     const tx = this.#tx
     switch (what) {
       case Control.BASE_PROBE: {
-        const probe = flow.probe
+        const probe = flow.sender.baseRttProbe
         if (probe === null || !probe.wantsToSend) return null
-        const frame = tx.probe(flow, probe, flow.pathMtu)
+        const frame = tx.probe(flow, probe, flow.peer.pathMtu)
         if (frame !== null) probe.onSent(now)
         return frame
       }
       case Control.PROBE: {
-        const probe = flow.telemetryProbe
-        if (probe === null || !probe.isDue(now) || !flow.wantsProbe(now)) return null
+        const probe = flow.sender.telemetryProbe
+        if (probe === null || !probe.isDue(now) || !flow.sender.wantsProbe(now)) return null
         const frame = tx.telemetryProbe(flow, probe.sequence)
-        if (frame !== null) probe.onSent(now, flow.transmissions, frame.wireLength)
+        if (frame !== null) probe.onSent(now, flow.sender.transmissions, frame.wireLength)
         return frame
       }
       case Control.ANSWER:
@@ -142,7 +151,7 @@ export class ControlPackets {
       case Control.PATH_PROBE:
         return this.#pathProbe(now, flow)
       case Control.PATH_ANSWER:
-        return flow.pathAnswers?.waits ? tx.pathAnswer(flow, flow.pathAnswers) : null
+        return this.#pathAnswer(flow)
       case Control.CHALLENGE:
         return tx.challenge(flow)
       default:
@@ -150,13 +159,18 @@ export class ControlPackets {
     }
   }
 
+  #pathAnswer(flow: Flow): Frame | null {
+    const { pathAnswers } = flow.receiver
+    return pathAnswers?.waits ? this.#tx.pathAnswer(flow, pathAnswers) : null
+  }
+
   #hasMore(flow: Flow, what: number): boolean {
-    if (what === Control.PATH_PROBE) return flow.paths?.probes?.wantsToSend ?? false
-    return what === Control.PATH_ANSWER && (flow.pathAnswers?.waits ?? false)
+    if (what === Control.PATH_PROBE) return flow.path.selection?.probes?.wantsToSend ?? false
+    return what === Control.PATH_ANSWER && (flow.receiver.pathAnswers?.waits ?? false)
   }
 
   #pathProbe(now: Nanos, flow: Flow): Frame | null {
-    const probes = flow.paths?.probes
+    const probes = flow.path.selection?.probes
     if (!probes?.wantsToSend) return null
     const path = probes.nextPath
     const frame = this.#tx.pathProbe(flow, probes.paths[path]!.headers, probes.sequenceOf(path))
@@ -165,7 +179,7 @@ export class ControlPackets {
   }
 
   #request(now: Nanos, flow: Flow): Frame | null {
-    const request = flow.rateRequest
+    const request = flow.sender.rateRequest
     if (request === null || !request.wantsToSend) return null
     const frame = this.#tx.rateRequest(flow, request)
     if (frame !== null) request.onSent(now)

@@ -53,9 +53,9 @@ export class Endings {
 
   /** The application leaves. */
   disconnect(now: Nanos, flow: Flow): void {
-    if (flow.phase === 'established') this.#begin(now, flow)
-    else if (flow.phase === 'connecting' || flow.phase === 'accepting') {
-      this.#cm.disconnect(now, flow.cmId)
+    if (flow.ending.phase === 'established') this.#begin(now, flow)
+    else if (flow.ending.phase === 'connecting' || flow.ending.phase === 'accepting') {
+      this.#cm.disconnect(now, flow.handshake.cmId)
       this.#owner.close(now, flow, null)
     }
   }
@@ -65,53 +65,51 @@ export class Endings {
    * told.
    */
   fail(now: Nanos, flow: Flow, error: WeirError): void {
-    if (flow.phase === 'left') this.#owner.close(now, flow, error)
-    if (flow.phase === 'closed' || flow.phase === 'ending') return
-    flow.failure = error
+    if (flow.ending.phase === 'left') this.#owner.close(now, flow, error)
+    if (flow.ending.phase === 'closed' || flow.ending.phase === 'ending') return
+    flow.ending.fail(error)
     this.#begin(now, flow)
   }
 
   /** The peer has left. @param why what has failed at its end, null = it left in order */
   onLeft(now: Nanos, flow: Flow, why: WeirError | null): void {
-    flow.failure ??= why
-    const awaits = flow.phase === 'established' && flow.qp.state === QpState.RTS && !flow.qp.isQuiet
+    if (flow.ending.failure === null) flow.ending.fail(why)
+    const awaits = flow.ending.phase === 'established' && flow.qp.state === QpState.RTS && !flow.qp.isQuiet
     if (!awaits) {
-      this.#owner.close(now, flow, flow.failure)
+      this.#owner.close(now, flow, flow.ending.failure)
       return
     }
-    flow.phase = 'left'
-    flow.endsNs = now + OVERTAKEN_NS_MAX
+    flow.ending.enter('left', now + OVERTAKEN_NS_MAX)
     this.#owner.flowChanged(now, flow)
   }
 
-  /** A packet came or went, or `flow.endsNs` has come. */
+  /** A packet came or went, or `endsNs` has come. */
   goOn(now: Nanos, flow: Flow): void {
-    if (flow.phase === 'ending') this.#goOnEnding(now, flow)
-    else if (flow.phase === 'closing' && now >= flow.endsNs) this.#owner.close(now, flow, null)
-    else if (flow.phase === 'left' && (now >= flow.endsNs || flow.qp.isQuiet))
-      this.#owner.close(now, flow, flow.failure)
+    if (flow.ending.phase === 'ending') this.#goOnEnding(now, flow)
+    else if (flow.ending.phase === 'closing' && now >= flow.ending.endsNs) this.#owner.close(now, flow, null)
+    else if (flow.ending.phase === 'left' && (now >= flow.ending.endsNs || flow.qp.isQuiet))
+      this.#owner.close(now, flow, flow.ending.failure)
   }
 
   #begin(now: Nanos, flow: Flow): void {
-    flow.phase = 'ending'
-    const refusingNs = Math.min(flow.peerRepeatsNs, REFUSING_NS_MAX)
-    flow.endsNs = now + (flow.qp.hasRefused ? refusingNs : SAYING_NS_MAX)
+    const refusingNs = Math.min(flow.peer.repeatsNs, REFUSING_NS_MAX)
+    flow.ending.enter('ending', now + (flow.qp.hasRefused ? refusingNs : SAYING_NS_MAX))
     this.#owner.flush(now, flow)
     this.#goOnEnding(now, flow)
   }
 
   #goOnEnding(now: Nanos, flow: Flow): void {
     const { qp } = flow
-    if (now < flow.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
-    flow.phase = 'closing'
-    if (flow.failure === null) {
-      flow.endsNs = now + CLOSING_NS_MAX
-      this.#cm.disconnect(now, flow.cmId)
+    if (now < flow.ending.endsNs && (qp.hasRefused || qp.peekTransmit(false) !== TxKind.NONE)) return
+    const { failure } = flow.ending
+    if (failure === null) {
+      flow.ending.enter('closing', now + CLOSING_NS_MAX)
+      this.#cm.disconnect(now, flow.handshake.cmId)
       this.#owner.flowChanged(now, flow)
     } else {
-      flow.endsNs = NEVER
-      this.#cm.disconnect(now, flow.cmId, refusal(flow.failure, flow))
-      this.#owner.close(now, flow, flow.failure)
+      flow.ending.enter('closing', NEVER)
+      this.#cm.disconnect(now, flow.handshake.cmId, refusal(failure, flow))
+      this.#owner.close(now, flow, failure)
     }
   }
 }

@@ -2,7 +2,6 @@ import { createReceiverControl } from '../cc/catalogue.js'
 import type { AckSample } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
-import { TxKind } from '../qp/queue-pair.js'
 import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/bth.js'
 import * as delayedAck from '../wire/delayed-ack.js'
@@ -12,8 +11,6 @@ import * as rate from '../wire/rate.js'
 import * as telemetry from '../wire/telemetry.js'
 import { Control, type ControlPackets } from './control-packets.js'
 import type { Flow } from './flow.js'
-import { onDirectResponse, onProbed, onTelemetry } from './flow-feedback.js'
-import { PathAnswers } from './path-answers.js'
 import { RECEIVER_ALGORITHM, readRequest } from './rate-request.js'
 
 /** T that a peer may claim, and the least that is believed. */
@@ -58,33 +55,27 @@ export class Feedback {
 
   /**
    * A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has seen it. Without a
-   * receiver's controller the telemetry waits in `flow.echo`.
+   * receiver's controller the telemetry waits in `flow.receiver.echo`.
    */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void {
-    if (flow.receiver !== null) {
+    const { receiver } = flow
+    if (receiver.control !== null) {
       if (frame.shim >= 0) this.#newInt(now, flow, frame)
       return
     }
     const isResponse = isReadResponse(bth.opcode(frame.view, frame.bth))
-    if (!isResponse && flow.echoesOnAcks) return
-    // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
     const isAsked = isResponse && bth.ackRequest(frame.view, frame.bth)
-    // The sender of a response waits for the answer that names it: what a request has collected goes back with that.
-    if (!isResponse && flow.answerAsked) return
-    if (isAsked) flow.answerAsked = true
-    if (isResponse && !isAsked && flow.unechoedResponses < this.#readAnswersEvery) return
-    flow.unechoedResponses = 0
-    flow.notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
-    flow.notifyPsn = bth.psn(frame.view, frame.bth)
-    this.#control.push(flow, Control.NOTIFY)
+    const psn = bth.psn(frame.view, frame.bth)
+    if (receiver.onCollected(isResponse, isAsked, psn, this.#readAnswersEvery))
+      this.#control.push(flow, Control.NOTIFY)
   }
 
   #newInt(now: Nanos, flow: Flow, frame: Frame): void {
     telemetry.read(frame, this.#hops)
-    flow.echo.appendHost(this.#hops)
+    flow.receiver.echo.appendHost(this.#hops)
     if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
-    const acknowledging = flow.qp.peekTransmit(false) === TxKind.ACK
-    if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))
+    const acknowledging = flow.owesAck
+    if (flow.receiver.control!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))
       this.#control.push(flow, Control.RATE)
   }
 
@@ -92,15 +83,15 @@ export class Feedback {
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean {
     switch (opcode) {
       case Opcode.PROBE:
-        if (flow.receiver !== null && frame.shim >= 0) this.#newInt(now, flow, frame)
-        flow.answerSequence = bth.psn(frame.view, frame.bth)
+        if (flow.receiver.control !== null && frame.shim >= 0) this.#newInt(now, flow, frame)
+        flow.receiver.onProbe(bth.psn(frame.view, frame.bth))
         this.#control.push(flow, Control.ANSWER)
         return true
       case Opcode.NOTIFY:
         this.#onNotification(now, flow, frame, sample)
         return true
       case Opcode.RATE:
-        if (flow.rateRequest === null) return false
+        if (flow.sender.rateRequest === null) return false
         this.#onRate(now, flow, frame, sample)
         return true
       case Opcode.RATE_REQUEST:
@@ -109,8 +100,7 @@ export class Feedback {
       case Opcode.DIRECT_NOTIFY:
         return this.#onDirect(now, flow, frame, sample)
       case Opcode.PATH_PROBE:
-        flow.pathAnswers ??= new PathAnswers()
-        flow.pathAnswers.keep(frame)
+        flow.receiver.onPathProbe(frame)
         this.#control.push(flow, Control.PATH_ANSWER)
         return true
       case Opcode.PATH_ANSWER:
@@ -131,8 +121,9 @@ export class Feedback {
         lineRateBps >= 1000 &&
         lineRateBps <= LINE_RATE_MAX_BPS
       if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
-      if (flow.receiver === null) flow.receiver = createReceiverControl(RECEIVER_ALGORITHM, context, options)
-      else if (baseRttNs !== flow.receiver.baseRttNs) flow.receiver.onBaseRtt(baseRttNs)
+      const { control } = flow.receiver
+      if (control === null) flow.receiver.begin(createReceiverControl(RECEIVER_ALGORITHM, context, options))
+      else if (baseRttNs !== control.baseRttNs) control.onBaseRtt(baseRttNs)
       this.#control.push(flow, Control.RATE)
     } catch (error) {
       if (!(error instanceof WeirError)) throw error
@@ -151,23 +142,29 @@ export class Feedback {
     this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)
-      onTelemetry(flow, now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
-    else if (flow.probe?.sequence === sequence) this.#events.onBaseRttAnswer(now, flow, sequence, sample.hops)
+      flow.sender.onTelemetry(now, kind === delayedAck.KIND_RESPONSE, sequence, sample)
+    else if (flow.sender.baseRttProbe?.sequence === sequence)
+      this.#events.onBaseRttAnswer(now, flow, sequence, sample.hops)
     else this.#onProbeAnswer(now, flow, sequence, frame.wireLength, sample)
     this.#events.flowChanged(now, flow)
   }
 
   #onProbeAnswer(now: Nanos, flow: Flow, sequence: number, wireBytes: number, sample: AckSample): void {
-    const sndNxt = flow.telemetryProbe?.onAnswer(now, sequence, wireBytes) ?? -1
+    const sndNxt = flow.sender.telemetryProbe?.onAnswer(now, sequence, wireBytes) ?? -1
     if (sndNxt < 0) return
-    onProbed(flow, now, sndNxt, sample)
+    flow.sender.onProbed(now, sndNxt, sample)
     this.considerProbe(now, flow)
   }
 
   #onRate(now: Nanos, flow: Flow, frame: Frame, sample: AckSample): void {
     const { view } = frame
     const at = frame.payload - rate.BYTES
-    flow.onReceiverWindow(now, bth.psn(view, frame.bth), rate.windowBytes(view, at), rate.flows(view, at))
+    flow.sender.onReceiverWindow(
+      now,
+      bth.psn(view, frame.bth),
+      rate.windowBytes(view, at),
+      rate.flows(view, at),
+    )
     this.#acknowledge(now, flow, frame, at - delayedAck.BYTES, sample)
     this.#events.flowChanged(now, flow)
   }
@@ -175,7 +172,7 @@ export class Feedback {
   #acknowledge(now: Nanos, flow: Flow, frame: Frame, at: number, sample: AckSample): void {
     if (!delayedAck.acknowledges(frame.view, at)) return
     flow.qp.onDelayedAck(now, frame, delayedAck.psn(frame.view, at))
-    flow.settle(now, sample)
+    flow.sender.settle(now, sample)
   }
 
   /** A switch's answer: to the sender, with BECN, or to the receiver that works out the window. */
@@ -183,29 +180,31 @@ export class Feedback {
     if (bth.becn(frame.view, frame.bth)) {
       const ofResponse =
         delayedAck.kind(frame.view, frame.payload - delayedAck.BYTES) === delayedAck.KIND_RESPONSE
-      onDirectResponse(flow, now, ofResponse, bth.psn(frame.view, frame.bth), sample)
+      flow.sender.onDirectResponse(now, ofResponse, bth.psn(frame.view, frame.bth), sample)
       this.#events.flowChanged(now, flow)
       return true
     }
-    if (flow.receiver === null) return false
-    if (flow.receiver.onDirectResponse(now, sample.hops)) this.#control.push(flow, Control.RATE)
+    const { control } = flow.receiver
+    if (control === null) return false
+    if (control.onDirectResponse(now, sample.hops)) this.#control.push(flow, Control.RATE)
     return true
   }
 
   /** Sends a probe for telemetry if it is time for one. */
   considerProbe(now: Nanos, flow: Flow): void {
-    if (flow.telemetryProbe!.isDue(now) && flow.wantsProbe(now)) this.#control.push(flow, Control.PROBE)
+    if (flow.sender.telemetryProbe!.isDue(now) && flow.sender.wantsProbe(now))
+      this.#control.push(flow, Control.PROBE)
   }
 
   /** Deadlines of probes and of requests. */
   onTimeout(now: Nanos, flow: Flow): void {
-    if (flow.telemetryProbe !== null) {
-      flow.telemetryProbe.onTimeout(now)
+    if (flow.sender.telemetryProbe !== null) {
+      flow.sender.telemetryProbe.onTimeout(now)
       this.considerProbe(now, flow)
     }
-    if (flow.rateRequest !== null) {
-      flow.rateRequest.onTimeout(now)
-      if (flow.rateRequest.wantsToSend) this.#control.push(flow, Control.RATE_REQUEST)
+    if (flow.sender.rateRequest !== null) {
+      flow.sender.rateRequest.onTimeout(now)
+      if (flow.sender.rateRequest.wantsToSend) this.#control.push(flow, Control.RATE_REQUEST)
     }
   }
 }

@@ -1,9 +1,8 @@
 import type { AckSample } from '../cc/congestion-control.js'
+import type { QueuePair } from '../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HopRecords } from '../wire/hop-records.js'
 import { BaseRttFilter } from './base-rtt-filter.js'
-import type { Flow } from './flow.js'
-import { followController } from './follow-controller.js'
 
 const NONE = -1
 /** A window that a guessed T must not exceed, packets: as RFC 6928 has it. */
@@ -53,37 +52,33 @@ export class FlowBaseRtt {
     if (alone) this.#aloneSeq = seq
   }
 
-  /** An acknowledgement has come. @param seq the newest PSN that it acknowledges */
-  onAck(now: Nanos, flow: Flow, seq: number, sample: AckSample): void {
-    const { qp } = flow
+  /**
+   * An acknowledgement has come. Returns the new T, 0 = it is what it was; so do the next two.
+   * @param seq the newest PSN that it acknowledges; @param lastRttNs the round trip before, 0 = none is known
+   */
+  onAck(now: Nanos, qp: QueuePair, seq: number, sample: AckSample, lastRttNs: Nanos): Nanos {
     const alone = this.#aloneSeq !== NONE && seq >= this.#aloneSeq
     const rttNs = alone ? qp.sendLog.rttNs(this.#aloneSeq, now) : sample.rttNs
     const clean = alone && queuesNs(sample.hops) < QUEUES_NONE * rttNs
     if (alone) this.#aloneSeq = NONE
-    if (qp.isQuiet) this.#onQuiet(now, Math.max(rttNs, flow.stats.rttNs))
-    if (rttNs > 0) this.#measured(now, flow, rttNs, clean)
+    if (qp.isQuiet) this.#onQuiet(now, Math.max(rttNs, lastRttNs))
+    return this.#measured(now, rttNs, clean)
   }
 
   /** A notification tells of a READ response's round trip, 0 = it is not known. Others may have been under way. */
-  onResponse(now: Nanos, flow: Flow, rttNs: Nanos): void {
-    if (rttNs > 0) this.#measured(now, flow, rttNs, false)
+  onResponse(now: Nanos, rttNs: Nanos): Nanos {
+    return this.#measured(now, rttNs, false)
   }
 
   /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
-  onProbed(now: Nanos, flow: Flow, rttNs: Nanos, clean: boolean): void {
-    this.#measured(now, flow, rttNs, clean)
-    followController(flow)
+  onProbed(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
+    return this.#measured(now, rttNs, clean)
   }
 
-  #measured(now: Nanos, flow: Flow, rttNs: Nanos, clean: boolean): void {
+  #measured(now: Nanos, rttNs: Nanos, clean: boolean): Nanos {
+    if (rttNs <= 0) return 0
     this.#known = true
-    const baseRttNs = this.#filter.onRoundTrip(now, rttNs, clean)
-    if (baseRttNs === 0) return
-    flow.stats.baseRttNs = baseRttNs
-    flow.qp.baseRttNs = baseRttNs
-    flow.telemetryProbe?.onBaseRtt(baseRttNs)
-    flow.cc?.onBaseRtt?.(now, baseRttNs)
-    flow.rateRequest?.onBaseRtt(baseRttNs)
+    return this.#filter.onRoundTrip(now, rttNs, clean)
   }
 
   #onQuiet(now: Nanos, rttNs: Nanos): void {

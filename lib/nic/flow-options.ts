@@ -4,14 +4,9 @@ import type { TelemetrySettings } from '../cc/telemetry-settings.js'
 import type { CompletionQueue } from '../qp/completion-queue.js'
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/address.js'
+import type { FlowPhase } from './flow-ending.js'
 import type { HostHop } from './host-hop.js'
 import type { ConnectionHandler } from './types.js'
-
-/**
- * Where a flow is in its life; only an established one sends. Of its end, see Endings: `ending` says what it owes before it
- * leaves, `closing` has left and waits to be answered, `left` waits for answers though the peer has left.
- */
-export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'ending' | 'closing' | 'left' | 'closed'
 
 /** What a flow is made with. */
 export interface FlowOptions {
@@ -21,6 +16,10 @@ export interface FlowOptions {
   handler: ConnectionHandler
   completions: CompletionQueue
   phase: FlowPhase
+  /** The peer's UDP port of RoCEv2; 0 = the same as this host's. */
+  udpPort: number
+  /** T, when it is given; 0 = to be measured. */
+  fixedBaseRttNs: Nanos
   pathMtu: number
   ccChoice: { name: string; options: OptionValues }
   intFormat: number

@@ -39,48 +39,51 @@ export class FlowStart {
    * includes the time that the peer's application takes to accept; it bounds the guess.
    */
   beginUnmeasured(flow: Flow): void {
-    const expectedNs = flow.connectRttNs || GUESS_MOST_NS
+    const expectedNs = flow.handshake.roundTripNs || GUESS_MOST_NS
     this.#keepMeasuring(flow)
     this.begin(flow, Math.max(Math.min(expectedNs, GUESS_MOST_NS), this.#settings.baseRttLeastNs))
     // Patience is another matter: the handshake took no less than a round trip.
     flow.qp.baseRttNs = expectedNs
-    if (flow.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
+    if (flow.handshake.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
   }
 
-  #keepMeasuring(flow: Flow): FlowBaseRtt {
-    flow.baseRtt ??= new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs)
-    return flow.baseRtt
+  #keepMeasuring({ sender: { congestion } }: Flow): void {
+    if (congestion.baseRtt !== null) return
+    congestion.keepMeasuring(new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs))
   }
 
   /** Begins to measure T, unless it is known or being measured. */
   measure(flow: Flow): void {
-    const known = flow.cc !== null && flow.baseRtt === null
-    if (known || flow.probe !== null || flow.phase !== 'established' || !flow.peerIsWeir) return
+    const { sender, handshake, stats } = flow
+    const { begun, baseRtt } = sender.congestion
+    const known = begun && baseRtt === null
+    if (known || sender.baseRttProbe !== null || flow.ending.phase !== 'established' || !flow.peer.isWeir)
+      return
     // Telemetry tells of the queues that others make.
     const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
-    const later = flow.cc !== null
-    const rttNs = later ? flow.stats.rttNs || flow.connectRttNs : 0
-    flow.probe = new BaseRttProbe(later ? flow.baseRtt!.takeSequences() : 0, collects, rttNs)
+    const rttNs = begun ? stats.rttNs || handshake.roundTripNs : 0
+    sender.measure(new BaseRttProbe(begun ? baseRtt!.takeSequences() : 0, collects, rttNs))
     this.#control.push(flow, Control.BASE_PROBE)
   }
 
   /** A probe has been answered or given up: sends the next one, or begins. True if T has been measured. */
   advance(now: Nanos, flow: Flow): boolean {
-    const probe = flow.probe!
+    const { congestion } = flow.sender
+    const probe = flow.sender.baseRttProbe!
     if (!probe.done) {
       if (probe.wantsToSend) this.#control.push(flow, Control.BASE_PROBE)
       return false
     }
-    flow.probe = null
-    if (flow.cc !== null) {
-      if (probe.baseRttNs !== NEVER) flow.baseRtt!.onProbed(now, flow, probe.baseRttNs, probe.clean)
+    flow.sender.measured()
+    if (congestion.begun) {
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, probe.clean)
       return true
     }
-    const guess = flow.connectRttNs > 0 ? flow.connectRttNs : BASE_RTT_UNKNOWN_NS
+    const guess = flow.handshake.roundTripNs > 0 ? flow.handshake.roundTripNs : BASE_RTT_UNKNOWN_NS
     const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
     if (this.#settings.baseRttWindowNs !== NEVER) {
-      const baseRtt = this.#keepMeasuring(flow)
-      if (probe.baseRttNs !== NEVER) baseRtt.onProbed(now, flow, probe.baseRttNs, true)
+      this.#keepMeasuring(flow)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, true)
     }
     this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
     return true
@@ -92,20 +95,18 @@ export class FlowStart {
     const context = {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
-      mtuBytes: flow.pathMtu,
+      mtuBytes: flow.peer.pathMtu,
       careful: this.#settings.start === 'careful',
     }
-    flow.ackShare = ccAckShare(cc.name)
-    flow.stats.baseRttNs = baseRttNs
-    flow.qp.baseRttNs = baseRttNs
-    flow.begin(createCongestionControl(cc.name, context, cc.options))
+    const control = createCongestionControl(cc.name, context, cc.options)
+    flow.sender.begin(control, ccAckShare(cc.name), baseRttNs)
     this.#paths.begin(flow)
-    if (!flow.peerIsWeir || !ccWantsTelemetry(cc.name)) return
-    flow.telemetry.start()
-    flow.telemetryProbe = new TelemetryProbe(baseRttNs, flow.telemetry.probes, flow.telemetry.probeShare)
-    if (ccIsReceiverBased(cc.name)) {
-      flow.rateRequest = new RateRequest(context, cc.options)
-      this.#control.push(flow, Control.RATE_REQUEST)
-    }
+    if (!flow.peer.isWeir || !ccWantsTelemetry(cc.name)) return
+    const { telemetry } = flow.sender
+    telemetry.start()
+    const probe = new TelemetryProbe(baseRttNs, telemetry.probes, telemetry.probeShare)
+    const request = ccIsReceiverBased(cc.name) ? new RateRequest(context, cc.options) : null
+    flow.sender.collect(probe, request)
+    if (request !== null) this.#control.push(flow, Control.RATE_REQUEST)
   }
 }

@@ -21,19 +21,19 @@ export class HostHeaders {
 
   /** Gives a flow its headers, and those by which it asks switches for direct answers. */
   prepare(flow: Flow, dscp: number): void {
-    flow.dscp = dscp
-    flow.stats.sourcePort = this.#sourcePorts.nearest(flow.sourcePort)
-    const { subscribeDscp } = flow.telemetry
-    flow.headers = this.forFlow(flow.remote, flow.sourcePort, dscp)
-    if (subscribeDscp !== null) {
-      flow.subscribedHeaders = this.forFlow(flow.remote, flow.sourcePort, subscribeDscp)
-    }
+    this.#prepare(flow, flow.path.sourcePort, dscp)
   }
 
   /** From now on the flow's packets leave from another source port. */
   sendFrom(flow: Flow, sourcePort: number): void {
-    flow.sourcePort = sourcePort
-    this.prepare(flow, flow.dscp)
+    this.#prepare(flow, sourcePort, flow.path.dscp)
+  }
+
+  #prepare({ remote, path, sender, stats }: Flow, sourcePort: number, dscp: number): void {
+    const { subscribeDscp } = sender.telemetry
+    const subscribed = subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp)
+    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp), subscribed)
+    stats.sourcePort = this.#sourcePorts.nearest(sourcePort)
   }
 
   /**

@@ -1,5 +1,6 @@
-import type { CongestionControl, LossSample } from '../cc/congestion-control.js'
+import type { LossSample } from '../cc/congestion-control.js'
 import type { Nanos } from '../time/nanos.js'
+import type { CongestionModule } from './congestion-module.js'
 import type { Transmissions } from './transmissions.js'
 
 /** What a flow's queue pair has said of losses since its controller last heard of them. */
@@ -40,15 +41,15 @@ export class Losses {
   }
 
   /** Tells the controller of all of it. */
-  tell(now: Nanos, cc: CongestionControl, inFlightBytes: number, ackedBytes: number): void {
-    if (this.#spurious) cc.onSpurious?.(now)
+  tell(now: Nanos, module: CongestionModule, inFlightBytes: number, ackedBytes: number): void {
+    if (this.#spurious) module.onSpurious(now)
     this.#spurious = false
     const sample = this.#sample
     if (sample.lostBytes === 0 && !sample.byTimeout) return
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = inFlightBytes
     sample.ackedBytes = ackedBytes
-    cc.onLoss(now, sample)
+    module.onLoss(now, sample)
     this.forget()
   }
 

@@ -6,14 +6,14 @@ import type { ReorderPool } from '../qp/reorder-buffer.js'
 import type { HostAddress } from '../wire/address.js'
 import { intFormat, type NicSettings } from './config.js'
 import { Flow } from './flow.js'
-import type { FlowPhase } from './flow-options.js'
+import type { FlowPhase } from './flow-ending.js'
 import type { FlowTable } from './flow-table.js'
 import type { HostHop } from './host-hop.js'
 import type { PathLengths } from './path-lengths.js'
 import type { ConnectionHandler, ConnectOptions } from './types.js'
 
 /** What a flow is made with, by its NIC. */
-interface Host {
+export interface FlowHost {
   settings: NicSettings
   table: FlowTable
   memory: MemoryTable
@@ -27,6 +27,10 @@ export interface Beginning {
   remote: HostAddress
   handler: ConnectionHandler
   phase: FlowPhase
+  /** 0 = the same as this host's. */
+  udpPort: number
+  /** Undefined: the NIC's. */
+  baseRttNs: number | undefined
   /** Undefined: the NIC's. */
   pathMtu: number | undefined
   cc: ConnectOptions['cc']
@@ -36,9 +40,9 @@ export interface Beginning {
 
 /** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
 export function makeFlow(
-  { settings, table, memory, hostHop, readRoom, pathLengths }: Host,
+  { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
   reorderPool: ReorderPool,
-  { remote, handler, phase, pathMtu, cc, telemetry, paths }: Beginning,
+  { remote, handler, phase, udpPort, baseRttNs, pathMtu, cc, telemetry, paths }: Beginning,
 ): Flow {
   const { index, qpn } = table.reserve()
   const collected = { ...settings.telemetry, ...telemetry }
@@ -50,6 +54,8 @@ export function makeFlow(
     handler,
     completions,
     phase,
+    udpPort,
+    fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
     pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
     ccChoice: cc ?? settings.cc,
     intFormat: intFormat(settings),
@@ -79,7 +85,7 @@ export function makeFlow(
       reorderTolerance: settings.reorderTolerance,
       probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
       retransmitTimeoutLeastNs: settings.retransmitTimeoutLeastNs,
-      pathMtu: flow.pathMtu,
+      pathMtu: flow.peer.pathMtu,
       gathers: settings.gathers,
       readRoom,
     },

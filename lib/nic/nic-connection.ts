@@ -15,7 +15,6 @@ interface Owner {
 /** An application's end of a connection: a face of the NIC's flow. */
 export class NicConnection implements Connection {
   readonly flow: Flow
-  peerPrivateData: Uint8Array = new Uint8Array(0)
   readonly #owner: Owner
 
   constructor(owner: Owner, flow: Flow) {
@@ -31,12 +30,16 @@ export class NicConnection implements Connection {
     return this.flow.remote
   }
 
+  get peerPrivateData(): Uint8Array {
+    return this.flow.handshake.peerPrivateData
+  }
+
   get established(): boolean {
-    return this.flow.phase === 'established'
+    return this.flow.ending.phase === 'established'
   }
 
   get pathMtu(): number {
-    return this.flow.pathMtu
+    return this.flow.peer.pathMtu
   }
 
   get stats(): ConnectionStats {
@@ -45,14 +48,14 @@ export class NicConnection implements Connection {
 
   postSend(now: Nanos, work: SendWork): boolean {
     // Its place in the NIC may be another's by now.
-    if (this.flow.phase === 'closed') return false
+    if (this.flow.ending.phase === 'closed') return false
     const posted = this.flow.qp.postSend(now, work)
     this.#owner.flowChanged(now, this.flow)
     return posted
   }
 
   postReceive(work: ReceiveWork): boolean {
-    return this.flow.phase !== 'closed' && this.flow.qp.postReceive(work)
+    return this.flow.ending.phase !== 'closed' && this.flow.qp.postReceive(work)
   }
 
   disconnect(now: Nanos, error?: WeirError): void {

@@ -65,7 +65,9 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #feedback: Feedback
   readonly #start: FlowStart
   readonly #paths: PathSelector
+  /** Flows whose handlers have something to hear, and, by index, whether a flow is one. */
   readonly #dirty: Flow[] = []
+  readonly #isDirty: Uint8Array
   #dispatching = false
   readonly #completion = new Completion()
   /** When the host's link is free again, or a frame is to be asked for again. */
@@ -81,6 +83,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.headers = new HostHeaders(this.settings, this.sourcePorts)
     this.memory = new MemoryTable(MEMORY_REGIONS_MAX, config.random)
     this.table = new FlowTable(this.settings.connectionsMax, config.random)
+    this.#isDirty = new Uint8Array(this.table.capacity)
     this.#scheduler = new Scheduler(this.table.flows, this.table.capacity)
     this.#tx = new TxPipeline({
       pool: config.pool,
@@ -96,7 +99,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#control = new ControlPackets(flows, capacity, this.pfc, this.#tx, concurrentFlows)
     const { settings, headers, sourcePorts } = this
     this.#feedback = new Feedback(this.#control, ackEveryPackets, concurrentFlows, this)
-    this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters, this)
+    this.#paths = new PathSelector(settings, headers, sourcePorts, this.#control, this.#rx.counters)
     this.#start = new FlowStart(this.settings, this.#control, this.#paths)
     this.checkController(this.settings.cc)
   }
@@ -178,6 +181,8 @@ export class Nic implements Node, Verbs, RxEvents {
     const acknowledging = this.#scheduler.nextAck()
     if (acknowledging !== null) {
       const frame = this.#tx.acknowledgement(now, acknowledging, this.#connections.concurrentFlows)
+      this.#considerSent(now, acknowledging)
+      this.#scheduler.update(acknowledging, now)
       this.#afterSend(now, acknowledging)
       return frame
     }
@@ -185,6 +190,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const sending = this.#scheduler.nextReady(now)
     if (sending === null) return null
     const frame = this.#tx.data(now, sending)
+    this.#considerSent(now, sending)
     this.#scheduler.sent(sending, now)
     this.#afterSend(now, sending)
     return frame
@@ -214,10 +220,9 @@ export class Nic implements Node, Verbs, RxEvents {
     if (frame === null) return null
     const flow = this.#control.sentFlow!
     // The packet may have carried the acknowledgement: what was posted meanwhile had to wait behind that, as had the measuring of T for it.
-    if (flow.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
-    this.#setTimer(now, flow)
-    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
+    this.#afterSend(now, flow)
     return frame
   }
 
@@ -226,15 +231,23 @@ export class Nic implements Node, Verbs, RxEvents {
     if (this.pfc.update(now)) this.#scheduler.hold(this.pfc.held)
   }
 
-  /** What a flow may do next, after it sent. */
-  #afterSend(now: Nanos, flow: Flow): void {
+  /** What a flow that has sent may do beside sending on. */
+  #considerSent(now: Nanos, flow: Flow): void {
     // What was posted while an acknowledgement was owed had to wait behind that.
-    if (flow.needsBaseRtt()) this.startProbe(flow)
-    if (flow.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
-    if (flow.paths !== null) this.#paths.consider(now, flow)
-    this.#scheduler.update(flow, now)
+    if (flow.sender.needsBaseRtt()) this.startProbe(flow)
+    if (flow.sender.telemetryProbe !== null) this.#feedback.considerProbe(now, flow)
+    this.#choosePath(now, flow)
+  }
+
+  /** A flow that has sent is scheduled anew: its deadlines, and its end, may follow. */
+  #afterSend(now: Nanos, flow: Flow): void {
     this.#setTimer(now, flow)
-    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
+    if (flow.ending.hasNews) this.#markDirty(flow)
+    if (flow.ending.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
+  }
+
+  #choosePath(now: Nanos, flow: Flow): void {
+    if (flow.path.selection !== null) this.#paths.consider(now, flow)
   }
 
   // ---- RxEvents
@@ -268,8 +281,8 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   onBaseRttAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
-    const probe = flow.probe!
-    if (flow.dataInFlight(now)) probe.clean = false
+    const probe = flow.sender.baseRttProbe!
+    if (flow.sender.dataInFlight(now)) probe.clean = false
     probe.onAnswer(now, sequence, hops)
     if (this.#start.advance(now, flow)) this.flowChanged(now, flow)
   }
@@ -279,14 +292,7 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   onPathAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
-    this.#paths.onAnswer(now, flow, sequence, hops)
-  }
-
-  // ---- PathEvents
-
-  refuse(now: Nanos, flow: Flow, error: WeirError): void {
-    flow.refusal = error
-    this.flowChanged(now, flow)
+    if (this.#paths.onAnswer(now, flow, sequence, hops)) this.flowChanged(now, flow)
   }
 
   onFlowChanged(now: Nanos, flow: Flow): void {
@@ -303,13 +309,13 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** The flow has new work, a new state or news of its packets: schedules it, and its handler's events. */
   flowChanged(now: Nanos, flow: Flow): void {
-    if (flow.needsBaseRtt()) this.startProbe(flow)
-    if (flow.peerSourcePort !== flow.sourcePort && flow.peerSourcePort !== 0) this.#paths.follow(now, flow)
-    if (flow.paths !== null) this.#paths.consider(now, flow)
+    const { sender, path, ending } = flow
+    if (sender.needsBaseRtt()) this.startProbe(flow)
+    if (path.peerSourcePort !== path.sourcePort && path.peerSourcePort !== 0) this.#paths.follow(now, flow)
+    this.#choosePath(now, flow)
     this.#scheduler.update(flow, now)
     this.#setTimer(now, flow)
-    const hasNews = flow.completions.pending > 0 || flow.failedStatus !== -1 || flow.refusal !== null
-    if (hasNews || flow.endsNs !== NEVER) this.#markDirty(flow)
+    if (flow.completions.pending > 0 || ending.hasNews || ending.endsNs !== NEVER) this.#markDirty(flow)
   }
 
   /** As FlowStart. */
@@ -347,6 +353,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#control.remove(flow)
     this.#paths.remove(flow)
     this.#timers.set(flow.index, NEVER)
+    this.#isDirty[flow.index] = 0
     this.dropTotals.take(flow)
     this.table.remove(flow)
   }
@@ -371,29 +378,36 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#timers.set(index, NEVER)
       return
     }
-    flow.onTimeout(now)
-    if (flow.probe !== null && flow.probe.nextTimeout() <= now) {
-      flow.probe.onTimeout(now)
+    const { sender } = flow
+    sender.onTimeout(now)
+    const probe = sender.baseRttProbe
+    if (probe !== null && probe.nextTimeout() <= now) {
+      probe.onTimeout(now)
       this.#start.advance(now, flow)
     }
-    if (flow.baseRtt?.takeDue(now)) this.#start.measure(flow)
+    if (sender.congestion.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)
-    if (flow.paths !== null) this.#paths.onTimeout(now, flow)
-    flow.settle(now, this.#rx.sample)
+    if (flow.path.selection !== null) this.#paths.onTimeout(now, flow)
+    sender.settle(now, this.#rx.sample)
     this.#timers.set(index, NEVER)
     this.flowChanged(now, flow)
   }
 
   /** A deadline that moves back is left alone: the timer finds that out when it fires, and is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
-    let deadline = flow.nextTimeout(now)
-    if (flow.paths !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
+    const control = this.#control
+    const [probeWaits, requestWaits] = [
+      control.waits(flow, Control.PROBE),
+      control.waits(flow, Control.RATE_REQUEST),
+    ]
+    let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
+    if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)
   }
 
   #markDirty(flow: Flow): void {
-    if (flow.dirty) return
-    flow.dirty = true
+    if (this.#isDirty[flow.index] === 1) return
+    this.#isDirty[flow.index] = 1
     this.#dirty.push(flow)
   }
 
@@ -403,7 +417,7 @@ export class Nic implements Node, Verbs, RxEvents {
     try {
       this.#connections.dispatch(now)
       for (let flow = this.#dirty.pop(); flow !== undefined; flow = this.#dirty.pop()) {
-        flow.dirty = false
+        this.#isDirty[flow.index] = 0
         this.#deliver(now, flow)
         this.#connections.dispatch(now)
       }
@@ -414,15 +428,14 @@ export class Nic implements Node, Verbs, RxEvents {
 
   #deliver(now: Nanos, flow: Flow): void {
     this.deliverCompletions(now, flow)
-    if (flow.refusal !== null) {
-      const { refusal } = flow
-      flow.refusal = null
-      this.#connections.fail(now, flow, refusal)
-    } else if (flow.failedStatus !== -1) {
-      const what = `connection to ${flow.remote}: ${workStatusText(flow.failedStatus)}`
-      flow.failedStatus = -1
+    const { ending } = flow
+    const refusal = ending.takeRefusal()
+    const status = refusal === null ? ending.takeFailedStatus() : -1
+    if (refusal !== null) this.#connections.fail(now, flow, refusal)
+    else if (status !== -1) {
+      const what = `connection to ${flow.remote}: ${workStatusText(status)}`
       this.#connections.fail(now, flow, new WeirError('WEIR_CONNECTION_LOST', what))
     }
-    if (flow.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
+    if (flow.ending.endsNs !== NEVER) this.#connections.goOnEnding(now, flow)
   }
 }

@@ -31,13 +31,6 @@ const HOLD_INTERVALS = 2
 /** A draining flow that has not emptied after so many round trips goes on sending. */
 const DRAIN_ROUND_TRIPS = 8
 
-export interface PathEvents {
-  /** The flow may send, or is to be scheduled anew. */
-  flowChanged(now: Nanos, flow: Flow): void
-  /** The flow is not admitted. */
-  refuse(now: Nanos, flow: Flow, error: WeirError): void
-}
-
 /**
  * Path selection and admission by telemetry (draft-miao-rtgwg-hpccplus, last section of draft-02).
  *
@@ -50,13 +43,14 @@ export interface PathEvents {
  * An end chooses the path of what it sends, and the other end, unless it chooses for itself, follows: acknowledgements and
  * READ requests have the source port of the data that they answer, so that a symmetric hash takes them along the same
  * links. An end chooses once it has payload to send, READ responses included.
+ *
+ * Whoever calls it reconsiders the flow afterwards: it may send now, or no longer, or be refused.
  */
 export class PathSelector {
   readonly #nic: NicSettings
   readonly #headers: HostHeaders
   readonly #ports: SourcePorts
   readonly #control: ControlPackets
-  readonly #events: PathEvents
   readonly #queue: AdmissionQueue
   readonly #totals: ImplausibleCounter
 
@@ -67,25 +61,23 @@ export class PathSelector {
     ports: SourcePorts,
     control: ControlPackets,
     totals: ImplausibleCounter,
-    events: PathEvents,
   ) {
     this.#nic = nic
     this.#headers = headers
     this.#ports = ports
     this.#control = control
     this.#totals = totals
-    this.#events = events
     this.#queue = new AdmissionQueue(nic.paths.admissionQueue)
   }
 
   /** The flow knows T: from now on it chooses its path, if its settings allow that and the peer answers path probes. */
   begin(flow: Flow): void {
-    if (probesPaths(flow.pathSettings) && flow.peerAnswersPaths) flow.paths = newFlowPaths()
+    if (probesPaths(flow.path.settings) && flow.peer.answersPaths) flow.path.choose(newFlowPaths())
   }
 
   /** Forgets the flow. */
   remove(flow: Flow): void {
-    if (flow.paths?.phase === 'waiting') this.#leaveQueue(flow)
+    if (flow.path.selection?.phase === 'waiting') this.#leaveQueue(flow)
   }
 
   /**
@@ -93,20 +85,19 @@ export class PathSelector {
    * comes now.
    */
   onPeerMoved(flow: Flow, sourcePort: number): void {
-    const first = flow.peerSourcePort === 0
-    flow.peerSourcePort = sourcePort
-    if (first) return
-    flow.echo.onPathChange()
-    if (flow.receiver === null) return
-    flow.receiver.onPathChange()
+    if (!flow.path.onPeerPort(sourcePort)) return
+    const { echo, control } = flow.receiver
+    echo.onPathChange()
+    if (control === null) return
+    control.onPathChange()
     flow.plausibility.onPathChange()
   }
 
   /** The peer's data has another source port than this end's packets. Unless it chooses for itself, this end follows once it has nothing in flight. */
   follow(now: Nanos, flow: Flow): void {
-    const { peerSourcePort, paths } = flow
-    const chooses = paths !== null && paths.phase !== 'new'
-    if (chooses || !flow.peerIsWeir || !flow.isQuiet(now)) return
+    const { peerSourcePort, selection } = flow.path
+    const chooses = selection !== null && selection.phase !== 'new'
+    if (chooses || !flow.peer.isWeir || !flow.sender.isQuiet(now)) return
     if (this.#ports.nearest(peerSourcePort) !== peerSourcePort) return
     this.#headers.sendFrom(flow, peerSourcePort)
     flow.onPathChange()
@@ -116,40 +107,43 @@ export class PathSelector {
 
   /** The flow has new work, or news of its packets. */
   consider(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
-    if (flow.phase !== 'established' || flow.refusal !== null) return
+    const paths = flow.path.selection!
+    if (flow.ending.phase !== 'established' || flow.ending.refusal !== null) return
     if (paths.phase === 'settled') {
-      if (paths.better >= 0 && flow.isQuiet(now)) this.#move(now, flow, paths.better)
-      else if (now >= paths.nextRoundNs && !paths.probes!.active && flow.hasDataToSend(now))
+      if (paths.better >= 0 && flow.sender.isQuiet(now)) this.#move(now, flow, paths.better)
+      else if (now >= paths.nextRoundNs && !paths.probes!.active && flow.sender.hasData(now))
         this.#round(now, flow)
     } else if (paths.phase === 'draining') {
-      if (flow.isQuiet(now)) this.#move(now, flow, paths.better)
+      if (flow.sender.isQuiet(now)) this.#move(now, flow, paths.better)
       else if (now >= paths.untilNs) this.#settle(now, flow)
     } else if (paths.phase === 'new') {
-      if (flow.cc !== null && flow.hasDataToSend(now)) this.#start(now, flow)
+      if (flow.sender.congestion.begun && flow.sender.hasData(now)) this.#start(now, flow)
     } else this.#considerWaiting(now, flow)
   }
 
-  onAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): void {
-    const probes = flow.paths?.probes
-    if (!probes?.active) return
+  /** A path probe has been answered. True if the flow is to be reconsidered. */
+  onAnswer(now: Nanos, flow: Flow, sequence: number, hops: HopRecords): boolean {
+    const probes = flow.path.selection?.probes
+    if (!probes?.active) return false
     probes.onAnswer(now, sequence, hops, flow.stats.baseRttNs, this.#totals)
-    if (!probes.active) this.#endRound(now, flow)
+    if (probes.active) return false
+    this.#endRound(now, flow)
+    return true
   }
 
   nextTimeout(now: Nanos, flow: Flow): Nanos {
-    const paths = flow.paths!
-    if (paths.phase === 'new' || flow.phase !== 'established') return NEVER
+    const paths = flow.path.selection!
+    if (paths.phase === 'new' || flow.ending.phase !== 'established') return NEVER
     const probes = paths.probes!
     const bound = paths.phase === 'draining' || paths.phase === 'waiting' ? paths.untilNs : NEVER
     if (probes.active) return Math.min(bound, probes.deadlineNs(flow.stats.baseRttNs))
-    if (paths.phase === 'settled' && !flow.hasDataToSend(now)) return NEVER
+    if (paths.phase === 'settled' && !flow.sender.hasData(now)) return NEVER
     if (paths.phase !== 'draining') return Math.min(bound, paths.nextRoundNs)
-    return flow.responsesQuietNs > now ? Math.min(bound, flow.responsesQuietNs) : bound
+    return flow.sender.responsesQuietNs > now ? Math.min(bound, flow.sender.responsesQuietNs) : bound
   }
 
   onTimeout(now: Nanos, flow: Flow): void {
-    const probes = flow.paths!.probes
+    const probes = flow.path.selection!.probes
     if (probes?.active && now >= probes.deadlineNs(flow.stats.baseRttNs)) {
       probes.end()
       this.#endRound(now, flow)
@@ -160,9 +154,9 @@ export class PathSelector {
   // ---- Rounds of probes
 
   #start(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
-    const ports = [flow.sourcePort]
-    const count = Math.min(flow.pathSettings.count, this.#ports.count)
+    const paths = flow.path.selection!
+    const ports = [flow.path.sourcePort]
+    const count = Math.min(flow.path.settings.count, this.#ports.count)
     while (ports.length < count) ports.push(this.#anotherPort(ports))
     paths.probes = new PathProbes(
       ports.map(port => this.#path(flow, port)),
@@ -170,7 +164,7 @@ export class PathSelector {
     )
     // Without a choice it sends at once, and the first rounds tell whether to move.
     paths.phase =
-      flow.pathSettings.start === 'choose' || flow.pathSettings.admission > 0 ? 'choosing' : 'settled'
+      flow.path.settings.start === 'choose' || flow.path.settings.admission > 0 ? 'choosing' : 'settled'
     this.#round(now, flow)
   }
 
@@ -183,17 +177,17 @@ export class PathSelector {
   }
 
   #path(flow: Flow, port: number): ProbedPath {
-    const headers = this.#headers.forFlow(flow.remote, port, flow.dscp)
+    const headers = this.#headers.forFlow(flow.remote, port, flow.path.dscp)
     return new ProbedPath(port, headers, flow.stats, this.#nic.telemetry.loadMax)
   }
 
   #round(now: Nanos, flow: Flow): void {
-    flow.paths!.probes!.begin(now, flow.sentWireBytes)
+    flow.path.selection!.probes!.begin(now, flow.sender.wireBytes)
     this.#control.push(flow, Control.PATH_PROBE)
   }
 
   #endRound(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     const probes = paths.probes!
     const t = flow.stats.baseRttNs
     const { utilization } = probes.paths[paths.current]!.load
@@ -217,16 +211,15 @@ export class PathSelector {
         this.#redraw(flow)
       }
     }
-    this.#events.flowChanged(now, flow)
   }
 
   #intervalNs(flow: Flow): Nanos {
-    return flow.pathSettings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
+    return flow.path.settings.intervalNs || INTERVAL_ROUND_TRIPS * flow.stats.baseRttNs
   }
 
   /** Keeps one of the entropies that lead along the same links; others are tried in place of the rest. */
   #redraw(flow: Flow): void {
-    const { probes, current, better } = flow.paths!
+    const { probes, current, better } = flow.path.selection!
     const { paths } = probes!
     if (this.#ports.count <= paths.length) return
     for (let i = 0; i < paths.length; i++) {
@@ -241,8 +234,8 @@ export class PathSelector {
   // ---- New flows, and admission
 
   #choose(now: Nanos, flow: Flow): void {
-    const { admission } = flow.pathSettings
-    const least = leastUtilization(flow.paths!.probes!.paths)
+    const { admission } = flow.path.settings
+    const least = leastUtilization(flow.path.selection!.probes!.paths)
     // Nothing measured, nothing to refuse for: there are no switches with telemetry.
     const full = admission > 0 && (least >= admission || this.#queue.firstTo(flow.remote) !== null)
     if (full) this.#delay(now, flow, least)
@@ -250,29 +243,28 @@ export class PathSelector {
   }
 
   #take(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     const path = leastUsed(paths.probes!.paths, this.#nic.random)
     if (path >= 0 && path !== paths.current) this.#switchTo(flow, path)
     this.#settle(now, flow)
   }
 
   #settle(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     paths.phase = 'settled'
     paths.better = -1
     paths.nextRoundNs = Math.max(paths.nextRoundNs, now + this.#intervalNs(flow))
-    this.#events.flowChanged(now, flow)
   }
 
   #delay(now: Nanos, flow: Flow, least: number): void {
-    const paths = flow.paths!
-    const { admissionWaitNs } = flow.pathSettings
+    const paths = flow.path.selection!
+    const { admissionWaitNs } = flow.path.settings
     if (admissionWaitNs === 0) {
-      this.#refuse(now, flow, least, '')
+      this.#refuse(flow, least, '')
       return
     }
     if (!this.#queue.add(flow)) {
-      this.#refuse(now, flow, least, `, and ${this.#queue.size} flows wait already`)
+      this.#refuse(flow, least, `, and ${this.#queue.size} flows wait already`)
       return
     }
     paths.phase = 'waiting'
@@ -282,24 +274,24 @@ export class PathSelector {
 
   /** A round has ended while the flow waits. */
   #admit(now: Nanos, flow: Flow): void {
-    const least = leastUtilization(flow.paths!.probes!.paths)
-    if (this.#queue.firstTo(flow.remote) !== flow || least >= flow.pathSettings.admission) return
+    const least = leastUtilization(flow.path.selection!.probes!.paths)
+    if (this.#queue.firstTo(flow.remote) !== flow || least >= flow.path.settings.admission) return
     this.#endWait(now, flow)
     this.#take(now, flow)
   }
 
   #considerWaiting(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     const probes = paths.probes!
     if (paths.phase === 'waiting' && now >= paths.untilNs) {
       this.#endWait(now, flow)
-      const waited = `, after ${formatDuration(flow.pathSettings.admissionWaitNs)}`
-      this.#refuse(now, flow, leastUtilization(probes.paths), waited)
+      const waited = `, after ${formatDuration(flow.path.settings.admissionWaitNs)}`
+      this.#refuse(flow, leastUtilization(probes.paths), waited)
     } else if (!probes.active && now >= paths.nextRoundNs) this.#round(now, flow)
   }
 
   #endWait(now: Nanos, flow: Flow): void {
-    flow.stats.admissionDelayNs = now - flow.paths!.sinceNs
+    flow.stats.admissionDelayNs = now - flow.path.selection!.sinceNs
     this.#leaveQueue(flow)
   }
 
@@ -307,27 +299,27 @@ export class PathSelector {
   #leaveQueue(flow: Flow): void {
     this.#queue.remove(flow)
     const next = this.#queue.firstTo(flow.remote)
-    for (const path of next?.paths?.probes?.paths ?? []) path.load.forget()
+    for (const path of next?.path.selection?.probes?.paths ?? []) path.load.forget()
   }
 
-  #refuse(now: Nanos, flow: Flow, least: number, why: string): void {
-    const { admission } = flow.pathSettings
-    const paths = flow.paths!.probes!.paths.length
+  #refuse(flow: Flow, least: number, why: string): void {
+    const { admission } = flow.path.settings
+    const paths = flow.path.selection!.probes!.paths.length
     const measured = Number.isNaN(least) ? 'is not known' : `is ${least.toFixed(3)}`
     const what = `every path to ${flow.remote} is used too much: the utilization of the least used of ${paths} ${measured}`
     const error = new WeirError(
       'WEIR_NOT_ADMITTED',
       `${what}, the bound is ${admission}${why}; try later, or raise paths admission or admissionWait`,
     )
-    flow.paths!.phase = 'new'
-    this.#events.refuse(now, flow, error)
+    flow.path.selection!.phase = 'new'
+    flow.ending.refuse(error)
   }
 
   // ---- Flows that run
 
   #compare(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
-    const { move, margin } = flow.pathSettings
+    const paths = flow.path.selection!
+    const { move, margin } = flow.path.settings
     const { random } = this.#nic
     paths.better = -1
     if (move === 'never' || now < paths.holdUntilNs) return
@@ -335,12 +327,12 @@ export class PathSelector {
     const better = betterPath(probes.paths, paths.current, probes.ownBps, margin, random)
     if (better < 0 || random() % MOVE_ONE_OF !== 0) return
     paths.better = better
-    if (flow.isQuiet(now)) this.#move(now, flow, better)
+    if (flow.sender.isQuiet(now)) this.#move(now, flow, better)
     else if (move === 'drain') this.#drain(now, flow)
   }
 
   #drain(now: Nanos, flow: Flow): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     paths.phase = 'draining'
     paths.sinceNs = now
     paths.untilNs = now + DRAIN_ROUND_TRIPS * Math.max(flow.stats.baseRttNs, flow.stats.rttNs)
@@ -348,7 +340,7 @@ export class PathSelector {
 
   /** To a better path, with nothing in flight. */
   #move(now: Nanos, flow: Flow, path: number): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     this.#switchTo(flow, path)
     flow.stats.pathMoves++
     paths.holdUntilNs = now + HOLD_INTERVALS * this.#intervalNs(flow)
@@ -356,7 +348,7 @@ export class PathSelector {
   }
 
   #switchTo(flow: Flow, path: number): void {
-    const paths = flow.paths!
+    const paths = flow.path.selection!
     paths.current = path
     this.#headers.sendFrom(flow, paths.probes!.paths[path]!.sourcePort)
     flow.onPathChange()

@@ -30,9 +30,9 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
   return weirData.encode({
     version: VERSION,
     features: ownFeatures(settings, flow),
-    pathMtu: flow.pathMtu,
+    pathMtu: flow.peer.pathMtu,
     intFormat: intFormat(settings),
-    intSlots: flow.intSlots,
+    intSlots: flow.sender.telemetry.slots,
     zeroIpId: true,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
     applicationData: applicationData ?? new Uint8Array(0),
@@ -40,8 +40,8 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
   })
 }
 
-function ownFeatures({ takesRuns }: NicSettings, { selectiveRepeat, pathSettings }: Flow): number {
-  const keepsPort = probesPaths(pathSettings) ? 0 : KEEPS_PORT
+function ownFeatures({ takesRuns }: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
+  const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
   return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS) | keepsPort
 }
 
@@ -54,10 +54,11 @@ export function spokenWords(privateData: Uint8Array): PeerWords | null {
 /** The active end proves by them that it has the key. The passive end, which has taken up the request, answers by them. */
 function ownKeyWords(settings: NicSettings, flow: Flow): Uint8Array {
   const { secret, random } = settings
-  if (secret !== undefined && flow.active) {
-    flow.keyWords = requestWords(secret, random, flow.qpn, flow.receivePsn)
+  const { handshake } = flow
+  if (secret !== undefined && handshake.active) {
+    handshake.speak(requestWords(secret, random, flow.qpn, handshake.receivePsn))
   }
-  return flow.keyWords
+  return handshake.keyWords
 }
 
 /** Passive end: throws WEIR_REJECTED, with the reason that the peer hears, unless both ends have the same secret or none. */
@@ -90,28 +91,29 @@ export function proves(
   )
 }
 
-/** Gives the flow its guard, once both ends have the nonces; `flow.failure` says if the peer is not to be trusted. */
+/** Gives the peer its guards, once both ends have the nonces; `flow.ending.failure` says if the peer is not to be trusted. */
 function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWords | null): void {
   if (secret === undefined) return
-  flow.switchGuard = new SwitchGuard(directKey(secret))
+  const { handshake, peer } = flow
+  peer.trustSwitches(new SwitchGuard(directKey(secret)))
   const spoken = words?.keyWords ?? NO_WORDS
-  if (!flow.active) {
+  if (!handshake.active) {
     const answer = answerRequest(spoken, secret, random)
-    flow.keyWords = answer.words
-    flow.guard = answer.guard
-    flow.ends = answer.ends
+    handshake.speak(answer.words)
+    peer.trust(answer.guard, answer.ends)
     return
   }
-  const keys = takeReply(flow.keyWords, spoken, secret)
+  const keys = takeReply(handshake.keyWords, spoken, secret)
   if (keys !== null) {
-    flow.guard = keys.guard
-    flow.ends = keys.ends
+    peer.trust(keys.guard, keys.ends)
     return
   }
   const why = spoken.length === 0 ? 'has no key' : 'has another key'
-  flow.failure = new WeirError(
-    'WEIR_REJECTED',
-    `${flow.remote} ${why}, and this host takes only connections with its own: both need the same --key-file`,
+  flow.ending.fail(
+    new WeirError(
+      'WEIR_REJECTED',
+      `${flow.remote} ${why}, and this host takes only connections with its own: both need the same --key-file`,
+    ),
   )
 }
 
@@ -119,16 +121,18 @@ function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWord
 export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null): void {
   agreeOnKey(settings, flow, words)
   if (words === null) {
-    flow.selectiveRepeat = false
+    flow.peer.isPlain()
     return
   }
-  flow.peerIsWeir = true
-  flow.peerAnswersPaths = (words.features & PATH_ANSWERS) !== 0
-  flow.peerKeepsPort = (words.features & KEEPS_PORT) !== 0
-  flow.peerTakesRuns = (words.features & NO_RUNS) === 0
-  flow.selectiveRepeat &&= (words.features & SELECTIVE_REPEAT) !== 0
-  flow.pathMtu = Math.min(flow.pathMtu, words.pathMtu)
-  if (words.receiveBudgetBytes > 0) flow.hostShare.budgetBytes = words.receiveBudgetBytes
+  const { features, pathMtu, receiveBudgetBytes } = words
+  flow.peer.agree({
+    answersPaths: (features & PATH_ANSWERS) !== 0,
+    keepsPort: (features & KEEPS_PORT) !== 0,
+    takesRuns: (features & NO_RUNS) === 0,
+    selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,
+    pathMtu,
+  })
+  if (receiveBudgetBytes > 0) flow.sender.congestion.hostShare.budgetBytes = receiveBudgetBytes
 }
 
 /**
@@ -138,18 +142,18 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
 export function refusal(error: unknown, flow: Flow | null = null): Uint8Array {
   const code = error instanceof WeirError ? error.code : 'WEIR_INTERNAL'
   const message = error instanceof Error ? error.message : String(error)
-  return weirData.encodeRejection({ code, message, proof: flow?.ends?.own ?? NO_WORDS })
+  return weirData.encodeRejection({ code, message, proof: flow?.peer.ends?.own ?? NO_WORDS })
 }
 
 /** Private data of a message that ends the flow in order: on a connection with a key, the proof that this end sends it. */
 export function farewell(flow: Flow | undefined): Uint8Array {
-  const proof = flow?.ends?.own
+  const proof = flow?.peer.ends?.own
   return proof === undefined ? NO_WORDS : weirData.encodeRejection({ code: '', message: '', proof })
 }
 
 /** False for a message that would end an established connection and cannot be the peer's. */
 export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean {
-  const ends = flow?.ends
+  const ends = flow?.peer.ends
   if (!ends) return true
   const said = weirData.decodeRejection(privateData)
   return said !== null && said !== 'malformed' && ends.isPeers(said.proof)
@@ -174,7 +178,7 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
 
 /** Why a request stayed without an answer, as this end's application hears it. */
 export function unanswered(flow: Flow): WeirError {
-  const why = flow.answerHidden
+  const why = flow.handshake.answerHidden
     ? "answers, but the ICRC of its packets covers their IP identification, which the sockets of io batch and dgram hide (Linux's Soft-RoCE is such a peer): use --io raw"
     : 'did not answer: is a daemon running there?'
   return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}`)

@@ -1,4 +1,4 @@
-import type { AckSample, CongestionControl, LossSample } from '../cc/congestion-control.js'
+import type { AckSample, LossSample } from '../cc/congestion-control.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { Transmissions } from './transmissions.js'
 
@@ -7,6 +7,13 @@ const PATIENCE_ROUND_TRIPS = 4
 /** The window counts so much of what a plain peer's READs show to have arrived: when it arrived is not known. */
 const LATE_SHARE = 1 / 2
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
+
+/** What hears of responses that leave and are lost: the flow's congestion module. */
+export interface ResponseHearer {
+  onSent(now: Nanos, number: number, bytes: number): void
+  onLoss(now: Nanos, loss: LossSample): void
+  windowBytes(): number
+}
 
 /**
  * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
@@ -78,7 +85,7 @@ export class ResponseFlight {
     psn: number,
     bytes: number,
     sent: Transmissions,
-    cc: CongestionControl | null,
+    hearer: ResponseHearer | null,
     baseRttNs: Nanos,
   ): boolean {
     const before = sent.responseOf(psn)
@@ -86,7 +93,8 @@ export class ResponseFlight {
     // The queue pair has counted it.
     const number = sent.count - 1
     const again = sent.responseSent(psn, now)
-    if (again && cc !== null && now - beforeNs >= baseRttNs) this.#lose(now, cc, bytes, before, number)
+    if (again && hearer !== null && now - beforeNs >= baseRttNs)
+      this.#lose(now, hearer, bytes, before, number)
     if (this.inFlightBytes === 0) {
       this.#newsNs = now
       this.#arrivedNumber = number - 1
@@ -95,7 +103,7 @@ export class ResponseFlight {
     if (number - this.#arrivedNumber > this.#sentThrough.length) this.#grow()
     this.#sentThrough[number & (this.#sentThrough.length - 1)] = this.#sentBytes
     this.#lastNumber = number
-    cc?.onSent(now, number, bytes)
+    hearer?.onSent(now, number, bytes)
     return again
   }
 
@@ -109,16 +117,16 @@ export class ResponseFlight {
     this.#sentThrough = after
   }
 
-  #lose(now: Nanos, cc: CongestionControl, bytes: number, before: number, sndNxt: number): void {
+  #lose(now: Nanos, hearer: ResponseHearer, bytes: number, before: number, sndNxt: number): void {
     const loss = this.#loss
     loss.lostBytes = bytes
     loss.newestSeq = before
     loss.sndNxt = sndNxt
     const lostBytes = before > this.#arrivedNumber ? bytes : 0
     const inFlightBytes =
-      this.#firstWindowBytes > 0 ? Math.min(this.inFlightBytes, cc.windowBytes()) : this.inFlightBytes
+      this.#firstWindowBytes > 0 ? Math.min(this.inFlightBytes, hearer.windowBytes()) : this.inFlightBytes
     loss.inFlightBytes = Math.max(0, inFlightBytes - lostBytes)
-    cc.onLoss(now, loss)
+    hearer.onLoss(now, loss)
   }
 
   /**

@@ -16,6 +16,7 @@ import { isEmptyDatagram, parseFrame } from '../wire/parse.js'
 import * as telemetry from '../wire/telemetry.js'
 import * as udp from '../wire/udp.js'
 import { WireError } from '../wire/wire-error.js'
+import type { IcrcMode } from './config.js'
 import { Verdict } from './feedback-guard.js'
 import type { Flow } from './flow.js'
 import type { FlowTable } from './flow-table.js'
@@ -166,27 +167,27 @@ export class RxPipeline {
     }
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK
     if (!forQp) frame.bringIn()
-    const guarded = flow.guard !== null && feedbackTag.isOn(opcode)
+    const guarded = flow.peer.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
-    const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.guard === null)
-    if (flow.challenged && isPeers) this.#events.onAlive(now, flow)
+    const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
     // A packet without a tag may carry data and collect telemetry, but not bring any back.
-    if (flow.guard !== null && !guarded) this.#forgetEcho()
+    if (flow.peer.guard !== null && !guarded) this.#forgetEcho()
     else this.#takeEcho(now, frame, flow, opcode)
     if (forQp) {
       const { sndUna } = flow.qp
       flow.qp.onPacket(now, frame)
-      if (flow.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
-        flow.keptPort = udp.sourcePort(frame.view, frame.l4)
-      flow.settle(now, this.sample)
+      if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
+        flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
+      flow.sender.settle(now, this.sample)
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
         this.#events.onCollected(now, flow, frame)
       this.#events.onFlowChanged(now, flow)
     } else if (opcode === Opcode.CNP) {
-      flow.cc?.onCnp(now)
+      flow.sender.congestion.onCnp(now)
       this.#events.onFlowChanged(now, flow)
     } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
       this.counters.unknownOpcode++
@@ -198,22 +199,21 @@ export class RxPipeline {
    * or that nobody awaits, tells nothing: it may be forged by whoever can forge an address.
    */
   #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
-    if (isMarked(frame)) flow.echoCe = true
+    if (isMarked(frame)) flow.receiver.onMarked()
     if (frame.payloadLength > 0) {
       const sourcePort = udp.sourcePort(frame.view, frame.l4)
-      if (sourcePort !== flow.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
+      if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
       this.#events.onData(now, flow, frame, opcode)
     }
-    if (isReadResponse(opcode)) flow.unechoedResponses++
+    if (isReadResponse(opcode)) flow.receiver.onResponse()
     const collected = frame.shim >= 0 && !telemetry.isEcho(frame)
-    // What was collected waits for the flow's next answer, unless this end works on it itself.
-    if (collected && flow.receiver === null) flow.echo.keep(frame)
+    if (collected) flow.receiver.keep(frame)
     if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
   }
 
   /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
   #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
-    const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.switchGuard! : flow.guard!
+    const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.peer.switchGuard! : flow.peer.guard!
     const verdict = guard.open(frame)
     if (verdict === Verdict.OK) return true
     if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
@@ -249,7 +249,7 @@ export class RxPipeline {
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
-    if (isMarked(frame) && !ofPaths && !isData(opcode)) flow.echoCe = true
+    if (isMarked(frame) && !ofPaths && !isData(opcode)) flow.receiver.onMarked()
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
@@ -260,16 +260,14 @@ export class RxPipeline {
       return
     }
     // A probe of Weir's own: the queue pair never sees it.
-    if (!ofPaths && opcode >= Opcode.CNP && flow.receiver === null) flow.echo.keep(frame)
+    if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
   }
 
   /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
   #onOverflow(flow: Flow): void {
     const { passed, endsAtHost } = this.sample.hops
     const switches = passed - (endsAtHost ? 1 : 0)
-    if (switches <= flow.switchesPassed) return
-    flow.switchesPassed = switches
-    this.#events.onLongPath(flow, switches)
+    if (flow.path.onSwitches(switches)) this.#events.onLongPath(flow, switches)
   }
 
   #isForUs(frame: Frame): boolean {
@@ -292,12 +290,9 @@ const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
   'ignore-id': icrc.verifyIgnoringId,
 }
 
-/** How a received ICRC is checked. */
-export type IcrcMode = 'off' | 'whole' | 'ignore-id'
-
 /** A weir that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
-  if (!flow.peerIsWeir || flow.receiver !== null) return false
+  if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
 }
 
@@ -322,9 +317,10 @@ function isIpv4(frame: Frame): boolean {
  * follows to any. What a switch sends is not the peer's.
  */
 function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
-  if (!flow.peerKeepsPort || flow.keptPort === 0 || flow.paths !== null) return true
+  const { keptPort, firstPort, selection } = flow.path
+  if (!flow.peer.keepsPort || keptPort === 0 || selection !== null) return true
   const port = udp.sourcePort(frame.view, frame.l4)
-  return port === flow.keptPort || port === flow.firstPort || opcode === Opcode.DIRECT_NOTIFY
+  return port === keptPort || port === firstPort || opcode === Opcode.DIRECT_NOTIFY
 }
 
 /** Requests and responses, which a connection with a key does not authenticate. */

@@ -1,5 +1,5 @@
 import { TxKind } from '../qp/queue-pair.js'
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { Flow } from './flow.js'
 import { FlowRing } from './flow-ring.js'
 import { TimingWheel } from './timing-wheel.js'
@@ -52,30 +52,42 @@ export class Scheduler {
 
   /** Something about the flow has changed: what it has to send, its window or its rate. */
   update(flow: Flow, now: Nanos): void {
-    if (flow.qp.peekTransmit(false) === TxKind.ACK) {
-      if (this.#isHeld(flow)) this.#heldAcks.push(flow.index)
-      else this.#acks.push(flow.index)
-    }
-    if (this.#ready.has(flow.index) || this.#heldReady.has(flow.index)) return
-    if (!flow.maySend()) {
-      this.#wheel.remove(flow.index)
+    if (this.#ready.has(flow.index) || this.#heldReady.has(flow.index)) {
+      if (flow.owesAck) this.#pushAck(flow)
       return
     }
-    const due = flow.nextSendNs()
-    if (due <= now) {
-      this.#wheel.remove(flow.index)
-      this.#ready.push(flow.index)
-    } else if (due !== this.#wheel.dueOf(flow.index)) {
-      this.#wheel.set(flow.index, due)
-    }
+    const kind = flow.next()
+    if (kind === TxKind.ACK) this.#pushAck(flow)
+    this.#place(flow, kind > TxKind.ACK ? flow.sender.nextSendNs() : NEVER, now)
   }
 
   /** The flow that `nextReady` returned has sent a packet: it goes on at once, or its turn is over. */
   sent(flow: Flow, now: Nanos): void {
-    const goesOn = --this.#turnPackets > 0 && flow.maySend() && flow.nextSendNs() <= now
-    if (goesOn) this.#ready.putFirst(flow.index)
-    else this.#turn = NONE
-    this.update(flow, now)
+    const kind = flow.next()
+    if (kind === TxKind.ACK) this.#pushAck(flow)
+    const due = kind > TxKind.ACK ? flow.sender.nextSendNs() : NEVER
+    if (--this.#turnPackets > 0 && due <= now) {
+      this.#wheel.remove(flow.index)
+      this.#ready.putFirst(flow.index)
+      return
+    }
+    this.#turn = NONE
+    this.#place(flow, due, now)
+  }
+
+  #pushAck(flow: Flow): void {
+    if (this.#isHeld(flow)) this.#heldAcks.push(flow.index)
+    else this.#acks.push(flow.index)
+  }
+
+  /** @param due when the flow may send a packet with payload, NEVER = it may not */
+  #place(flow: Flow, due: Nanos, now: Nanos): void {
+    const { index } = flow
+    if (due <= now) {
+      this.#wheel.remove(index)
+      this.#ready.push(index)
+    } else if (due === NEVER) this.#wheel.remove(index)
+    else if (due !== this.#wheel.dueOf(index)) this.#wheel.set(index, due)
   }
 
   /** Forgets the flow. */
@@ -91,7 +103,7 @@ export class Scheduler {
   nextAck(): Flow | null {
     for (let index = this.#acks.shift(); index >= 0; index = this.#acks.shift()) {
       const flow = this.#flows[index]!
-      if (flow === null || flow.qp.peekTransmit(false) !== TxKind.ACK) continue
+      if (!flow?.owesAck) continue
       if (!this.#isHeld(flow)) return flow
       this.#heldAcks.push(index)
     }
@@ -104,7 +116,7 @@ export class Scheduler {
     for (let index = this.#ready.shift(); index >= 0; index = this.#ready.shift()) {
       const flow = this.#flows[index]!
       // What was true when it became ready may have changed since.
-      if (!flow?.maySend()) continue
+      if (!flow || flow.next() <= TxKind.ACK) continue
       if (!this.#isHeld(flow)) return this.#begin(flow)
       this.#heldReady.push(index)
     }
@@ -118,7 +130,7 @@ export class Scheduler {
   }
 
   #isHeld(flow: Flow): boolean {
-    return this.#held !== 0 && ((this.#held >>> flow.priority) & 1) === 1
+    return this.#held !== 0 && ((this.#held >>> flow.path.priority) & 1) === 1
   }
 
   #release(held: FlowRing, into: FlowRing): void {

@@ -7,7 +7,10 @@ export const NO_SHIM = -1
 /** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
 export class TelemetrySource {
   readonly #settings: TelemetrySettings
-  readonly #hops: number
+  /** Records that a packet may collect. */
+  readonly slots: number
+  /** Number of the encapsulation. */
+  readonly format: number
   readonly #isNative: boolean
   #on = false
   /** Packets for which one that collects is enough, though the settings say more; 0 = as the settings say. */
@@ -17,10 +20,11 @@ export class TelemetrySource {
   #bytes = Number.POSITIVE_INFINITY
   #unsubscribed = Number.POSITIVE_INFINITY
 
-  /** @param hops records that a packet may collect; @param format number of the encapsulation */
-  constructor(settings: TelemetrySettings, hops: number, format: number) {
+  /** @param slots records that a packet may collect; @param format number of the encapsulation */
+  constructor(settings: TelemetrySettings, slots: number, format: number) {
     this.#settings = settings
-    this.#hops = hops
+    this.slots = slots
+    this.format = format
     this.#isNative = format <= intShim.FORMAT_COMPACT
   }
 
@@ -75,7 +79,7 @@ export class TelemetrySource {
 
   /** Slots of the next data packet's telemetry, 0 for an empty shim, or NO_SHIM. */
   get nextSlots(): number {
-    if (this.collects) return this.#hops
+    if (this.collects) return this.slots
     if (!this.#on || !this.#isNative) return NO_SHIM
     const { plain, subscribe } = this.#settings
     if (subscribe === 'flag' && this.subscribes) return 0

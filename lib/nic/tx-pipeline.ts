@@ -19,7 +19,7 @@ import type { Flow } from './flow.js'
 import { beginFrame, completeHeaders } from './headers.js'
 import type { PathAnswers } from './path-answers.js'
 import type { RateRequest } from './rate-request.js'
-import { NO_SHIM } from './telemetry-source.js'
+import { NO_SHIM, type TelemetrySource } from './telemetry-source.js'
 
 export interface TxCounters {
   frames: number
@@ -70,10 +70,10 @@ export class TxPipeline {
   acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = flow.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
+    const at = flow.receiver.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
     const echoBytes = frame.shim < 0 ? 0 : at - frame.shim
-    if (echoBytes > 0) flow.unechoedResponses = 0
+    if (echoBytes > 0) flow.receiver.echoedOnAck()
     this.#finishEcho(frame, flow)
     this.counters.ackFrames++
     this.counters.ackBytes += frame.wireLength
@@ -86,15 +86,16 @@ export class TxPipeline {
    * unless the peer has asked.
    */
   notification(flow: Flow, concurrentFlows: number): Frame | null {
-    if (flow.echo.bytes === 0 && !flow.answerAsked) return null
-    const frame = this.#notify(flow, flow.notifyKind, flow.notifyPsn, concurrentFlows)
-    if (frame !== null) flow.answerAsked = false
+    const { receiver } = flow
+    if (!receiver.mayNotify) return null
+    const frame = this.#notify(flow, receiver.notifyKind, receiver.notifyPsn, concurrentFlows)
+    if (frame !== null) receiver.notified()
     return frame
   }
 
   /** The answer to the peer's last probe, with the telemetry that waits. */
   answer(flow: Flow, concurrentFlows: number): Frame | null {
-    return this.#notify(flow, delayedAck.KIND_PROBE, flow.answerSequence, concurrentFlows)
+    return this.#notify(flow, delayedAck.KIND_PROBE, flow.receiver.answerSequence, concurrentFlows)
   }
 
   #notify(flow: Flow, kind: number, sequence: number, concurrentFlows: number): Frame | null {
@@ -110,10 +111,11 @@ export class TxPipeline {
   /** The window that this end has worked out for the peer, and the acknowledgement that is due. */
   rate(flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
-    if (frame === null || flow.receiver === null) return frame === null ? null : this.#abandon(frame)
+    const { control } = flow.receiver
+    if (frame === null || control === null) return frame === null ? null : this.#abandon(frame)
     const sequence = flow.windows.next()
     this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
-    rate.write(frame.view, frame.payload, concurrentFlows, flow.receiver.windowBytes())
+    rate.write(frame.view, frame.payload, concurrentFlows, control.windowBytes())
     this.#endHeaders(frame, frame.payload + rate.BYTES)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
@@ -132,7 +134,7 @@ export class TxPipeline {
   telemetryProbe(flow: Flow, sequence: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = telemetry.begin(frame, flow.intFormat, flow.intSlots, 0)
+    const at = telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
     this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
@@ -145,8 +147,9 @@ export class TxPipeline {
   pathProbe(flow: Flow, headers: Buffer, sequence: number): Frame | null {
     const frame = this.#begin(flow, headers)
     if (frame === null) return null
-    const format = flow.intFormat === intShim.FORMAT_COMPACT ? intShim.FORMAT_WIDE : flow.intFormat
-    const at = telemetry.begin(frame, format, flow.intSlots, 0)
+    const { format: ofData, slots } = flow.sender.telemetry
+    const format = ofData === intShim.FORMAT_COMPACT ? intShim.FORMAT_WIDE : ofData
+    const at = telemetry.begin(frame, format, slots, 0)
     this.#writeVendor(frame, flow, Opcode.PATH_PROBE, at, sequence, 0)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
@@ -187,8 +190,9 @@ export class TxPipeline {
   /** Writes the telemetry that waits to be echoed, if there is any; returns where the BTH goes. */
   #beginEcho(frame: Frame, flow: Flow, concurrentFlows: number): number {
     const at = frame.payload
-    if (flow.echo.bytes === 0) return at
-    const bytes = flow.echo.write(frame, at, flow.stats.baseRttNs)
+    const { echo } = flow.receiver
+    if (echo.bytes === 0) return at
+    const bytes = echo.write(frame, at, flow.stats.baseRttNs)
     if (concurrentFlows > 0) intShim.setFlows(frame.view, at, concurrentFlows)
     frame.shim = at
     return at + bytes
@@ -196,15 +200,14 @@ export class TxPipeline {
 
   /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
-    if (flow.echoCe) bth.setBecn(frame.view, frame.bth, true)
-    if (frame.shim >= 0) flow.echo.clear()
-    flow.echoCe = false
+    if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
+    flow.receiver.answered(frame.shim >= 0)
     return this.#finishFeedback(frame, flow)
   }
 
   /** On a connection with a key, what is no data is authenticated. */
   #finishFeedback(frame: Frame, flow: Flow): Frame {
-    flow.guard?.seal(frame)
+    flow.peer.guard?.seal(frame)
     return this.#finish(frame)
   }
 
@@ -216,29 +219,18 @@ export class TxPipeline {
 
   /** The flow's next packet with payload, or null; also moves the flow's pacing clock. */
   data(now: Nanos, flow: Flow): Frame | null {
-    const source = flow.telemetry
-    const frame = this.#begin(flow, source.subscribesByDscp ? flow.subscribedHeaders : flow.headers)
+    const { sender, path } = flow
+    const headers = sender.telemetry.subscribesByDscp ? path.subscribedHeaders : path.headers
+    const frame = this.#begin(flow, headers)
     if (frame === null) return null
-    const at = this.#beginTelemetry(frame, flow)
+    const at = this.#beginTelemetry(frame, sender.telemetry)
     const telemetryBytes = at - frame.payload
-    const kind = flow.qp.pollTransmit(now, frame, at, flow.windowOpen)
+    const kind = flow.qp.pollTransmit(now, frame, at, sender.windowOpen)
     if (kind === TxKind.NONE) return this.#abandon(frame)
-    const qp = flow.qp
-    const bytes = frame.payloadLength
-    const again = qp.lastTransmittedWasRetransmission
-    if (kind === TxKind.REQUEST) {
-      flow.stats.sentBytes += bytes
-      if (again) flow.stats.retransmittedBytes += bytes
-      else if (bytes > 0) flow.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
-      // There is a controller: without one the window is closed, and there are no requests.
-      flow.cc!.onSent(now, flow.transmissions - 1, bytes)
-    } else {
-      flow.responseSent(qp.lastTransmittedSeq, now, bytes)
-      if (flow.asksForAnswer(source.collects)) bth.setAckRequest(frame.view, frame.bth, true)
-    }
-    source.onSent(bytes)
+    if (kind === TxKind.REQUEST) sender.requestSent(now, frame.payloadLength)
+    else if (sender.responseSent(now, frame.payloadLength)) bth.setAckRequest(frame.view, frame.bth, true)
     this.#finish(frame)
-    flow.paced(now, frame.wireLength)
+    sender.paced(now, frame.wireLength)
     this.counters.dataFrames++
     this.counters.dataBytes += frame.wireLength
     this.counters.telemetryBytes += telemetryBytes
@@ -246,11 +238,10 @@ export class TxPipeline {
   }
 
   /** Telemetry to be filled by the hops, an empty shim, or none; returns where the BTH goes. */
-  #beginTelemetry(frame: Frame, flow: Flow): number {
-    const source = flow.telemetry
+  #beginTelemetry(frame: Frame, source: TelemetrySource): number {
     const slots = source.nextSlots
     if (slots === NO_SHIM) return frame.payload
-    const format = slots === 0 ? intShim.FORMAT_COMPACT : flow.intFormat
+    const format = slots === 0 ? intShim.FORMAT_COMPACT : source.format
     return telemetry.begin(frame, format, slots, source.nextFlags)
   }
 
@@ -258,7 +249,9 @@ export class TxPipeline {
   probe(flow: Flow, probe: BaseRttProbe, payloadBytes: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = probe.collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
+    const at = probe.collects
+      ? telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
+      : frame.payload
     this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
@@ -331,11 +324,11 @@ export class TxPipeline {
   }
 
   /** A frame with the flow's headers; `payload` is where the transport begins. */
-  #begin(flow: Flow, headers: Buffer = flow.headers): Frame | null {
+  #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
     const frame = this.#take()
     if (frame === null) return null
-    frame.alone = !flow.peerTakesRuns
-    frame.udpPort = flow.udpPort
+    frame.alone = !flow.peer.takesRuns
+    frame.udpPort = flow.peer.udpPort
     frame.payload = beginFrame(frame, headers)
     return frame
   }

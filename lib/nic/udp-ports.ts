@@ -6,7 +6,7 @@ import type { Flow } from './flow.js'
 import type { Connecting } from './types.js'
 
 /** For messages: the peer's port is told if it is not this host's. */
-export function peerOf({ remote, udpPort }: Flow): string {
+export function peerOf({ remote, peer: { udpPort } }: Flow): string {
   return udpPort === 0 ? remote.toString() : `${remote} on UDP port ${udpPort}`
 }
 
@@ -23,9 +23,9 @@ export function connectingOf(
 ): Connecting {
   return {
     remote: flow.remote,
-    udpPort: flow.udpPort || own.udpPort,
+    udpPort: flow.peer.udpPort || own.udpPort,
     get waits() {
-      return flow.phase === 'connecting'
+      return flow.ending.phase === 'connecting'
     },
     giveUp,
   }

@@ -60,7 +60,7 @@ for (const [name, options] of [
     for (let n = 0; n < 100; n++) send(pair, pair.b, data[n % data.length]!, withQueue(pair.network.now))
     const flow = pair.b.table.find(bth.destQpn(...viewOf(data[0]!)))!
     t.equal(flow.qp.counters.duplicates - duplicates, 100)
-    t.equal(flow.echo.bytes, 0, 'nothing waits to be sent back')
+    t.equal(flow.receiver.echo.bytes, 0, 'nothing waits to be sent back')
     pair.settle()
     const { windowBytes, rateBps, pathQueueBytes } = left.connection!.stats
     t.same(
@@ -91,10 +91,10 @@ t.test('a forged source port moves nobody to another path: 10 packets', async t 
   const { pair, left, data } = watched({})
   t.ok(works(pair, left, 1))
   const flow = pair.b.table.find(bth.destQpn(...viewOf(data[0]!)))!
-  const ports = [flow.sourcePort, flow.peerSourcePort]
+  const ports = [flow.path.sourcePort, flow.path.peerSourcePort]
   for (let n = 0; n < 10; n++)
     send(pair, pair.b, data[n % data.length]!, frame => udp.setSourcePort(frame.view, frame.l4, 0xc123))
-  t.same([flow.sourcePort, flow.peerSourcePort], ports)
+  t.same([flow.path.sourcePort, flow.path.peerSourcePort], ports)
   t.equal(pair.b.counters.rx.wrongSource, 10)
   t.ok(works(pair, left, 2))
 })
@@ -112,14 +112,19 @@ t.test(
       frame.view.setUint32(frame.bth + 8, random.u32() & 0xffffff)
     }
     for (let n = 0; n < 20_000; n++)
-      send(pair, pair.b, data[0]!, forge(0xc000 + ((flow.keptPort + 1 + (random.u32() % 0x3fff)) & 0x3fff)))
+      send(
+        pair,
+        pair.b,
+        data[0]!,
+        forge(0xc000 + ((flow.path.keptPort + 1 + (random.u32() % 0x3fff)) & 0x3fff)),
+      )
     t.equal(flow.qp.counters.receivedPackets, receivedPackets)
     t.equal(flow.qp.counters.outOfSequence, 0)
     t.ok(works(pair, left, 2))
     // With the port one in 2,048 is: docs/security.md.
     const passed = () => flow.qp.counters.droppedBeyondWindow + flow.qp.counters.duplicates
     const before = passed()
-    for (let n = 0; n < 20_000; n++) send(pair, pair.b, data[0]!, forge(flow.keptPort))
+    for (let n = 0; n < 20_000; n++) send(pair, pair.b, data[0]!, forge(flow.path.keptPort))
     const kept = 20_000 - (passed() - before)
     t.ok(kept > 0 && kept < 30, `${kept} of 20000 are kept`)
   },
@@ -136,10 +141,10 @@ t.test('a PSN beyond what the host lets its peer send is dropped and counted: 20
   const { counters } = flow.qp
   const next = () => bth.psn(...viewOf(data.at(-1)!)) + 1
   // What both hosts can take in at once, in packets.
-  const granted = Math.ceil((2 * BUDGET) / flow.pathMtu)
+  const granted = Math.ceil((2 * BUDGET) / flow.peer.pathMtu)
   const forge = (psn: number) =>
     send(pair, pair.b, data[0]!, frame => {
-      udp.setSourcePort(frame.view, frame.l4, flow.keptPort)
+      udp.setSourcePort(frame.view, frame.l4, flow.path.keptPort)
       frame.view.setUint32(frame.bth + 8, psn & 0xffffff)
     })
   const { duplicates } = counters

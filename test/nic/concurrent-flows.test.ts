@@ -82,22 +82,20 @@ t.test(
 )
 
 /** As the receiver's NIC sees a flow: the first PSN that it has not in order. */
-function flow(nextReceiveSeq: number): Flow {
+function flow(index: number, nextReceiveSeq: number): Flow {
   return {
-    receivingAt: -1,
-    receivedEndSeq: -1,
-    receivedTopSeq: -1,
-    receiver: null,
-    connectRttNs: 0,
+    index,
+    receiver: { control: null },
+    handshake: { roundTripNs: 0 },
     stats: { baseRttNs: T_NS },
     qp: { nextReceiveSeq },
   } as unknown as Flow
 }
 
 t.test('a packet that is missing keeps a flow open behind the end of its message', async t => {
-  const concurrent = new ConcurrentFlows(0)
-  const holed = flow(5)
-  const other = flow(1)
+  const concurrent = new ConcurrentFlows(0, 8)
+  const holed = flow(2, 5)
+  const other = flow(3, 1)
   // Packets 0 to 4 and 6 to 9 have come, and the last one ends the message.
   concurrent.onData(0, holed, 9, true, false)
   concurrent.onData(10 * T_NS, other, 0, false, false)
@@ -112,9 +110,9 @@ t.test('a packet that is missing keeps a flow open behind the end of its message
 })
 
 t.test('a READ behind a message whose gap is closed leaves the flow whole', async t => {
-  const concurrent = new ConcurrentFlows(0)
-  const reading = flow(5)
-  const other = flow(1)
+  const concurrent = new ConcurrentFlows(0, 8)
+  const reading = flow(2, 5)
+  const other = flow(3, 1)
   concurrent.onData(0, reading, 9, true, false)
   // Packet 5 has come, and behind the message the request of a READ, 10, which has no payload.
   ;(reading.qp as unknown as { nextReceiveSeq: number }).nextReceiveSeq = 11
@@ -128,12 +126,12 @@ t.test('a READ behind a message whose gap is closed leaves the flow whole', asyn
 t.test(
   'a flow whose host falls silent amid a message, and one whose connection ends, count no more',
   async t => {
-    const concurrent = new ConcurrentFlows(0)
-    const [silent, closed, running] = [flow(3), flow(3), flow(3)]
+    const concurrent = new ConcurrentFlows(0, 8)
+    const [silent, closed, running] = [flow(2, 3), flow(3, 3), flow(4, 3)]
     for (const one of [silent, closed, running]) concurrent.onData(0, one, 2, false, false)
     t.equal(concurrent.count, 3)
-    concurrent.remove(closed)
-    concurrent.remove(closed)
+    concurrent.end(closed)
+    concurrent.end(closed)
     t.equal(concurrent.count, 2)
     concurrent.onData(50e6, running, 2, false, false)
     t.equal(concurrent.count, 2)

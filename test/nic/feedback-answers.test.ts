@@ -4,6 +4,8 @@ import { Frame } from '../../lib/frame/frame.js'
 import type { ControlPackets } from '../../lib/nic/control-packets.js'
 import { Feedback } from '../../lib/nic/feedback.js'
 import type { Flow } from '../../lib/nic/flow.js'
+import { Receiver } from '../../lib/nic/receiver.js'
+import { TelemetryEcho } from '../../lib/nic/telemetry-echo.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as delayedAck from '../../lib/wire/delayed-ack.js'
 import { Opcode } from '../../lib/wire/opcode.js'
@@ -22,10 +24,12 @@ t.test(
     const control = { push: () => void pushed++ } as unknown as ControlPackets
     const events = { onBaseRttAnswer() {}, onPathAnswer() {}, flowChanged() {} }
     const feedback = new Feedback(control, 16, () => 1, events)
-    const flow = { receiver: null, echoesOnAcks: false, unechoedResponses: 1, answerAsked: false } as Flow
+    const receiver = new Receiver(new TelemetryEcho(false), false)
+    receiver.onResponse()
+    const flow = { receiver } as Flow
     const take = (opcode: number, psn: number, asks = false) =>
       feedback.onCollected(0, flow, packet(opcode, psn, asks))
-    const names = () => [flow.notifyKind, flow.notifyPsn]
+    const names = () => [receiver.notifyKind, receiver.notifyPsn]
 
     take(Opcode.RC_RDMA_WRITE_ONLY, 5)
     t.same(names(), [delayedAck.KIND_REQUEST, 5])
@@ -36,7 +40,7 @@ t.test(
     take(Opcode.RC_RDMA_READ_RESPONSE_MIDDLE, 116, true)
     t.same(names(), [delayedAck.KIND_RESPONSE, 116], 'a later response stands for those before it')
     // The notification has been sent.
-    flow.answerAsked = false
+    receiver.notified()
     take(Opcode.RC_RDMA_WRITE_ONLY, 7)
     t.same(names(), [delayedAck.KIND_REQUEST, 7])
     t.equal(pushed, 4)

@@ -3,40 +3,24 @@
  * clock is in whole nanoseconds, and a packet's time seldom is: what is cut off must not add up.
  */
 import t from 'tap'
-import type { CongestionControl } from '../../lib/cc/congestion-control.js'
-import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
-import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
-import { Flow } from '../../lib/nic/flow.js'
-import type { ConnectionHandler } from '../../lib/nic/types.js'
-import { CompletionQueue } from '../../lib/qp/completion-queue.js'
+import { Pacer } from '../../lib/nic/pacer.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
 import { fixedSeed } from '../support/seeds.js'
 
-function flowAt(rateBps: number, slackNs: number): { flow: Flow; setRate: (rate: number) => void } {
-  const flow = new Flow({
-    index: 2,
-    qpn: 2,
-    remote: HostAddress.parse('10.0.0.2'),
-    handler: {} as ConnectionHandler,
-    completions: new CompletionQueue(16),
-    phase: 'established',
-    pathMtu: 1024,
-    ccChoice: { name: 'hpcc', options: {} },
-    intFormat: 0,
-    telemetry: DEFAULT_TELEMETRY,
-    pathSettings: DEFAULT_PATHS,
-    intSlots: 5,
-    packetsInFlightMax: 16,
-    slackNs,
-    pacingRunNs: 0,
-    selectiveRepeat: false,
-    lineRateBps: 100e9,
-  })
+interface Clock {
+  paced(now: number, bytes: number): void
+  nextSendNs(): number
+}
+
+/** A flow's pacing clock at a rate that may change. */
+function flowAt(rateBps: number, slackNs: number): { flow: Clock; setRate: (rate: number) => void } {
+  const pacer = new Pacer(slackNs, 0)
   let rate = rateBps
-  flow.cc = { rateBps: () => rate } as CongestionControl
   return {
-    flow,
+    flow: {
+      paced: (now, bytes) => pacer.onSent(now, rate, bytes),
+      nextSendNs: () => pacer.nextSendNs(rate),
+    },
     setRate: to => {
       rate = to
     },
