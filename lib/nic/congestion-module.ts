@@ -131,16 +131,19 @@ export class CongestionModule {
   /** A congestion notification packet has come. */
   onCnp(now: Nanos): void {
     this.#control?.onCnp(now)
+    this.#follow()
   }
 
   /** Packets are taken for lost. */
   onLoss(now: Nanos, loss: LossSample): void {
     this.#control?.onLoss(now, loss)
+    this.#follow()
   }
 
   /** What the last `onLoss` spoke of had arrived. */
   onSpurious(now: Nanos): void {
     this.#control?.onSpurious?.(now)
+    this.#follow()
   }
 
   /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
@@ -157,7 +160,9 @@ export class CongestionModule {
   }
 
   onTimeout(now: Nanos): void {
-    if (this.nextTimeout() <= now) this.#control!.onTimeout(now)
+    if (this.nextTimeout() > now) return
+    this.#control!.onTimeout(now)
+    this.#follow()
   }
 
   // ---- What follows
@@ -184,10 +189,5 @@ export class CongestionModule {
     recordController(this.#stats, control)
     this.#stats.windowBytes = allowedBytes
     this.#follower.onWindow(control, allowedBytes)
-  }
-
-  /** After losses. */
-  follow(): void {
-    this.#follow()
   }
 }

@@ -396,10 +396,8 @@ export class Nic implements Node, Verbs, RxEvents {
   /** A deadline that moves back is left alone: the timer finds that out when it fires, and is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
     const control = this.#control
-    const [probeWaits, requestWaits] = [
-      control.waits(flow, Control.PROBE),
-      control.waits(flow, Control.RATE_REQUEST),
-    ]
+    const probeWaits = control.waits(flow, Control.PROBE)
+    const requestWaits = control.waits(flow, Control.RATE_REQUEST)
     let deadline = flow.nextTimeout(now, probeWaits, requestWaits)
     if (flow.path.selection !== null) deadline = Math.min(deadline, this.#paths.nextTimeout(now, flow))
     if (deadline < this.#timers.timeOf(flow.index)) this.#timers.set(flow.index, deadline)

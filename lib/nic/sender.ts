@@ -250,7 +250,6 @@ export class Sender implements WindowFollower {
   #tellLosses(now: Nanos): void {
     if (!this.congestion.begun) this.#losses.forget()
     else this.#losses.tell(now, this.congestion, this.#qp.inFlightBytes, this.#ackedBytes)
-    this.congestion.follow()
   }
 
   #acknowledge(now: Nanos, sample: AckSample): void {

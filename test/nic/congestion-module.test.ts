@@ -1,0 +1,106 @@
+/** What a controller hears of, and that window and rate are obeyed after each event in the same way. */
+import t from 'tap'
+import type { AckSample, CongestionControl } from '../../lib/cc/congestion-control.js'
+import { CongestionModule } from '../../lib/nic/congestion-module.js'
+import { newConnectionStats } from '../../lib/nic/connection-stats.js'
+import { Peer } from '../../lib/nic/peer.js'
+import { QpCounters } from '../../lib/qp/counters.js'
+import type { QueuePair } from '../../lib/qp/queue-pair.js'
+import { sampleOf } from '../cc/samples.js'
+
+/** A controller whose window and rate change with everything that it hears. */
+class Restless implements CongestionControl {
+  readonly name = 'restless'
+  readonly observed = []
+  readonly heard: string[] = []
+
+  #hear(what: string): void {
+    this.heard.push(what)
+  }
+
+  windowBytes(): number {
+    return 100_000 - 1000 * this.heard.length
+  }
+
+  rateBps(): number {
+    return 1e9 - 1e6 * this.heard.length
+  }
+
+  nextTimeout(): number {
+    return 500
+  }
+
+  onSent(): void {}
+  onAck(): void {
+    this.#hear('onAck')
+  }
+  onTelemetry(): void {
+    this.#hear('onTelemetry')
+  }
+  onDirectResponse(): void {
+    this.#hear('onDirectResponse')
+  }
+  onCnp(): void {
+    this.#hear('onCnp')
+  }
+  onLoss(): void {
+    this.#hear('onLoss')
+  }
+  onSpurious(): void {
+    this.#hear('onSpurious')
+  }
+  onTimeout(): void {
+    this.#hear('onTimeout')
+  }
+  onReceiverWindow(): void {
+    this.#hear('onReceiverWindow')
+  }
+  onPathChange(): void {
+    this.#hear('onPathChange')
+  }
+  observe(): void {}
+}
+
+function build(control: CongestionControl) {
+  const stats = newConnectionStats()
+  const obeyed: number[] = []
+  const module = new CongestionModule(stats, new Peer(0, 1024, true), {
+    onWindow: (_control, windowBytes) => void obeyed.push(windowBytes),
+    onBaseRtt() {},
+  })
+  module.attach({ counters: new QpCounters() } as unknown as QueuePair)
+  module.begin(control, 10_000)
+  return { module, stats, obeyed }
+}
+
+const LOSS = { lostBytes: 1, newestSeq: 0, sndNxt: 1, inFlightBytes: 0, ackedBytes: 0, byTimeout: false }
+
+t.test('after each event window and rate are obeyed, and stand in the figures of the connection', async t => {
+  const control = new Restless()
+  const { module, stats, obeyed } = build(control)
+  const events: Record<string, (sample: AckSample) => void> = {
+    onAck: sample => module.onAck(1, 1, sample),
+    onTelemetry: sample => module.onTelemetry(2, sample),
+    onDirectResponse: sample => module.onDirectResponse(3, sample),
+    onCnp: () => module.onCnp(4),
+    onLoss: () => module.onLoss(5, LOSS),
+    onSpurious: () => module.onSpurious(6),
+    onReceiverWindow: () => module.onReceiverWindow(7, 50_000, 0),
+    onPathChange: () => module.onPathChange(),
+    onTimeout: () => module.onTimeout(500),
+  }
+  for (const [name, happen] of Object.entries(events)) {
+    happen(sampleOf([]))
+    t.equal(control.heard.at(-1), name)
+    t.equal(obeyed.at(-1), control.windowBytes(), `${name}: the window`)
+    t.match(stats, { windowBytes: control.windowBytes(), rateBps: control.rateBps() }, name)
+  }
+})
+
+t.test('a deadline of the controller that has not come is no event', async t => {
+  const control = new Restless()
+  const { module, obeyed } = build(control)
+  module.onTimeout(499)
+  t.same(control.heard, [])
+  t.equal(obeyed.length, 1, 'only its beginning')
+})
