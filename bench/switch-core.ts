@@ -74,9 +74,9 @@ function forward(wireBytes: number, ports: number, congested: boolean, frames: n
     name: 's1',
     ports: Array.from({ length: ports }, () => ({
       rateBps: RATE_BPS,
-      ecn: { kminBytes: 20 * wireBytes, kmaxBytes: 200 * wireBytes, pmax: 0.2 },
       queueBytesMax: 1000 * wireBytes,
     })),
+    features: { ecn: { kminBytes: 20 * wireBytes, kmaxBytes: 200 * wireBytes, pmax: 0.2 } },
     bufferBytes: 32 << 20,
     pool,
     random: lehmer(),

@@ -1,11 +1,11 @@
 import type { Scenario, Switch as SwitchSettings } from '../lib/scenario/scenario.js'
-import type { SwitchOptions } from './core/switch.js'
+import type { FeatureOptions } from './core/catalogue.js'
 
 /** What a switch of the scenario does against PFC deadlocks: detection, and prevention by its port groups. */
 export function deadlockOptions(
   scenario: Pick<Scenario, 'deadlockPrevention'>,
   { name, pfc, pcpToTc }: SwitchSettings,
-): Pick<SwitchOptions, 'watchdog' | 'deadlockPrevention'> {
+): Pick<FeatureOptions, 'watchdog' | 'deadlockPrevention'> {
   const { groups = [], from = 0, to = 0 } = scenario.deadlockPrevention ?? {}
   const own = groups.filter(group => group.switch === name)
   return {

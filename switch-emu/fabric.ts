@@ -6,6 +6,7 @@ import { Network } from '../lib/sim/network.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/address.js'
 import { Graph } from './core/graph.js'
+import { PfcWatchdog } from './core/pfc-watchdog.js'
 import type { Responder } from './core/responder.js'
 import { installRoutes } from './core/routes.js'
 import { Switch } from './core/switch.js'
@@ -111,7 +112,8 @@ export class Fabric {
   turnPfcOn(now: Nanos, name: string, ports: readonly number[], priority?: number): number[][] {
     const sw = this.switches.find(one => one.name === name)
     if (sw === undefined) throw new WeirError('WEIR_BAD_ARGUMENT', `fabric: ${name} is no switch`)
-    const restored = ports.map(port => sw.turnPfcOn(now, port, priority))
+    const watchdog = sw.find(PfcWatchdog)
+    const restored = ports.map(port => watchdog?.turnPortOn(now, port, priority) ?? [])
     this.network.kick(this.#ids.get(name)!, now)
     return restored
   }

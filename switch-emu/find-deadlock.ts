@@ -11,6 +11,7 @@
  */
 import type { Scenario } from '../lib/scenario/scenario.js'
 import type { Nanos } from '../lib/time/nanos.js'
+import { Pfc } from './core/pfc.js'
 import { PRIORITIES } from './core/shared-buffer.js'
 import type { Switch } from './core/switch.js'
 import { linksOf } from './node-links.js'
@@ -50,7 +51,7 @@ function heldQueues(
   sw: Switch,
   now: Nanos,
 ): Held[] {
-  if (sw.accounting === null) return []
+  if (sw.losslessMask === 0) return []
   const held: Held[] = []
   for (const { pause, queues, index: port } of sw.ports) {
     const mask = pause.heldMask(now)
@@ -80,7 +81,7 @@ function stuckBytes(queue: Held, stuck: readonly Held[]): number {
 }
 
 function resumeBytes({ peer, priority, peerPort }: Held): number {
-  const { accounting } = peer
+  const accounting = peer.find(Pfc)?.accounting ?? null
   // A peer that has told it to go on already is about to be heard.
   const asks = accounting !== null && ((accounting.xoffMask(peerPort) >>> priority) & 1) === 1
   return asks ? accounting.resumeBytes() : Number.POSITIVE_INFINITY

@@ -1,10 +1,8 @@
-import type { PfcPortResult, PortResult } from '../lib/scenario/result.js'
+import type { PortResult } from '../lib/scenario/result.js'
 import type { Scenario } from '../lib/scenario/scenario.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import type { Nanos } from '../lib/time/nanos.js'
-import type { PortReport } from './core/port-report.js'
 import type { Switch } from './core/switch.js'
-import { deadlockResult } from './deadlock-results.js'
 import { findDeadlock } from './find-deadlock.js'
 import { linksOf } from './node-links.js'
 
@@ -14,34 +12,30 @@ export function portResults(scenario: Scenario, switches: readonly Switch[], now
   const deadlocked = findDeadlock(scenario, switches, now)
   return switches.flatMap(sw =>
     linksOf(scenario, sw.name).map(({ port, peer }) => {
-      const report = sw.report(now, port)
-      const couldCarry = (report.rateBps * report.windowNs) / 8e9
+      const figures = sw.figures(now, port)
+      const { pausesSent = 0, ...additions } = sw.additions(now, port, figures)
+      const couldCarry = (figures.rateBps * figures.windowNs) / 8e9
+      const stuck = deadlocked.filter(queue => queue.switch === sw.name && queue.port === port)
       return {
         switch: sw.name,
         port,
         name: portName(topology, sw.name, port),
         peer: peer.node,
-        rateBps: report.rateBps,
-        txBytes: report.txBytes,
-        utilization: couldCarry > 0 ? report.txBytes / couldCarry : null,
-        maxQueueBytes: report.maxQueueBytes,
-        meanQueueBytes: report.meanQueueBytes,
-        ecnMarks: report.ecnMarks,
-        pausesSent: report.pausesSent,
-        pausedNs: report.pausedNs,
-        drops: report.drops,
-        ...(report.drops > 0 && { dropsByReason: nonZero(report.dropsByReason) }),
-        ...(sw.accounting !== null && { pfc: pfcResult(report) }),
-        ...(report.directResponses !== undefined && { directResponses: report.directResponses }),
-        ...deadlockResult(report, deadlocked, now - report.windowNs),
+        rateBps: figures.rateBps,
+        txBytes: figures.txBytes,
+        utilization: couldCarry > 0 ? figures.txBytes / couldCarry : null,
+        maxQueueBytes: figures.maxQueueBytes,
+        meanQueueBytes: figures.meanQueueBytes,
+        ecnMarks: figures.ecnMarks,
+        pausesSent,
+        pausedNs: figures.pausedNs,
+        drops: figures.drops,
+        ...(figures.drops > 0 && { dropsByReason: nonZero(figures.dropsByReason) }),
+        ...(stuck.length > 0 && { deadlocked: stuck.map(({ priority }) => priority) }),
+        ...additions,
       }
     }),
   )
-}
-
-function pfcResult(report: PortReport): PfcPortResult {
-  const { pausesReceived, pausedNsByPriority, maxIngressBytes, maxHeadroomBytes } = report
-  return { pausesReceived, pausedNsByPriority, maxIngressBytes, maxHeadroomBytes }
 }
 
 function nonZero(counts: Record<string, number>): Record<string, number> {

@@ -3,6 +3,7 @@ import { headroomByPort, longestFrameBytes } from '../lib/scenario/headroom.js'
 import { dscpMap } from '../lib/scenario/priorities.js'
 import type { EcnSettings, Scenario, Switch } from '../lib/scenario/scenario.js'
 import { directKey } from '../lib/wire/direct-tag.js'
+import type { FeatureOptions } from './core/catalogue.js'
 import type { ClassifierOptions } from './core/classifier.js'
 import type { SwitchOptions } from './core/switch.js'
 import type { EcnOptions } from './core/wred.js'
@@ -29,24 +30,26 @@ export function switchOptions(
     ports: links.map(({ rateBps }) => ({
       rateBps,
       ...(queueBytesMax !== undefined && { queueBytesMax }),
-      ...(ecn && { ecn }),
       ...(weights && { weights }),
     })),
-    ...deadlockOptions(scenario, sw),
-    ...telemetryOptions(scenario, sw),
     classifier: classifierOptions(sw),
-    ...(pfc && {
-      pfc: {
-        priorities: pfc.priorities,
-        xoffBytes: pfc.xoffBytes,
-        alpha: pfc.alpha,
-        xonBytes: pfc.xonBytes,
-        xonOffsetBytes: pfc.xonOffsetBytes,
-        reservedBytes: pfc.reservedBytes,
-        quanta: pfc.quanta,
-        headroomBytes: headroomByPort(pfc, links, longestFrameBytes(scenario)),
-      },
-    }),
+    features: {
+      ...(ecn && { ecn }),
+      ...(pfc && {
+        pfc: {
+          priorities: pfc.priorities,
+          xoffBytes: pfc.xoffBytes,
+          alpha: pfc.alpha,
+          xonBytes: pfc.xonBytes,
+          xonOffsetBytes: pfc.xonOffsetBytes,
+          reservedBytes: pfc.reservedBytes,
+          quanta: pfc.quanta,
+          headroomBytes: headroomByPort(pfc, links, longestFrameBytes(scenario)),
+        },
+      }),
+      ...telemetryOptions(scenario, sw),
+      ...deadlockOptions(scenario, sw),
+    },
   }
 }
 
@@ -58,16 +61,16 @@ function telemetryOptions(
     transport,
   }: Pick<Scenario, 'telemetry' | 'cc' | 'transport'>,
   { telemetry }: Pick<Switch, 'telemetry'>,
-): Pick<SwitchOptions, 'writesTelemetry' | 'loadView' | 'directResponses'> {
+): Pick<FeatureOptions, 'telemetry' | 'direct'> {
   if (telemetry === undefined) return {}
   const { writes, queue, rate, direct, ratioOnly } = telemetry
-  if (!writes) return { writesTelemetry: false }
-  const loadView = { queue, rate, ratioOnly }
-  if (direct === undefined) return { loadView }
+  if (!writes) return { telemetry: false }
+  const load = { queue, rate, ratioOnly }
+  if (direct === undefined) return { telemetry: load }
   const to = direct.to ?? (ccIsReceiverBased(cc.name) ? 'receiver' : 'sender')
   const subscribedDscp = subscribe === 'dscp' ? subscribeDscp : undefined
   const key = transport.key === undefined ? undefined : directKey(Buffer.from(transport.key))
-  return { loadView, directResponses: { ...direct, to, subscribedDscp, key } }
+  return { telemetry: load, direct: { ...direct, to, subscribedDscp, key } }
 }
 
 /** How a switch tells priorities. */

@@ -16,7 +16,9 @@
  */
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
+import type { FeatureReport, SwitchFeature } from './feature.js'
 import { PORTS_MAX } from './forwarding.js'
 import { setDscp } from './ip-header.js'
 import { PRIORITIES } from './shared-buffer.js'
@@ -41,7 +43,7 @@ export interface DeadlockPreventionOptions {
 }
 
 /** The port groups of one switch. */
-export class DeadlockPrevention {
+export class DeadlockPrevention implements SwitchFeature {
   readonly #from: number
   readonly #to: number
   readonly #dscp: number
@@ -73,17 +75,17 @@ export class DeadlockPrevention {
     }
   }
 
-  /** Frames for an egress port that have been moved to another priority, since the window began. */
-  movedFrames(egress: number): number {
-    return this.#movedFrames[egress]!
+  /** Frames for an egress port that have been moved to another priority. */
+  report(_now: Nanos, egress: number): FeatureReport {
+    return { movedFrames: this.#movedFrames[egress]! }
   }
 
-  resetWindow(): void {
+  reset(): void {
     this.#movedFrames.fill(0)
   }
 
   /** The egress priority of a packet that came with `priority`; rewrites its DSCP if that changes. */
-  priority(frame: Frame, ingress: number, egress: number, priority: number): number {
+  arrive(_now: Nanos, frame: Frame, ingress: number, egress: number, priority: number): number {
     if (priority !== this.#from) return priority
     if ((this.#groupsOf[ingress]! & this.#groupsOf[egress]!) === 0) return priority
     setDscp(frame, this.#dscp)

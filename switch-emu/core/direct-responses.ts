@@ -1,6 +1,5 @@
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
-import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as delayedAck from '../../lib/wire/delayed-ack.js'
@@ -18,8 +17,10 @@ import * as udp from '../../lib/wire/udp.js'
 import { BloomFilter } from './bloom-filter.js'
 import { flowHash } from './ecmp.js'
 import type { EgressPort } from './egress-port.js'
+import type { FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
+import { IntStamper } from './int-stamper.js'
 import { dscp } from './ip-header.js'
-import type { LoadView } from './load-view.js'
+import { LoadView } from './load-view.js'
 
 /** When a congested switch answers, and whom. */
 export interface DirectResponseOptions {
@@ -51,7 +52,8 @@ const TTL = 64
  * A packet names only its receiver's queue pair. So the response does too: BECN says that it goes back to the sender, who
  * finds the flow by that; FECN that it goes on to the receiver.
  */
-export class DirectResponses {
+export class DirectResponses implements SwitchFeature {
+  readonly #switch: FeatureSwitch
   readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
   readonly #subscribedDscp: number
   readonly #key: Uint32Array | null
@@ -66,7 +68,7 @@ export class DirectResponses {
   readonly #sent: Float64Array
   readonly #before: Float64Array
 
-  constructor(switchId: number, ports: number, options: DirectResponseOptions, view: LoadView) {
+  constructor(options: DirectResponseOptions, sw: FeatureSwitch) {
     const { thresholdBytes, intervalNs = DEFAULT_INTERVAL_NS, to = 'sender', of = 'all' } = options
     const { filterBits = DEFAULT_FILTER_BITS, subscribedDscp = -1, key = null } = options
     if (!(thresholdBytes >= 1) || !(intervalNs >= 1)) {
@@ -78,24 +80,32 @@ export class DirectResponses {
     this.#options = { thresholdBytes, intervalNs, to, of, filterBits }
     this.#subscribedDscp = subscribedDscp
     this.#key = key
-    this.#view = view
+    this.#switch = sw
+    this.#view = sw.find(IntStamper)?.view ?? new LoadView()
     this.#answered = new BloomFilter(filterBits)
-    this.#hop.switchId = switchId
-    this.#sent = new Float64Array(ports)
-    this.#before = new Float64Array(ports)
+    this.#hop.switchId = sw.id
+    this.#sent = new Float64Array(sw.ports.length)
+    this.#before = new Float64Array(sw.ports.length)
   }
 
-  resetWindow(): void {
+  reset(): void {
     this.#before.set(this.#sent)
   }
 
-  /** Responses since the window's start about a port's congestion. */
-  sent(port: number): number {
-    return this.#sent[port]! - this.#before[port]!
+  /** Counted where the congestion is. */
+  report(_now: Nanos, port: number): FeatureReport {
+    return { directResponses: this.#sent[port]! - this.#before[port]! }
+  }
+
+  /** Tells of congestion that the frame has met at its egress queue, whether it found room there or not. */
+  offered(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void {
+    if (!this.#isDue(now, frame, port, priority)) return
+    const response = this.#respond(now, frame, port, priority)
+    if (response !== null) this.#switch.send(now, response, ingress)
   }
 
   /** True if a packet that is for that queue of the port is to be answered; it counts as answered then. */
-  isDue(now: Nanos, frame: Frame, port: EgressPort, priority: number): boolean {
+  #isDue(now: Nanos, frame: Frame, port: EgressPort, priority: number): boolean {
     if (this.#view.queueBytes(port, priority) < this.#options.thresholdBytes) return false
     if (!this.#isEligible(frame)) return false
     if (now >= this.#filterUntilNs) {
@@ -115,9 +125,9 @@ export class DirectResponses {
     return asks || (this.#options.of === 'all' && frame.shim >= 0 && !telemetry.isEcho(frame))
   }
 
-  /** The response to a packet that `isDue` said is due; null if no frame is free. */
-  respond(now: Nanos, frame: Frame, port: EgressPort, priority: number, pool: FramePool): Frame | null {
-    const into = pool.take()
+  /** The response to a packet; null if no frame is free. */
+  #respond(now: Nanos, frame: Frame, port: EgressPort, priority: number): Frame | null {
+    const into = this.#switch.pool.take()
     if (into === null) return null
     this.#sent[port.index]! += 1
     this.#collect(now, frame, port, priority)

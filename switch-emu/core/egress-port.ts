@@ -1,17 +1,14 @@
+import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import { NATIVE } from '../../lib/wire/telemetry.js'
-import { growthBytes } from '../../lib/wire/telemetry-hop.js'
 import { DropReason, PortCounters } from './counters.js'
 import { EgressQueue } from './egress-queue.js'
 import { PauseState } from './pause-state.js'
-import type { PfcSender } from './pfc-sender.js'
 import { QueueGauge } from './queue-gauge.js'
 import { Scheduler } from './scheduler.js'
 import { Serializer } from './serializer.js'
 import { PRIORITIES } from './shared-buffer.js'
-import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 
 /** Options of an egress port. */
 export interface PortOptions {
@@ -22,8 +19,6 @@ export interface PortOptions {
    * bounded where frames come in.
    */
   queueBytesMax?: number
-  /** Marking of queues: of all, or of the priorities that each entry names. None when absent. */
-  ecn?: EcnOptions | readonly EcnOptions[]
   /** DWRR weights of priorities 0 to 7, 0 = strict; all strict when absent. */
   weights?: readonly number[]
 }
@@ -32,18 +27,39 @@ export interface PortOptions {
 export interface PortContext {
   bufferBytes: number
   pool: FramePool
-  random: () => number
   /** Bit p: priority p is lossless. */
   losslessMask: number
-  /** Null without PFC. */
-  pfcSender: PfcSender | null
-  /** Bytes of the longest IP packet that may leave by it; bounds telemetry that is inserted. */
-  mtuBytes: number
-  /** False: the switch writes no telemetry, so no frame grows. */
-  writesTelemetry: boolean
 }
 
-/** The way out of one port: eight queues, what holds them, the scheduler between them, marking, and the line. */
+/** Acts on frames that are about to enter a queue. */
+export interface EnqueueStage {
+  /** The queue has room for the frame, and does not hold it yet. It may mark the frame. Returns a reason to drop it, or NONE. */
+  enqueue(now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason
+}
+
+/** Makes frames longer that leave. */
+export interface GrowStage {
+  /** Bytes by which the feature will make a frame longer as it starts. The line is busy for so much longer. */
+  grow(frame: Frame): number
+}
+
+/** What features do at the queues and the line of a port, in order. */
+export interface PortStages {
+  enqueue: readonly EnqueueStage[]
+  grow: readonly GrowStage[]
+}
+
+/** Frames that go ahead of all queues of a port, whatever is paused. */
+export interface UrgentFrames {
+  /** When the next one should go out, or NEVER. */
+  readonly dueNs: Nanos
+  /** The frame that is due; null if none is free: then `dueNs` is later. @param startNs when its first bit leaves */
+  transmit(startNs: Nanos): Frame | null
+}
+
+const NO_STAGES: PortStages = { enqueue: [], grow: [] }
+
+/** The way out of one port: eight queues, what holds them, the scheduler between them, and the line. */
 export class EgressPort {
   readonly index: number
   readonly rateBps: number
@@ -53,34 +69,27 @@ export class EgressPort {
   readonly queues: readonly EgressQueue[]
   /** What the peer has said about which queues may send. */
   readonly pause: PauseState
-  /** Tells the peer what it may send; null without PFC. */
-  readonly pfcSender: PfcSender | null
-  /** False: nothing is ever held, and no peer is told to hold anything. */
+  /** Null: nothing goes ahead of the queues. */
+  #urgent: UrgentFrames | null = null
+  #stages = NO_STAGES
+  /** False: no queue is ever held. */
   readonly #lossless: boolean
   readonly #scheduler: Scheduler
   /** By priority: bytes sent, and the rate that its weight guarantees. */
   readonly #sentBytes = new Float64Array(PRIORITIES)
   readonly #shareBps = new Float64Array(PRIORITIES)
-  /** By priority; null: its queue is not marked. */
-  readonly #wreds: readonly (Wred | null)[]
   /** Bit p: the queue of priority p holds frames. */
   #waiting = 0
   #sentPriority = 0
-  #sentGrowth = 0
-  readonly #mtuBytes: number
-  readonly #writesTelemetry: boolean
 
   constructor(index: number, options: PortOptions, context: PortContext) {
-    const { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes, writesTelemetry } = context
-    const { rateBps, queueBytesMax = bufferBytes, ecn = [], weights } = options
+    const { bufferBytes, pool, losslessMask } = context
+    const { rateBps, queueBytesMax = bufferBytes, weights } = options
     this.index = index
     this.rateBps = rateBps
     this.serializer = new Serializer(rateBps)
     this.pause = new PauseState(rateBps, losslessMask)
-    this.pfcSender = pfcSender
-    this.#mtuBytes = mtuBytes
-    this.#writesTelemetry = writesTelemetry
-    this.#lossless = losslessMask !== 0 || pfcSender !== null
+    this.#lossless = losslessMask !== 0
     this.#scheduler = new Scheduler(weights)
     const sum = weights?.reduce((a, b) => a + b, 0) ?? 0
     for (let p = 0; p < PRIORITIES; p++) {
@@ -92,11 +101,22 @@ export class EgressPort {
       { length: PRIORITIES },
       (_, p) => new EgressQueue(lossless(p) ? bufferBytes : queueBytesMax, pool.capacity),
     )
-    const markings = Array.isArray(ecn) ? (ecn as readonly EcnOptions[]) : [ecn as EcnOptions]
-    this.#wreds = this.queues.map((_, p) => {
-      const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
-      return marking === undefined ? null : new Wred(marking, random, !lossless(p))
-    })
+  }
+
+  /** Has features act at this port, once they are made. */
+  setStages(stages: PortStages): void {
+    this.#stages = stages
+  }
+
+  /** Lets frames go ahead of all queues. Throws WEIR_BAD_ARGUMENT if another feature does so already. */
+  setUrgent(urgent: UrgentFrames): void {
+    if (this.#urgent !== null) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `port ${this.index}: two features send urgent frames; leave one out`,
+      )
+    }
+    this.#urgent = urgent
   }
 
   /** Bytes that wait in all queues of the port; not the frame that is being sent. */
@@ -119,23 +139,16 @@ export class EgressPort {
     return this.#sentPriority
   }
 
-  /** Bytes of telemetry that the frame which `transmit` returned last gets here: it leaves by so much longer. */
-  get sentGrowth(): number {
-    return this.#sentGrowth
-  }
-
   /** When the port may begin its next frame, `now` or later, or NEVER if that takes an event. */
   nextStartNs(now: Nanos): Nanos {
     const waiting = this.#waiting
     const endNs = this.serializer.endNs
     const freeNs = now > endNs ? now : endNs
-    if (!this.#lossless) return waiting === 0 ? NEVER : freeNs
-    let at = NEVER
-    if (waiting !== 0) {
-      const free = (waiting & ~this.pause.heldMaskAt(freeNs)) !== 0
-      at = free ? freeNs : this.pause.firstExpiry(waiting)
+    let at = waiting === 0 ? NEVER : freeNs
+    if (this.#lossless && waiting !== 0 && (waiting & ~this.pause.heldMaskAt(freeNs)) === 0) {
+      at = this.pause.firstExpiry(waiting)
     }
-    if (this.pfcSender !== null) at = Math.min(at, Math.max(freeNs, this.pfcSender.dueNs))
+    if (this.#urgent !== null) at = Math.min(at, Math.max(freeNs, this.#urgent.dueNs))
     return at
   }
 
@@ -145,11 +158,10 @@ export class EgressPort {
     const queue = this.queues[priority]!
     const bytes = frame.wireLength
     if (!queue.hasRoom(bytes)) return DropReason.QUEUE_FULL
-    const wred = this.#wreds[priority]!
-    if (wred !== null) {
-      const verdict = wred.onEnqueue(frame, queue.bytes)
-      if (verdict === WredVerdict.DROP) return DropReason.WRED
-      if (verdict === WredVerdict.MARKED) this.counters.onMarked()
+    const { enqueue } = this.#stages
+    for (let i = 0; i < enqueue.length; i++) {
+      const refused = enqueue[i]!.enqueue(now, frame, this, priority)
+      if (refused !== DropReason.NONE) return refused
     }
     frame.enqueuedNs = now
     queue.push(frame)
@@ -158,14 +170,14 @@ export class EgressPort {
     return DropReason.NONE
   }
 
-  /** True if at `dueNs`, which `nextStartNs` said, a PFC frame goes first. */
-  isPfcDue(dueNs: Nanos): boolean {
-    return this.pfcSender !== null && this.pfcSender.dueNs <= dueNs
+  /** True if at `dueNs`, which `nextStartNs` said, an urgent frame goes first. */
+  isUrgentDue(dueNs: Nanos): boolean {
+    return this.#urgent !== null && this.#urgent.dueNs <= dueNs
   }
 
-  /** Starts the PFC frame that is due; null when the pool is empty. */
-  transmitPfc(dueNs: Nanos): Frame | null {
-    const frame = this.pfcSender!.transmit(Math.max(dueNs, this.serializer.endNs))
+  /** Starts the urgent frame that is due; null if there is none after all. */
+  transmitUrgent(dueNs: Nanos): Frame | null {
+    const frame = this.#urgent!.transmit(Math.max(dueNs, this.serializer.endNs))
     if (frame === null) return null
     this.serializer.transmit(dueNs, frame.wireLength)
     frame.departNs = this.serializer.endNs
@@ -175,8 +187,8 @@ export class EgressPort {
 
   /**
    * Starts the next frame, at the time at which the line was free, the frame there and its queue not held, which may be
-   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send. The caller makes it
-   * longer by `sentGrowth`.
+   * past: `serializer.startNs`. Its last bit leaves at `frame.departNs`. A queue must be ready to send. Features make it as
+   * much longer as they said.
    *
    * @param dueNs what `nextStartNs` said
    */
@@ -191,16 +203,15 @@ export class EgressPort {
     this.#scheduler.onSent(priority, bytes, empty)
     this.#sentPriority = priority
     // Memory and weights know the frame as it came in; on the line it is as long as it leaves.
-    const grows = this.#writesTelemetry && frame.intFormat !== NATIVE
-    const growth = grows ? growthBytes(frame, this.#mtuBytes) : 0
-    this.#sentGrowth = growth
+    const { grow } = this.#stages
+    let growth = 0
+    for (let i = 0; i < grow.length; i++) growth += grow[i]!.grow(frame)
     const readyNs = dueNs > frame.enqueuedNs ? dueNs : frame.enqueuedNs
     const startNs = this.serializer.transmit(readyNs, bytes + growth)
     frame.departNs = this.serializer.endNs
     this.gauge.change(startNs, -bytes)
     this.counters.onTransmitted(bytes + growth)
     this.#sentBytes[priority]! += bytes + growth
-    if (this.#wreds[priority]?.onDequeue(frame, queue.bytes) === true) this.counters.onMarked()
     return frame
   }
 

@@ -7,8 +7,9 @@ import * as telemetry from '../../lib/wire/telemetry.js'
 import * as telemetryHop from '../../lib/wire/telemetry-hop.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
+import type { FeatureSwitch, SwitchFeature } from './feature.js'
 import { ecn, ttl } from './ip-header.js'
-import type { LoadView } from './load-view.js'
+import { LoadView, type LoadViewOptions } from './load-view.js'
 
 /**
  * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
@@ -20,35 +21,42 @@ import type { LoadView } from './load-view.js'
  *
  * Which queue and which rate, of the port or of the packet's priority, is for a `LoadView` to say.
  */
-export class IntStamper {
+export class IntStamper implements SwitchFeature {
+  readonly view: LoadView
   readonly #hop = new HopSnapshot()
+  readonly #mtuBytes: number
+  /** Bytes that the frame which starts next gets here. */
+  #growth = 0
 
-  readonly #view: LoadView
-
-  constructor(switchId: number, view: LoadView) {
-    this.#hop.switchId = switchId
-    this.#view = view
+  /** @param options load as telemetry tells it; default: of whole ports and links */
+  constructor(options: LoadViewOptions, { id, mtuBytes }: FeatureSwitch) {
+    this.view = new LoadView(options)
+    this.#hop.switchId = id
+    this.#mtuBytes = mtuBytes
   }
 
-  /**
-   * @param egress the port that the frame leaves by, and has just started to; @param ingress the one it came in by; @param
-   * startNs its first bit
-   */
-  stamp(startNs: Nanos, frame: Frame, egress: EgressPort, ingress: EgressPort): void {
+  grow(frame: Frame): number {
+    this.#growth = frame.intFormat === telemetry.NATIVE ? 0 : telemetryHop.growthBytes(frame, this.#mtuBytes)
+    return this.#growth
+  }
+
+  start(startNs: Nanos, frame: Frame, egress: EgressPort, ingress: EgressPort): void {
+    if (frame.shim < 0) return
+    const { view } = this
     const hop = this.#hop
-    const growth = egress.sentGrowth
+    const growth = this.#growth
     const port = telemetryHop.isReverse(frame) ? ingress : egress
     hop.ingressPort = ingress.index
     hop.egressPort = port.index
     hop.arrivalNs = frame.enqueuedNs
     hop.startNs = startNs
     hop.priority = egress.sentPriority
-    this.#view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
-    this.#view.conceal(hop)
+    view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
+    view.conceal(hop)
     hop.ttl = ttl(frame)
     hop.ecn = ecn(frame)
     telemetryHop.stamp(frame, hop, growth)
-    if (this.#view.ratioOnly) telemetryHop.markRatioOnly(frame)
+    if (view.ratioOnly) telemetryHop.markRatioOnly(frame)
     if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
   }
 }

@@ -22,9 +22,14 @@
  * settings: SONiC's `pfcwd` (table PFC_WD).
  */
 import { WeirError } from '../../lib/errors.js'
-import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
+import type { Frame } from '../../lib/frame/frame.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { EgressPort } from './egress-port.js'
+import type { FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
 import { PauseAction } from './pause-state.js'
+import { Pfc } from './pfc.js'
+import type { PortFigures } from './port-report.js'
+import type { QueueTimers } from './queue-timers.js'
 import { PRIORITIES } from './shared-buffer.js'
 import { type WatchdogEventKind, WatchdogLog } from './watchdog-log.js'
 
@@ -91,20 +96,22 @@ export interface WatchdogReport {
   restored: number
   /** Times that the limit turned PFC off for a priority. */
   turnedOff: number
+  /** Frames thrown away, by action `drop`. */
+  droppedFrames: number
   /** Frames that were sent although the peer had paused them. */
   forwardedFrames: number
-  /** In the order of their times. */
+  /** In the order of their times, which count from the window's start. */
   events: { atNs: Nanos; priority: number; event: WatchdogEventKind }[]
 }
 
 /** The watchdog of one switch. */
-export class PfcWatchdog {
+export class PfcWatchdog implements SwitchFeature {
   readonly log: WatchdogLog
   readonly #options: WatchdogOptions
   readonly #queues: WatchedQueues
   /** By queue: port * PRIORITIES + priority. */
   readonly #states: Uint8Array
-  readonly #deadlines = new DeadlineHeap()
+  readonly #timers: QueueTimers
   /** Pauses of before this time have been dealt with. */
   readonly #restoredNs: Float64Array
   /** Times of each queue's last deadlocks, in a ring; made when the first one comes. */
@@ -113,10 +120,11 @@ export class PfcWatchdog {
   /** By port. */
   readonly #forwardedFrames: Float64Array
 
-  constructor(ports: number, options: WatchdogOptions, queues: WatchedQueues) {
+  constructor(ports: number, options: WatchdogOptions, queues: WatchedQueues, timers: QueueTimers) {
     checkOptions(options)
     this.#options = options
     this.#queues = queues
+    this.#timers = timers
     this.log = new WatchdogLog(ports)
     const count = ports * PRIORITIES
     this.#states = new Uint8Array(count).fill(UNWATCHED)
@@ -125,7 +133,6 @@ export class PfcWatchdog {
     this.#deadlockCounts = new Uint32Array(count)
     this.#forwardedFrames = new Float64Array(ports)
     for (let queue = 0; queue < count; queue++) {
-      this.#deadlines.add()
       if (options.priorities.includes(queue % PRIORITIES)) this.#states[queue] = NORMAL
     }
   }
@@ -142,38 +149,54 @@ export class PfcWatchdog {
   }
 
   /** A PFC frame from the peer has paused or resumed a queue. */
-  onPfc(now: Nanos, port: number, priority: number): void {
+  pause(now: Nanos, port: number, priority: number): void {
     const queue = port * PRIORITIES + priority
     const state = this.#states[queue]!
     if (state === NORMAL) this.#watch(now, queue)
     else if (state === ALERTED && this.#pausedSinceNs(now, queue) === NEVER) this.#restore(now, queue)
   }
 
-  /** A frame of a queue begins to be sent. */
-  onTransmitted(now: Nanos, port: number, priority: number): void {
-    const queue = port * PRIORITIES + priority
+  /** Counts what is sent in spite of a pause. */
+  start(startNs: Nanos, _frame: Frame, { index, sentPriority }: EgressPort): void {
+    const queue = index * PRIORITIES + sentPriority
     const state = this.#states[queue]!
     if (state !== CLEARING && state !== OFF) return
-    if (this.#pausedSinceNs(now, queue) !== NEVER) this.#forwardedFrames[port]! += 1
+    if (this.#pausedSinceNs(startNs, queue) !== NEVER) this.#forwardedFrames[index]! += 1
   }
 
-  report(port: number): WatchdogReport {
+  report(now: Nanos, port: number, { windowNs, dropsByReason }: PortFigures): FeatureReport {
     const { log } = this
-    return {
+    const startNs = now - windowNs
+    const watchdog: WatchdogReport = {
       detected: log.count('detected', port),
       restored: log.count('restored', port),
       turnedOff: log.count('turnedOff', port),
+      droppedFrames: dropsByReason.pfcWatchdog!,
       forwardedFrames: this.#forwardedFrames[port]!,
       events: log.events
         .filter(event => event.port === port)
-        .map(({ atNs, priority, event }) => ({ atNs, priority, event })),
+        .map(({ atNs, priority, event }) => ({ atNs: atNs - startNs, priority, event })),
     }
+    return { watchdog }
   }
 
   /** Reports count from here on; what is going on goes on. */
-  resetWindow(): void {
+  reset(): void {
     this.log.reset()
     this.#forwardedFrames.fill(0)
+  }
+
+  /**
+   * Restores PFC of a port where the limit has turned it off. Returns the priorities that it was off for.
+   *
+   * @param only of this priority; default: of all
+   */
+  turnPortOn(now: Nanos, port: number, only?: number): number[] {
+    const off = [...Array(PRIORITIES).keys()].filter(
+      priority => (only === undefined || only === priority) && this.turnedOff(port, priority),
+    )
+    for (const priority of off) this.turnOn(now, port, priority)
+    return off
   }
 
   /** Restores PFC of a port and priority for which the limit has turned it off; without effect on others. */
@@ -187,22 +210,18 @@ export class PfcWatchdog {
     this.#resume(now, queue)
   }
 
-  /** The end of the next detection or restoration time, or NEVER. */
-  nextTimeout(): Nanos {
-    return this.#deadlines.firstTime()
+  /** The end of a detection or restoration time. */
+  timeout(at: Nanos, port: number, priority: number): void {
+    const queue = port * PRIORITIES + priority
+    const state = this.#states[queue]!
+    if (state === PAUSED) this.#judge(at, queue)
+    else if (state === CLEARING) this.#endClearance(at, queue)
+    else if (state === ALERTED) this.#lookAgain(at, queue)
   }
 
-  /** A driver that wakes late finds several deadlines in the past: each counts at its own time. */
-  onTimeout(now: Nanos): void {
-    const deadlines = this.#deadlines
-    for (let at = deadlines.firstTime(); at <= now; at = deadlines.firstTime()) {
-      const queue = deadlines.first()
-      deadlines.set(queue, NEVER)
-      const state = this.#states[queue]!
-      if (state === PAUSED) this.#judge(at, queue)
-      else if (state === CLEARING) this.#endClearance(at, queue)
-      else if (state === ALERTED) this.#lookAgain(at, queue)
-    }
+  #setTimer(queue: number, atNs: Nanos): void {
+    const priority = queue % PRIORITIES
+    this.#timers.set((queue - priority) / PRIORITIES, priority, atNs)
   }
 
   /** Watches a queue from its pause on, if it is paused. */
@@ -210,7 +229,7 @@ export class PfcWatchdog {
     const sinceNs = this.#pausedSinceNs(now, queue)
     this.#states[queue] = sinceNs === NEVER ? NORMAL : PAUSED
     if (sinceNs === NEVER) return
-    this.#deadlines.set(queue, Math.max(sinceNs, this.#restoredNs[queue]!) + this.#options.detectionTimeNs)
+    this.#setTimer(queue, Math.max(sinceNs, this.#restoredNs[queue]!) + this.#options.detectionTimeNs)
   }
 
   /** It was paused a detection time ago: without a gap since? */
@@ -227,7 +246,7 @@ export class PfcWatchdog {
     this.log.add(at, port, priority, 'detected')
     if (action === 'alert') {
       this.#states[queue] = ALERTED
-      this.#deadlines.set(queue, this.#queues.pausedUntilNs(port, priority))
+      this.#setTimer(queue, this.#queues.pausedUntilNs(port, priority))
     } else if (this.#limitReached(at, queue)) {
       this.#states[queue] = OFF
       this.log.add(at, port, priority, 'turnedOff')
@@ -235,7 +254,7 @@ export class PfcWatchdog {
       this.#queues.setPauseSending(at, port, priority, false)
     } else {
       this.#states[queue] = CLEARING
-      this.#deadlines.set(queue, at + restorationTimeNs)
+      this.#setTimer(queue, at + restorationTimeNs)
       const pauseAction = action === 'drop' ? PauseAction.DROP : PauseAction.FORWARD
       this.#queues.setPauseAction(at, port, priority, pauseAction)
     }
@@ -253,7 +272,7 @@ export class PfcWatchdog {
     const priority = queue % PRIORITIES
     const port = (queue - priority) / PRIORITIES
     if (this.#pausedSinceNs(at, queue) === NEVER) this.#restore(at, queue)
-    else this.#deadlines.set(queue, this.#queues.pausedUntilNs(port, priority))
+    else this.#setTimer(queue, this.#queues.pausedUntilNs(port, priority))
   }
 
   #restore(at: Nanos, queue: number): void {
@@ -265,7 +284,7 @@ export class PfcWatchdog {
   /** Everything begins anew. */
   #resume(now: Nanos, queue: number): void {
     this.#restoredNs[queue] = now
-    this.#deadlines.set(queue, NEVER)
+    this.#setTimer(queue, NEVER)
     this.#watch(now, queue)
   }
 
@@ -301,4 +320,14 @@ function checkOptions(options: WatchdogOptions): void {
     throw bad(`limit.deadlocks is a whole number from 1 to ${LIMIT_MAX}, not ${limit.deadlocks}`)
   }
   if (!(limit.windowNs > 0)) throw bad(`limit.windowNs is above 0, not ${limit.windowNs}`)
+}
+
+/** The queues of a switch. */
+export function queuesOf(sw: FeatureSwitch): WatchedQueues {
+  return {
+    pausedSinceNs: (now, port, priority) => sw.ports[port]!.pause.sinceNs(now, priority),
+    pausedUntilNs: (port, priority) => sw.ports[port]!.pause.firstExpiry(1 << priority),
+    setPauseAction: (now, port, priority, action) => sw.setPauseAction(now, port, priority, action),
+    setPauseSending: (now, port, priority, on) => sw.find(Pfc)?.setPauseSending(now, port, priority, on),
+  }
 }

@@ -9,25 +9,21 @@ import { RESERVED_ID_FIRST } from '../../lib/wire/hop-records.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
+import type { FeatureOptions, FeatureReports } from './catalogue.js'
 import { Classifier, type ClassifierOptions } from './classifier.js'
 import { DropReason } from './counters.js'
-import { DeadlockPrevention, type DeadlockPreventionOptions } from './deadlock-prevention.js'
-import { type DirectResponseOptions, DirectResponses } from './direct-responses.js'
 import { EgressPort, type PortOptions } from './egress-port.js'
+import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature.js'
+import { FeatureSet, losslessMaskOf } from './feature-set.js'
 import { ForwardingTable, PORTS_MAX } from './forwarding.js'
-import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
-import { IntStamper } from './int-stamper.js'
 import { countHop } from './ip-header.js'
-import { LoadView, type LoadViewOptions } from './load-view.js'
 import { PauseAction } from './pause-state.js'
-import { PfcSender } from './pfc-sender.js'
-import { PfcWatchdog, type WatchdogOptions } from './pfc-watchdog.js'
-import { type PortReport, PortReporter } from './port-report.js'
+import { type PortFigures, PortReporter } from './port-report.js'
 import type { Responder } from './responder.js'
 import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
 
-/** Source of PFC frames: locally administered; then the switch's id, and the port. */
-const MAC_BASE = 0x02_57_53_00_00_00
+/** What a port, and the features at it, did in a window of time. */
+export interface PortReport extends PortFigures, FeatureReports {}
 
 /** Options of a switch. */
 export interface SwitchOptions {
@@ -39,24 +35,14 @@ export interface SwitchOptions {
   bufferBytes: number
   /** Where dropped frames go back to; its capacity bounds the frames in a queue. */
   pool: FramePool
-  /** Uniform in [0, 1); only marking draws from it. */
+  /** Uniform in [0, 1); only features draw from it. */
   random: () => number
   /** Priorities by DSCP and PCP; everything has priority 0 when absent. */
   classifier?: ClassifierOptions
   /** Answers what cannot be forwarded; without it that is dropped. */
   responder?: Responder
-  /** Priority flow control; without it every priority is lossy and pauses are not obeyed. */
-  pfc?: PfcOptions
-  /** Watchdog of the lossless queues; without it deadlocks are not noticed. */
-  watchdog?: WatchdogOptions
-  /** Without it every packet keeps its priority. */
-  deadlockPrevention?: DeadlockPreventionOptions
-  /** False: packets that collect telemetry pass as they came, as through a switch that knows no INT. Default true. */
-  writesTelemetry?: boolean
-  /** Load as telemetry tells it; default: of whole ports and links. */
-  loadView?: LoadViewOptions
-  /** Without it congestion is told by the packets that pass alone. */
-  directResponses?: DirectResponseOptions
+  /** What it does beside forwarding: features by name, as `catalogue.ts` has them. */
+  features?: FeatureOptions
   /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
   mtuBytes?: number
 }
@@ -64,34 +50,28 @@ export interface SwitchOptions {
 /**
  * An output-queued, shared-memory IP switch. A frame that arrives is parsed, routed and admitted to the
  * queue of its egress port at once; `pollTransmit` hands it out when its serialisation starts. Sizes are
- * those on the wire.
- *
- * With PFC on, a frame of a lossless priority that finds its ingress port's share of the memory used up goes to that
- * port's headroom, and the peer is paused; and the port holds what its own peers pause.
+ * those on the wire. Everything else that a switch does is a feature (`feature.ts`), called at the stages of a frame's way.
  */
-export class Switch implements Node {
+export class Switch implements Node, FeatureSwitch {
   readonly id: number
   readonly name: string
   readonly ports: readonly EgressPort[]
   readonly buffer: SharedBuffer
   /** Filled by whoever knows the topology. */
   readonly routes = new ForwardingTable()
-  readonly #pool: FramePool
+  readonly pool: FramePool
+  readonly random: () => number
+  readonly mtuBytes: number
+  readonly losslessMask: number
   readonly #classifier: Classifier
   readonly #responder: Responder | null
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
-  /** Null: it writes no telemetry. */
-  readonly #stamper: IntStamper | null
-  readonly #direct: DirectResponses | null
+  readonly #features = new FeatureSet()
   readonly #reporters: readonly PortReporter[]
-  /** Memory by port and priority that frames came in by; null without PFC. */
-  readonly accounting: IngressAccounting | null
-  readonly watchdog: PfcWatchdog | null
-  readonly prevention: DeadlockPrevention | null
 
   constructor(options: SwitchOptions) {
-    const { id, name, ports } = options
+    const { id, name, ports, bufferBytes, pool, features = {} } = options
     if (!Number.isInteger(id) || id < 0 || id >= RESERVED_ID_FIRST) {
       const most = RESERVED_ID_FIRST - 1
       throw new WeirError('WEIR_BAD_ARGUMENT', `switch ${name}: id is 0 to ${most}, not ${id}`)
@@ -101,43 +81,28 @@ export class Switch implements Node {
     }
     this.id = id
     this.name = name
-    this.buffer = new SharedBuffer(options.bufferBytes, ports.length)
-    this.accounting =
-      options.pfc === undefined ? null : new IngressAccounting(options.pfc, options.bufferBytes, ports.length)
-    this.ports = ports.map((port, index) => this.#makePort(index, port, options))
-    this.#pool = options.pool
+    this.buffer = new SharedBuffer(bufferBytes, ports.length)
+    const losslessMask = losslessMaskOf(features)
+    this.losslessMask = losslessMask
+    this.ports = ports.map((port, index) => new EgressPort(index, port, { bufferBytes, pool, losslessMask }))
+    this.pool = pool
+    this.random = options.random
+    this.mtuBytes = options.mtuBytes ?? 0xffff
     this.#classifier = new Classifier(options.classifier)
     this.#responder = options.responder ?? null
     for (const _ of ports) this.#schedule.add()
-    const view = new LoadView(options.loadView)
-    this.#stamper = options.writesTelemetry === false ? null : new IntStamper(id, view)
-    const direct = options.directResponses
-    this.#direct = direct === undefined ? null : new DirectResponses(id, ports.length, direct, view)
-    this.watchdog = options.watchdog === undefined ? null : this.#makeWatchdog(options.watchdog)
-    this.prevention =
-      options.deadlockPrevention === undefined ? null : new DeadlockPrevention(options.deadlockPrevention)
-    this.#reporters = this.ports.map(port => new PortReporter(name, port, this.accounting))
+    this.#features.create(features, this)
+    for (const port of this.ports) port.setStages(this.#features)
+    this.#reporters = this.ports.map(port => new PortReporter(name, port))
   }
 
-  #makePort(index: number, port: PortOptions, options: SwitchOptions): EgressPort {
-    const { id, bufferBytes, pool, random, pfc, mtuBytes = 0xffff, writesTelemetry = true } = options
-    const pfcSender =
-      pfc === undefined ? null : new PfcSender(pool, MAC_BASE + id * 256 + index, port.rateBps, pfc.quanta)
-    const losslessMask = this.accounting?.losslessMask ?? 0
-    const shared = { bufferBytes, pool, random, losslessMask, pfcSender, mtuBytes, writesTelemetry }
-    return new EgressPort(index, port, shared)
+  get bufferBytes(): number {
+    return this.buffer.bytesMax
   }
 
-  #makeWatchdog(options: WatchdogOptions): PfcWatchdog {
-    return new PfcWatchdog(this.ports.length, options, {
-      pausedSinceNs: (now, port, priority) => this.ports[port]!.pause.sinceNs(now, priority),
-      pausedUntilNs: (port, priority) => this.ports[port]!.pause.firstExpiry(1 << priority),
-      setPauseAction: (now, port, priority, action) => this.setPauseAction(now, port, priority, action),
-      setPauseSending: (now, port, priority, on) => {
-        this.ports[port]!.pfcSender?.allow(priority, on)
-        if (this.accounting !== null) this.#tellPeer(now, port, this.accounting.xoffMask(port))
-      },
-    })
+  /** The feature of that class; null if it is off. */
+  find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null {
+    return this.#features.find(kind)
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
@@ -152,32 +117,35 @@ export class Switch implements Node {
       return
     }
     const reason = this.#admit(now, port, egress, frame)
-    if (this.#direct !== null) this.#answerDirectly(now, this.#direct, port, egress, frame)
+    const { offered } = this.#features
+    if (offered.length > 0) {
+      const priority = this.#classifier.priority(frame)
+      for (let i = 0; i < offered.length; i++)
+        offered[i]!.offered(now, frame, port, this.ports[egress]!, priority)
+    }
     if (reason === DropReason.NONE) return
     this.#drop(frame, reason === DropReason.HEADROOM_FULL ? port : egress, reason)
   }
 
-  /** Tells of congestion that the frame has met at its egress queue, whether it found room there or not. */
-  #answerDirectly(now: Nanos, direct: DirectResponses, ingress: number, egress: number, frame: Frame): void {
-    const priority = this.#classifier.priority(frame)
-    const port = this.ports[egress]!
-    if (!direct.isDue(now, frame, port, priority)) return
-    const response = direct.respond(now, frame, port, priority, this.#pool)
-    if (response === null) return
-    const out = this.routes.egressPort(response)
-    const reason = out < 0 ? DropReason.NO_ROUTE : this.#admit(now, ingress, out, response)
-    if (reason !== DropReason.NONE) this.#drop(response, ingress, reason)
+  send(now: Nanos, frame: Frame, ingress = -1): void {
+    const egress = this.routes.egressPort(frame)
+    if (egress < 0 || egress >= this.ports.length) {
+      this.#drop(frame, Math.max(0, ingress), DropReason.NO_ROUTE)
+      return
+    }
+    const from = ingress < 0 ? egress : ingress
+    const reason = this.#admit(now, from, egress, frame)
+    if (reason !== DropReason.NONE) this.#drop(frame, from, reason)
   }
 
-  /** Only the watchdog waits for a time; frames leave by `pollTransmit`. */
+  /** Only features wait for times; frames leave by `pollTransmit`. */
   onTimeout(now: Nanos): void {
-    this.watchdog?.onTimeout(now)
+    this.#features.onTimeout(now)
   }
 
-  /** When the next frame may start, the end of the one before it on its line; or the watchdog's next deadline. */
+  /** When the next frame may start, the end of the one before it on its line; or a feature's next timer. */
   nextTimeout(): Nanos {
-    const startNs = this.#schedule.firstTime()
-    return this.watchdog === null ? startNs : Math.min(startNs, this.watchdog.nextTimeout())
+    return Math.min(this.#schedule.firstTime(), this.#features.nextTimeout())
   }
 
   pollTransmit(now: Nanos): Frame | null {
@@ -186,7 +154,7 @@ export class Switch implements Node {
       const dueNs = schedule.firstTime()
       if (dueNs > now) return null
       const port = this.ports[schedule.first()]!
-      const frame = port.isPfcDue(dueNs) ? port.transmitPfc(dueNs) : this.#transmit(now, dueNs, port)
+      const frame = port.isUrgentDue(dueNs) ? port.transmitUrgent(dueNs) : this.#transmit(now, dueNs, port)
       schedule.set(port.index, port.nextStartNs(dueNs))
       if (frame === null) continue
       frame.port = port.index
@@ -198,8 +166,9 @@ export class Switch implements Node {
     const frame = port.transmit(dueNs)
     const ingress = frame.port
     this.#release(now, frame, port.index)
-    if (this.watchdog !== null) this.watchdog.onTransmitted(dueNs, port.index, port.sentPriority)
-    if (frame.shim >= 0) this.#stamper?.stamp(port.serializer.startNs, frame, port, this.ports[ingress]!)
+    const { start } = this.#features
+    const { startNs } = port.serializer
+    for (let i = 0; i < start.length; i++) start[i]!.start(startNs, frame, port, this.ports[ingress]!)
     return frame
   }
 
@@ -223,41 +192,34 @@ export class Switch implements Node {
         this.#drop(frame, port, DropReason.PFC_WATCHDOG)
       }
     }
-    this.#schedule.set(port, egress.nextStartNs(now))
+    this.wake(now, port)
   }
 
-  /**
-   * Restores PFC of a port where the limit of the watchdog has turned it off. Returns the priorities that it was off for.
-   *
-   * @param only of this priority; default: of all
-   */
-  turnPfcOn(now: Nanos, port: number, only?: number): number[] {
-    const { watchdog } = this
-    if (watchdog === null) return []
-    const off = [...Array(PRIORITIES).keys()].filter(
-      priority => (only === undefined || only === priority) && watchdog.turnedOff(port, priority),
-    )
-    for (const priority of off) watchdog.turnOn(now, port, priority)
-    return off
+  /** A port may start its next frame at another time than it was. */
+  wake(now: Nanos, port: number): void {
+    this.#schedule.set(port, this.ports[port]!.nextStartNs(now))
   }
 
   /** Starts a new window for all reports. */
   resetWindow(now: Nanos): void {
-    this.accounting?.resetWindow()
-    this.watchdog?.resetWindow()
-    this.prevention?.resetWindow()
-    this.#direct?.resetWindow()
+    this.#features.reset(now)
     for (const reporter of this.#reporters) reporter.resetWindow(now)
   }
 
-  /** What a port did from the start of the window until `now`. */
+  /** What a port, and the features at it, did from the start of the window until `now`. */
   report(now: Nanos, port: number): PortReport {
-    return {
-      ...this.#reporters[port]!.report(now),
-      ...(this.watchdog !== null && { watchdog: this.watchdog.report(port) }),
-      ...(this.prevention !== null && { movedFrames: this.prevention.movedFrames(port) }),
-      ...(this.#direct !== null && { directResponses: this.#direct.sent(port) }),
-    }
+    const figures = this.figures(now, port)
+    return { ...figures, ...this.additions(now, port, figures) }
+  }
+
+  /** The port's own part of that. */
+  figures(now: Nanos, port: number): PortFigures {
+    return this.#reporters[port]!.report(now)
+  }
+
+  /** What features add. @param figures of the port, at `now` */
+  additions(now: Nanos, port: number, figures: PortFigures): FeatureReports {
+    return this.#features.report(now, port, figures)
   }
 
   /** A frame that cannot be forwarded goes back as the answer to itself, if there is one, or is dropped. */
@@ -282,72 +244,50 @@ export class Switch implements Node {
   }
 
   #admit(now: Nanos, ingress: number, egress: number, frame: Frame): DropReason {
-    const bytes = frame.wireLength
+    const { arrive, admit } = this.#features
     const given = this.#classifier.priority(frame)
     let queued = given
-    let priority = given
-    if (this.prevention !== null) {
-      queued = this.prevention.priority(frame, ingress, egress, given)
-      if (!this.#isLossless(queued)) priority = queued
-    }
-    if (!this.buffer.check(bytes)) return DropReason.BUFFER_FULL
-    if (this.accounting !== null) {
-      const refused = this.#account(now, this.accounting, ingress, priority, bytes)
-      if (refused !== DropReason.NONE) return refused
+    for (let i = 0; i < arrive.length; i++) queued = arrive[i]!.arrive(now, frame, ingress, egress, queued)
+    // Whoever sends on the frame's link can only be paused by the priority that it came with.
+    const priority = this.#isLossless(queued) ? given : queued
+    if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL
+    for (let i = 0; i < admit.length; i++) {
+      const refused = admit[i]!.admit(now, frame, ingress, priority)
+      if (refused === DropReason.NONE) continue
+      this.#takeBack(now, frame, ingress, priority, i)
+      return refused
     }
     const port = this.ports[egress]!
     const reason = port.enqueue(now, frame, queued)
     if (reason !== DropReason.NONE) {
-      if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
+      this.#takeBack(now, frame, ingress, priority, admit.length)
       return reason
     }
     // While it waits, these say where the frame came from.
     frame.port = ingress
     frame.ingressPriority = priority
-    this.buffer.update(ingress, priority, egress, bytes)
+    this.buffer.update(ingress, priority, egress, frame.wireLength)
     const freeNs = Math.max(now, port.serializer.endNs)
     if (this.#schedule.timeOf(egress) > freeNs) this.#schedule.set(egress, port.nextStartNs(now))
     return DropReason.NONE
   }
 
+  /** A frame that the first `count` features have admitted is dropped. */
+  #takeBack(now: Nanos, frame: Frame, ingress: number, priority: number, count: number): void {
+    const { admit } = this.#features
+    for (let i = 0; i < count; i++) admit[i]!.leave?.(now, frame, ingress, priority)
+  }
+
   /** A frame that was admitted leaves its queue. */
   #release(now: Nanos, frame: Frame, egress: number): void {
+    const { admit } = this.#features
     const { port: ingress, ingressPriority: priority, wireLength: bytes } = frame
     this.buffer.remove(ingress, priority, egress, bytes)
-    if (this.accounting !== null) this.#unaccount(now, this.accounting, ingress, priority, bytes)
+    for (let i = 0; i < admit.length; i++) admit[i]!.leave?.(now, frame, ingress, priority)
   }
 
   #isLossless(priority: number): boolean {
-    return this.accounting !== null && ((this.accounting.losslessMask >>> priority) & 1) === 1
-  }
-
-  #account(
-    now: Nanos,
-    accounting: IngressAccounting,
-    ingress: number,
-    priority: number,
-    bytes: number,
-  ): DropReason {
-    const reason = accounting.admit(ingress, priority, bytes)
-    this.#tellPeer(now, ingress, accounting.xoffMask(ingress))
-    return reason
-  }
-
-  #unaccount(
-    now: Nanos,
-    accounting: IngressAccounting,
-    ingress: number,
-    priority: number,
-    bytes: number,
-  ): void {
-    accounting.release(ingress, priority, bytes)
-    this.#tellPeer(now, ingress, accounting.xoffMask(ingress))
-  }
-
-  /** Has the peer of a port hold the priorities of `mask`, and no others. */
-  #tellPeer(now: Nanos, index: number, mask: number): void {
-    const port = this.ports[index]!
-    if (port.pfcSender!.want(now, mask)) this.#schedule.set(index, port.nextStartNs(now))
+    return ((this.losslessMask >>> priority) & 1) === 1
   }
 
   /** A MAC control frame: for the port itself, never forwarded. */
@@ -362,21 +302,21 @@ export class Switch implements Node {
       for (let p = 0; p < PRIORITIES; p++) {
         if (!pfc.isEnabled(view, 0, p)) continue
         port.pause.onPause(now, p, pfc.quanta(view, 0, p))
-        this.watchdog?.onPfc(now, index, p)
+        for (const feature of this.#features.pause) feature.pause(now, index, p)
       }
-      this.#schedule.set(index, port.nextStartNs(now))
+      this.wake(now, index)
     } else if (pfc.isGlobalPause(view, 0, length)) {
       port.counters.onGlobalPause()
     } else {
       this.#drop(frame, index, DropReason.NOT_IP)
       return
     }
-    this.#pool.give(frame)
+    this.pool.give(frame)
   }
 
   #drop(frame: Frame, port: number, reason: DropReason): void {
     this.ports[port]!.counters.onDropped(reason, frame.wireLength)
-    this.#pool.give(frame)
+    this.pool.give(frame)
   }
 }
 

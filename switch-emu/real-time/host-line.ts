@@ -58,12 +58,7 @@ export class HostLine {
       {
         bufferBytes: backlogBytesMax,
         pool,
-        random: () => 1,
         losslessMask: 0xff,
-        pfcSender: null,
-        // The host's own end of a link is no hop.
-        mtuBytes: 0xffff,
-        writesTelemetry: false,
       },
     )
   }

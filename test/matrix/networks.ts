@@ -2,8 +2,8 @@
 import type { NicConfig } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { MICROSECOND, MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
+import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
 import type { PortOptions } from '../../switch-emu/core/egress-port.js'
-import type { SwitchOptions } from '../../switch-emu/core/switch.js'
 import type { WorkPlan } from '../swarm/plan.js'
 
 /** One connection and what it does. All go from h1 or h2 to h3. */
@@ -32,7 +32,8 @@ export interface NetworkPlan {
   /** From when to when the link of h3 passes nothing. */
   outage?: readonly [Nanos, Nanos]
   port?: Partial<PortOptions>
-  switches?: Partial<SwitchOptions>
+  /** Of all switches, beside direct responses. */
+  features?: FeatureOptions
   /** Settings of its hosts. */
   hosts?: Partial<NicConfig>
   flows: readonly FlowPlan[]
@@ -84,7 +85,7 @@ export const NETWORKS = {
     shape: 'chain',
     trunkBps: RATE_BPS / 10,
     bufferBytes: 200_000,
-    port: { ecn: { kminBytes: 5000, kmaxBytes: 20_000, pmax: 0.5 } },
+    features: { ecn: { kminBytes: 5000, kmaxBytes: 20_000, pmax: 0.5 } },
     flows: pair(messages(10, 12_000)),
     untilNs: 5 * SECOND,
   },
@@ -112,7 +113,7 @@ export const NETWORKS = {
     trunkBps: 20e6,
     bufferBytes: 40_000,
     hosts: { probeTimeoutLeastNs: 500 * MILLISECOND },
-    switches: { writesTelemetry: false },
+    features: { telemetry: false },
     flows: pair(messages(10, 12_000)),
     untilNs: 10 * SECOND,
   },
@@ -122,8 +123,7 @@ export const NETWORKS = {
     shape: 'chain',
     trunkBps: 20e6,
     bufferBytes: 400_000,
-    port: { ecn: { kminBytes: 20_000, kmaxBytes: 40_000, pmax: 0.5 } },
-    switches: { writesTelemetry: false },
+    features: { ecn: { kminBytes: 20_000, kmaxBytes: 40_000, pmax: 0.5 }, telemetry: false },
     flows: pair(messages(10, 12_000)),
     untilNs: 10 * SECOND,
   },
@@ -150,7 +150,7 @@ export const NETWORKS = {
     shape: 'chain',
     trunkBps: RATE_BPS,
     bufferBytes: 200_000,
-    switches: { writesTelemetry: false },
+    features: { telemetry: false },
     flows: pair(messages(5, 12_000), { pauseNs: 300 * MILLISECOND }),
     untilNs: 10 * SECOND,
   },
@@ -204,7 +204,7 @@ export const NETWORKS = {
     trunkBps: RATE_BPS,
     bufferBytes: 200_000,
     port: { weights: [1, 99, 0, 0, 0, 0, 0, 0] },
-    switches: { loadView: { rate: 'share' } },
+    features: { telemetry: { rate: 'share' } },
     flows: [...pair(messages(3, 12_000)), ...pair(messages(3, 12_000)), ...pair(messages(3, 12_000))],
     untilNs: 5 * SECOND,
   },

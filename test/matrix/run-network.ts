@@ -241,7 +241,7 @@ class World {
   }
 
   #makeSwitch(id: number, name: string, rates: readonly number[]): Switch {
-    const { bufferBytes, port, switches } = this.#run.plan
+    const { bufferBytes, port, features } = this.#run.plan
     const subscribedDscp = this.#run.config.telemetry?.subscribeDscp ?? SUBSCRIBED_DSCP
     const random = this.#random.fork(name)
     return new Switch({
@@ -251,8 +251,7 @@ class World {
       bufferBytes,
       pool: this.#pool,
       random: () => random.next(),
-      directResponses: { thresholdBytes: 4000, of: 'subscribed', subscribedDscp },
-      ...switches,
+      features: { direct: { thresholdBytes: 4000, of: 'subscribed', subscribedDscp }, ...features },
     })
   }
 

@@ -71,7 +71,7 @@ export function readAll(cc: string, links: Links = SHORT, options: Reader = {}) 
     name: 's1',
     ports: [{ rateBps, queueBytesMax: queueBytes }, { rateBps: 10e9 }],
     bufferBytes: 100e6,
-    writesTelemetry: !silent,
+    ...(silent && { features: { telemetry: false } }),
     pool,
     random: () => 0,
   })

@@ -26,7 +26,10 @@ const RATE = 100e9
 function responses(timesNs: readonly number[], v6 = false) {
   const ports = [{ rateBps: RATE }, { rateBps: RATE }, { rateBps: RATE }]
   const key = directTag.directKey(SECRET)
-  const { node, pool } = starSwitch({ ports, directResponses: { thresholdBytes: 1, intervalNs: 1, key } })
+  const { node, pool } = starSwitch({
+    ports,
+    features: { direct: { thresholdBytes: 1, intervalNs: 1, key } },
+  })
   const address = (n: number) => (v6 ? Buffer.from(`fd${'0'.repeat(29)}${n}`, 'hex') : HOST(n))
   if (v6) for (const n of [1, 2]) node.routes.set(HostAddress.parse(`fd00::${n}`), [n])
   const found: Buffer[] = []

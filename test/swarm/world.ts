@@ -21,6 +21,7 @@ import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { directKey } from '../../lib/wire/direct-tag.js'
 import { Graph, type LinkEnd } from '../../switch-emu/core/graph.js'
+import { Pfc } from '../../switch-emu/core/pfc.js'
 import { installRoutes } from '../../switch-emu/core/routes.js'
 import { Switch } from '../../switch-emu/core/switch.js'
 import { checkBalance, checkNic, checkPool, checkSwitches } from './checks/balance.js'
@@ -270,6 +271,7 @@ class World {
       for (const end of [a, b]) if (end.node === name) delays[end.port] = { rateBps, delayNs }
     }
     const key = secret === null ? {} : { key: directKey(Buffer.from(secret)) }
+    const { features, ...sizes } = lossless === null ? {} : losslessOptions(lossless, delays)
     return new Switch({
       id: id + 1,
       name,
@@ -277,10 +279,13 @@ class World {
       bufferBytes,
       pool: this.#pool,
       random: () => random.next(),
-      ...(directResponses !== null && {
-        directResponses: { ...directResponses, subscribedDscp: SUBSCRIBED_DSCP, ...key },
-      }),
-      ...(lossless !== null && losslessOptions(lossless, delays)),
+      ...sizes,
+      features: {
+        ...features,
+        ...(directResponses !== null && {
+          direct: { ...directResponses, subscribedDscp: SUBSCRIBED_DSCP, ...key },
+        }),
+      },
     })
   }
 
@@ -580,7 +585,7 @@ class World {
     const disturbed =
       interruptions.length + changes.flaps.length + sum(this.#faults.map(({ total }) => total))
     const noFrame = sum(
-      this.#switches.flatMap(sw => sw.ports.map(port => port.pfcSender?.counters.noFrame ?? 0)),
+      this.#switches.flatMap(sw => sw.find(Pfc)?.senders.map(({ counters }) => counters.noFrame) ?? []),
     )
     return disturbed + noFrame === 0
   }
@@ -597,9 +602,9 @@ class World {
       deadlocks: 0,
     }
     for (const sw of this.#switches) {
-      for (const [index, port] of sw.ports.entries()) {
+      for (const { index } of sw.ports) {
         const report = sw.report(this.#network.now, index)
-        const { pauses, resumes } = port.pfcSender?.counters ?? { pauses: 0, resumes: 0 }
+        const { pauses, resumes } = sw.find(Pfc)?.senders[index]?.counters ?? { pauses: 0, resumes: 0 }
         totals.received += report.rxFrames
         totals.sent += report.txFrames
         totals.drops += report.drops

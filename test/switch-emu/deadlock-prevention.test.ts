@@ -28,7 +28,7 @@ t.test('in and out by ports of one group: another priority, another DSCP', async
   ] as const) {
     for (const address of [HOST(1), IPV6]) {
       const frame = buildFrame(pool, { from: address, to: address, tos: TOS })
-      t.equal(prevention.priority(frame, ingress, egress, 3), risky ? 4 : 3, `${ingress} to ${egress}`)
+      t.equal(prevention.arrive(0, frame, ingress, egress, 3), risky ? 4 : 3, `${ingress} to ${egress}`)
       t.equal(dscp(frame), risky ? 32 : 24)
       t.equal(ecn(frame), ipv4.ECN_ECT0, 'ECN is left alone')
       if (address !== IPV6) t.ok(ipv4.verifyChecksum(frame.view, frame.l3))
@@ -36,21 +36,21 @@ t.test('in and out by ports of one group: another priority, another DSCP', async
     }
   }
   t.same(
-    [0, 1, 2, 3].map(port => prevention.movedFrames(port)),
+    [0, 1, 2, 3].map(port => prevention.report(0, port).movedFrames),
     [4, 2, 2, 0],
   )
-  prevention.resetWindow()
-  t.equal(prevention.movedFrames(0), 0)
+  prevention.reset()
+  t.equal(prevention.report(0, 0).movedFrames, 0)
 })
 
 t.test('other priorities are left alone, those that moved before too', async t => {
   const prevention = new DeadlockPrevention({ groups: [[0, 1]], from: 3, to: 4, dscp: 32 })
   const frame = buildFrame(pool, { from: HOST(1), to: HOST(2), tos: 32 << 2 })
   for (const priority of [0, 1, 2, 4, 5, 6, 7]) {
-    t.equal(prevention.priority(frame, 0, 1, priority), priority)
+    t.equal(prevention.arrive(0, frame, 0, 1, priority), priority)
     t.equal(dscp(frame), 32)
   }
-  t.equal(prevention.movedFrames(1), 0)
+  t.equal(prevention.report(0, 1).movedFrames, 0)
   pool.give(frame)
 })
 
@@ -62,9 +62,9 @@ t.test(
       const next = new Classifier({ pcp: { 3: 3, [pcp ?? 4]: 4 } })
       for (const address of [HOST(1), IPV6]) {
         const frame = buildFrame(pool, { from: address, to: address, tos: TOS, vlanPriority: 3 })
-        t.equal(prevention.priority(frame, 0, 2, 3), 3)
+        t.equal(prevention.arrive(0, frame, 0, 2, 3), 3)
         t.equal(next.priority(frame), 3)
-        t.equal(prevention.priority(frame, 0, 1, 3), 4)
+        t.equal(prevention.arrive(0, frame, 0, 1, 3), 4)
         t.equal(next.priority(frame), 4)
         t.equal(dscp(frame), 32)
         t.equal(ethernet.vlanId(frame.view, 0), 1, 'the rest of the tag stays')
@@ -86,7 +86,7 @@ t.test('a port may be in several groups', async t => {
   })
   const priority = (ingress: number, egress: number) => {
     const frame = buildFrame(pool, { from: HOST(1), to: HOST(2), tos: TOS })
-    const moved = prevention.priority(frame, ingress, egress, 3)
+    const moved = prevention.arrive(0, frame, ingress, egress, 3)
     pool.give(frame)
     return moved
   }

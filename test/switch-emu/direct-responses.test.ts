@@ -17,9 +17,9 @@ import { drain, HOST, seeded, starSwitch } from './helpers.js'
 const RATE = 100e9
 
 /** Three hosts; hosts 0 and 1 send to host 2. `sent`: the responses that left, by port. */
-function congested(directResponses: DirectResponseOptions) {
+function congested(direct: DirectResponseOptions) {
   const ports = [{ rateBps: RATE }, { rateBps: RATE }, { rateBps: RATE }]
-  const { node, pool } = starSwitch({ ports, directResponses })
+  const { node, pool } = starSwitch({ ports, features: { direct } })
   const sent: { port: number; now: number; frame: Buffer; psn: number }[] = []
   const data = (now: number, spec: Partial<FrameSpec> = {}) => {
     const from = spec.from ?? HOST(0)

@@ -1,8 +1,8 @@
 /** Which packets of a burst a switch marks or drops: ECN at enqueue, Fast ECN at dequeue, WRED for the rest. */
 import t from 'tap'
 import { ECN_CE } from '../../lib/wire/ipv4.js'
+import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
 import { ecn } from '../../switch-emu/core/ip-header.js'
-import type { SwitchOptions } from '../../switch-emu/core/switch.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, starSwitch } from './helpers.js'
 
@@ -10,11 +10,11 @@ const BURST = 20
 const STEP = { kminBytes: 10_000, kmaxBytes: 10_000, pmax: 1 } // above 10 packets of 1000 B: all of them
 
 /** A burst of 20 packets at once, numbered from 0; returns those that leave with a mark, and those that leave at all. */
-function burst(at: 'enqueue' | 'dequeue', tos: number, more: Partial<SwitchOptions> = {}) {
+function burst(at: 'enqueue' | 'dequeue', tos: number, more: FeatureOptions = {}) {
   const { node, pool } = starSwitch({
-    ports: [{ rateBps: 100e9 }, { rateBps: 1e9, ecn: { ...STEP, at } }],
+    ports: [{ rateBps: 100e9 }, { rateBps: 1e9 }],
     classifier: { dscp: { 24: 3 } },
-    ...more,
+    features: { ecn: { ...STEP, at }, ...more },
   })
   const marked: number[] = []
   const left: number[] = []

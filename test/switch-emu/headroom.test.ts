@@ -77,11 +77,13 @@ function flood({ delayNs, headroom, phaseNs, wireBytes }: Case) {
     pool,
     random: () => 0.5,
     classifier: { dscp: { 24: 3 } },
-    pfc: {
-      priorities: [3],
-      xoffBytes: 30_000,
-      xonBytes: 10_000,
-      headroomBytes: [headroom, headroom, headroom],
+    features: {
+      pfc: {
+        priorities: [3],
+        xoffBytes: 30_000,
+        xonBytes: 10_000,
+        headroomBytes: [headroom, headroom, headroom],
+      },
     },
   })
   for (let p = 0; p < 3; p++) node.routes.set(HostAddress.fromIpv4(HOST(p)), [p])
@@ -109,8 +111,8 @@ function flood({ delayNs, headroom, phaseNs, wireBytes }: Case) {
   for (const id of ids) network.kick(id)
   network.runUntil(200_000)
   t.ok(hosts[0]!.pausedUntilNs > 200_000, 'host 0 was paused')
-  const { maxHeadroomBytes, dropsByReason } = node.report(200_000, 0)
-  return { used: maxHeadroomBytes, lost: dropsByReason.headroomFull! }
+  const { pfc: used, dropsByReason } = node.report(200_000, 0)
+  return { used: used!.maxHeadroomBytes, lost: dropsByReason.headroomFull! }
 }
 
 /** The events in order, each in bytes: the frame above xoff; ours on the line, PFC; link; the peer's; link. */

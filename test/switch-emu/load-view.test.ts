@@ -18,7 +18,11 @@ function records(
   frames: [number, number][],
 ) {
   const ports = [{ rateBps: RATE }, { rateBps: RATE, ...(weights && { weights }) }]
-  const { node, pool } = starSwitch({ ports, loadView, classifier: { dscp: { 24: 3 } } })
+  const { node, pool } = starSwitch({
+    ports,
+    classifier: { dscp: { 24: 3 } },
+    features: { telemetry: loadView },
+  })
   const found = new Map<number, { rate: number; sent: number; queue: number; ts: number }>()
   for (const [psn, [now, tos]] of frames.entries()) {
     drain(node, now - 1, take)
@@ -95,5 +99,7 @@ t.test(
 
 t.test('words that it does not know', async t => {
   const wrong = { queue: 'both' } as unknown as LoadViewOptions
-  t.throws(() => starSwitch({ ports: [{ rateBps: RATE }], loadView: wrong }), { code: 'WEIR_BAD_ARGUMENT' })
+  t.throws(() => starSwitch({ ports: [{ rateBps: RATE }], features: { telemetry: wrong } }), {
+    code: 'WEIR_BAD_ARGUMENT',
+  })
 })

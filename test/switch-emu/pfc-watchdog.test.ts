@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { NEVER } from '../../lib/time/nanos.js'
 import { PauseAction, PauseState } from '../../switch-emu/core/pause-state.js'
 import { PfcWatchdog, type WatchdogOptions } from '../../switch-emu/core/pfc-watchdog.js'
+import { QueueTimers } from '../../switch-emu/core/queue-timers.js'
 import { PRIORITIES } from '../../switch-emu/core/shared-buffer.js'
 import { fc, property } from '../support/property.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
@@ -18,6 +19,7 @@ const ALL = (1 << PRIORITIES) - 1
 function watched(options: Partial<WatchdogOptions> = {}, ports = 2) {
   const pauses = Array.from({ length: ports }, () => new PauseState(RATE, ALL))
   const acts: string[] = []
+  const timers = new QueueTimers(ports)
   const dog = new PfcWatchdog(
     ports,
     {
@@ -37,19 +39,21 @@ function watched(options: Partial<WatchdogOptions> = {}, ports = 2) {
       setPauseSending: (now, port, priority, on) =>
         acts.push(`${now / US} ${port}/${priority} sending ${on ? 'on' : 'off'}`),
     },
+    timers,
   )
   return {
     dog,
+    timers,
     acts,
     pauses,
     /** At `us` the peer pauses for `quanta` us; 0 resumes. Everything that is due before happens before. */
     pause(us: number, quanta: number, port = 0, priority = 3) {
       this.until(us)
       pauses[port]!.onPause(us * US, priority, quanta)
-      dog.onPfc(us * US, port, priority)
+      dog.pause(us * US, port, priority)
     },
     until(us: number) {
-      while (dog.nextTimeout() <= us * US) dog.onTimeout(dog.nextTimeout())
+      while (timers.nextTimeout() <= us * US) timers.onTimeout(timers.nextTimeout(), dog)
     },
     events: () => dog.log.events.map(e => `${e.atNs / US} ${e.port}/${e.priority} ${e.event}`),
   }
@@ -70,7 +74,7 @@ t.test('a pause that lasts the detection time is a deadlock, cleared for the res
   w.until(1_000)
   t.same(w.events(), ['110 0/3 detected', '160 0/3 restored'])
   t.same(w.acts, ['110 0/3 forward', '160 0/3 obey'])
-  t.equal(w.dog.nextTimeout(), NEVER)
+  t.equal(w.timers.nextTimeout(), NEVER)
 })
 
 t.test('one nanosecond less is none', async t => {
@@ -176,7 +180,7 @@ t.test('the upper limit turns PFC off until it is turned on again', async t => {
   t.same(w.acts.slice(-2), ['400 0/3 forward', '400 0/3 sending off'])
   t.ok(w.dog.turnedOff(0, 3))
   t.equal(w.dog.log.count('turnedOff', 0), 1)
-  t.equal(w.dog.nextTimeout(), NEVER)
+  t.equal(w.timers.nextTimeout(), NEVER)
 
   w.dog.turnOn(1_010 * US, 0, 3)
   t.same(w.acts.slice(-2), ['1010 0/3 obey', '1010 0/3 sending on'])
@@ -201,7 +205,7 @@ t.test('deadlocks further apart than the window do not add up', async t => {
 t.test('a driver that wakes late counts each deadline at its own time', async t => {
   const w = watched()
   w.pause(0, 120)
-  w.dog.onTimeout(1_000 * US)
+  w.timers.onTimeout(1_000 * US, w.dog)
   t.same(w.events(), ['100 0/3 detected', '150 0/3 restored'])
 })
 

@@ -7,6 +7,7 @@ import * as ethernet from '../../lib/wire/ethernet.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import { WireError } from '../../lib/wire/wire-error.js'
 import { PauseAction } from '../../switch-emu/core/pause-state.js'
+import { Pfc } from '../../switch-emu/core/pfc.js'
 import type { Switch } from '../../switch-emu/core/switch.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, seeded, starSwitch } from './helpers.js'
@@ -20,7 +21,9 @@ function lossless(xoffBytes = 5000, xonBytes = 2000, ports = 2) {
   const headroom = 10_000
   return {
     classifier: BY_CLASS_SELECTOR,
-    pfc: { priorities: [3], xoffBytes, xonBytes, headroomBytes: new Array(ports).fill(headroom) },
+    features: {
+      pfc: { priorities: [3], xoffBytes, xonBytes, headroomBytes: new Array<number>(ports).fill(headroom) },
+    },
   }
 }
 
@@ -110,7 +113,7 @@ t.test(
     for (let n = 0; n < 5; n++) node.onFrame(100 + n, 0, data(pool, 0, 1, 1000))
     t.same(log(node, pool, 1000), [], '5000 bytes are not above xoff')
     node.onFrame(2000, 0, data(pool, 0, 1, 1000))
-    t.equal(node.report(3000, 0).maxHeadroomBytes, 1000)
+    t.equal(node.report(3000, 0).pfc!.maxHeadroomBytes, 1000)
     t.same(log(node, pool, 20_000), ['8000: 0 PFC p3 65535', '8480: 0 1000 B'], '60 bytes, 480 ns')
     // Half of 65,535 x 512 ns after the last one.
     const half = Math.floor((65_535 * QUANTUM_NS) / 2)
@@ -130,7 +133,7 @@ t.test(
     ])
     t.equal(node.nextTimeout(), NEVER, 'nothing is repeated any more')
     t.equal(node.report(ALL, 0).pausesSent, 2)
-    t.equal(node.accounting!.sharedUsedBytes, 0)
+    t.equal(node.find(Pfc)!.accounting.sharedUsedBytes, 0)
     t.equal(pool.inUse, 0)
   },
 )
@@ -243,7 +246,7 @@ t.test('a watchdog may have pauses ignored, and a queue emptied', async t => {
   node.onFrame(40_001, 0, data(pool, 0, 1, 1000))
   t.equal(node.nextTimeout(), 1000 + 65_535 * QUANTUM_NS)
   drain(node, ALL, frame => pool.give(frame))
-  t.equal(node.accounting!.sharedUsedBytes, 0)
+  t.equal(node.find(Pfc)!.accounting.sharedUsedBytes, 0)
   t.equal(pool.inUse, 0)
 })
 
@@ -257,20 +260,24 @@ t.test('random traffic and pauses: bytes are conserved, and the memory is empty 
         rateBps: p % 2 === 0 ? 1e9 : 10e9,
         queueBytesMax: 20_000,
         weights: [1, 0, 0, 2, 3, 0, 0, 0],
+      })),
+      classifier: BY_CLASS_SELECTOR,
+      bufferBytes: 300_000,
+      random: () => random.next(),
+      features: {
         ecn: {
           kminBytes: 3000,
           kmaxBytes: 15_000,
           pmax: 0.3,
           at: random.below(2) ? 'enqueue' : 'dequeue',
-        } as const,
-      })),
-      classifier: BY_CLASS_SELECTOR,
-      bufferBytes: 300_000,
-      random: () => random.next(),
-      pfc: {
-        priorities: [3, 4],
-        ...(random.below(2) ? { xoffBytes: 10_000, xonBytes: 6000 } : { alpha: 0.25, xonOffsetBytes: 2000 }),
-        headroomBytes: new Array(ports).fill(headroom),
+        },
+        pfc: {
+          priorities: [3, 4],
+          ...(random.below(2)
+            ? { xoffBytes: 10_000, xonBytes: 6000 }
+            : { alpha: 0.25, xonOffsetBytes: 2000 }),
+          headroomBytes: new Array<number>(ports).fill(headroom),
+        },
       },
     })
     const told = new Array<number>(ports).fill(0)
@@ -306,10 +313,10 @@ t.test('random traffic and pauses: bytes are conserved, and the memory is empty 
     const reports = node.ports.map((_, p) => node.report(now, p))
     const dropped = reports.reduce((sum, { droppedBytes }) => sum + droppedBytes, 0)
     if (rxBytes !== txBytes + dropped) t.fail(`${rxBytes} in, ${txBytes} out, ${dropped} dropped`)
-    t.ok(reports.some(({ pausesSent }) => pausesSent > 0))
+    t.ok(reports.some(({ pausesSent }) => pausesSent! > 0))
     t.equal(node.queuedFrames, 0)
     t.equal(node.buffer.usedBytes, 0)
-    t.equal(node.accounting!.sharedUsedBytes, 0)
+    t.equal(node.find(Pfc)!.accounting.sharedUsedBytes, 0)
     t.same(told, [0, 0, 0, 0], 'every peer was told to go on in the end')
     t.equal(node.nextTimeout(), NEVER)
     t.equal(pool.inUse, 0)

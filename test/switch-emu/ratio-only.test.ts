@@ -11,7 +11,7 @@ t.test("rate, bytes and queue are those of 100 Gbit/s; their ratios are the link
   for (const rateBps of [10e6, 1e9, 40e9, 100e9, 400e9]) {
     const { node, pool } = starSwitch({
       ports: [{ rateBps }, { rateBps }, { rateBps }],
-      loadView: { ratioOnly: true },
+      features: { telemetry: { ratioOnly: true } },
     })
     // Three of 1,500 bytes at once: the n-th leaves behind n, and before 2 - n.
     const seen: number[][] = []

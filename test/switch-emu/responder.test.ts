@@ -75,7 +75,8 @@ t.test(
   async t => {
     const ecn = { kminBytes: 0, kmaxBytes: 1, pmax: 1 }
     const { node, pool } = starSwitch({
-      ports: [{ ...GIGABIT, ecn }, GIGABIT],
+      ports: [GIGABIT, GIGABIT],
+      features: { ecn },
       classifier: { dscp: { 0: 1 }, pcp: { 0: 2 } },
       responder: new Responder(oneHost(), 1),
     })

@@ -3,9 +3,12 @@ import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import * as pfc from '../../lib/wire/pfc.js'
+import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
+import type { PortOptions } from '../../switch-emu/core/egress-port.js'
 import { dscp } from '../../switch-emu/core/ip-header.js'
-import type { WatchdogAction } from '../../switch-emu/core/pfc-watchdog.js'
-import type { Switch, SwitchOptions } from '../../switch-emu/core/switch.js'
+import { Pfc } from '../../switch-emu/core/pfc.js'
+import { PfcWatchdog, type WatchdogAction } from '../../switch-emu/core/pfc-watchdog.js'
+import type { Switch } from '../../switch-emu/core/switch.js'
 import { buildFrame } from './build-frame.js'
 import { HOST, starSwitch } from './helpers.js'
 
@@ -14,12 +17,14 @@ const PORT = { rateBps: 512e6 }
 const US = 1_000
 const CLASS_SELECTORS = Object.fromEntries(Array.from({ length: 64 }, (_, d) => [d, d >> 3]))
 
-function build(options: Partial<SwitchOptions> = {}) {
+function build(features: FeatureOptions = {}, port: PortOptions = PORT) {
   const { node, pool } = starSwitch({
-    ports: [PORT, PORT, PORT, PORT],
+    ports: [port, port, port, port],
     classifier: { dscp: CLASS_SELECTORS },
-    pfc: { priorities: [3, 4], xoffBytes: 10_000, headroomBytes: [10_000, 10_000, 10_000, 10_000] },
-    ...options,
+    features: {
+      pfc: { priorities: [3, 4], xoffBytes: 10_000, headroomBytes: [10_000, 10_000, 10_000, 10_000] },
+      ...features,
+    },
   })
   const sent: { us: number; port: number; pfc: boolean; dscp: number; frame: string }[] = []
   const until = (us: number) => {
@@ -114,7 +119,7 @@ t.test('drop: what waits and what arrives is thrown away, other queues are not',
   s.until(100)
   t.equal(s.node.queuedFrames, 0)
   t.equal(s.node.buffer.usedBytes, 0)
-  t.equal(s.node.accounting!.bytesOf(0, 3), 0)
+  t.equal(s.node.find(Pfc)!.accounting.bytesOf(0, 3), 0)
   s.frame(120, 0, 1)
   s.frame(121, 0, 1, 2)
   s.frame(122, 0, 2)
@@ -168,7 +173,7 @@ t.test('the limit turns PFC off both ways: pauses are not obeyed, and not sent',
   const s = build(watchdog('forward', { deadlocks: 2, windowNs: 1_000_000 * US }))
   s.pause(0, 1, 65_535)
   s.until(250)
-  t.ok(s.node.watchdog!.turnedOff(1, 3))
+  t.ok(s.node.find(PfcWatchdog)!.turnedOff(1, 3))
   s.frame(300, 0, 1)
   s.until(400)
   t.same(s.times(1), [300])
@@ -183,10 +188,10 @@ t.test('the limit turns PFC off both ways: pauses are not obeyed, and not sent',
   t.same(told(), ['431 PFC p4 65535'])
   t.equal(counts(s.node, 1).turnedOff, 1)
   // By hand it comes back, and tells the peer what it has missed.
-  s.node.watchdog!.turnOn(440 * US, 1, 3)
+  s.node.find(PfcWatchdog)!.turnOn(440 * US, 1, 3)
   s.until(441)
   t.same(told().slice(1), ['440 PFC p3 65535 p4 65535'])
-  t.notOk(s.node.watchdog!.turnedOff(1, 3))
+  t.notOk(s.node.find(PfcWatchdog)!.turnedOff(1, 3))
 })
 
 t.test('a switch without a watchdog holds for as long as it is told', async t => {
@@ -216,8 +221,8 @@ t.test('prevention towards a lossless priority: another queue, but the link can 
   for (let i = 0; i < 11; i++) s.frame(41 + i, 0, 1)
   s.until(60)
   t.equal(s.node.ports[1]!.queues[4]!.count, 11)
-  t.equal(s.node.accounting!.bytesOf(0, 3), 11_000)
-  t.equal(s.node.accounting!.bytesOf(0, 4), 0)
+  t.equal(s.node.find(Pfc)!.accounting.bytesOf(0, 3), 11_000)
+  t.equal(s.node.find(Pfc)!.accounting.bytesOf(0, 4), 0)
   t.same(
     s.sent.slice(1).map(({ port, frame }) => `${port} ${frame}`),
     ['0 PFC p3 65535'],
@@ -226,15 +231,15 @@ t.test('prevention towards a lossless priority: another queue, but the link can 
   s.pause(61, 1, 0, 4)
   s.pause(61, 1, 0, 3)
   s.until(1_000)
-  t.equal(s.node.accounting!.bytesOf(0, 3), 0)
+  t.equal(s.node.find(Pfc)!.accounting.bytesOf(0, 3), 0)
   t.equal(s.pool.inUse, 0)
 })
 
 t.test('prevention towards a lossy priority: it pauses nobody, and may be lost', async t => {
   const prevention = { groups: [[0, 1]], from: 3, to: 1, dscp: 8 }
-  const s = build({ deadlockPrevention: prevention, ports: Array(4).fill({ ...PORT, queueBytesMax: 5_000 }) })
+  const s = build({ deadlockPrevention: prevention }, { ...PORT, queueBytesMax: 5_000 })
   for (let i = 0; i < 30; i++) s.frame(i, 0, 1)
-  t.equal(s.node.accounting!.bytesOf(0, 3), 0)
+  t.equal(s.node.find(Pfc)!.accounting.bytesOf(0, 3), 0)
   s.until(1_000)
   t.equal(s.sent.filter(({ pfc }) => pfc).length, 0)
   const { drops, dropsByReason } = s.node.report(1_000 * US, 1)

@@ -108,7 +108,7 @@ t.test('mean and peak queue, utilization and windows by hand', async t => {
 
 t.test('TTL counts down, CE is marked, and the IPv4 checksum stays right', async t => {
   const ecn = { kminBytes: 1000, kmaxBytes: 1000, pmax: 1 }
-  const { node, pool } = starSwitch({ ports: [GIGABIT, { ...GIGABIT, ecn }] })
+  const { node, pool } = starSwitch({ ports: [GIGABIT, GIGABIT], features: { ecn } })
   for (let i = 0; i < 4; i++) {
     node.onFrame(
       0,
@@ -248,7 +248,6 @@ function randomLoad(random: ReturnType<typeof seeded>): Load & ReturnType<typeof
   const slow = {
     rateBps: 1e9,
     queueBytesMax: 30_000,
-    ecn: { kminBytes: 5_000, kmaxBytes: 25_000, pmax: 0.5 },
   }
   const weights = [1, 2, 0, 0, 0, 0, 0, 0]
   const star = starSwitch({
@@ -256,6 +255,7 @@ function randomLoad(random: ReturnType<typeof seeded>): Load & ReturnType<typeof
     bufferBytes: 100_000,
     random: () => random.next(),
     classifier: { dscp: { 10: 1, 20: 2 } },
+    features: { ecn: { kminBytes: 5_000, kmaxBytes: 25_000, pmax: 0.5 } },
   })
   const arrivals: Load['arrivals'] = []
   let atNs = 0
@@ -362,11 +362,12 @@ t.test('a driver that wakes late sees the same departures: the timeline is that 
 
 t.test('garbage from outside is dropped or forwarded, never fatal, never lost', async t => {
   const random = seeded(t, 73)
-  const slow = { rateBps: 100e6, queueBytesMax: 5_000, ecn: { kminBytes: 500, kmaxBytes: 4_000, pmax: 0.5 } }
+  const slow = { rateBps: 100e6, queueBytesMax: 5_000 }
   const { node, pool } = starSwitch({
     ports: [slow, slow, slow],
     random: () => random.next(),
     classifier: { dscp: { 10: 1, 46: 7 }, pcp: { 3: 3 } },
+    features: { ecn: { kminBytes: 500, kmaxBytes: 4_000, pmax: 0.5 } },
   })
   node.routes.set(V6(2), [0, 1, 2])
   node.routes.set(HostAddress.fromIpv4(HOST(2)), [0, 1, 2])

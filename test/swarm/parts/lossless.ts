@@ -60,7 +60,7 @@ export function losslessPlan(
 export function losslessOptions(
   plan: LosslessPlan,
   links: readonly { rateBps: number; delayNs: Nanos }[],
-): Pick<SwitchOptions, 'pfc' | 'watchdog' | 'classifier' | 'bufferBytes'> {
+): Pick<SwitchOptions, 'features' | 'classifier' | 'bufferBytes'> {
   const priorities = [LOSSLESS_PRIORITY]
   const headroom = links.map(link => headroomBytes(link, FRAME_BYTES_MAX))
   const own = headroom.reduce((sum, bytes) => sum + bytes, 0)
@@ -69,21 +69,23 @@ export function losslessOptions(
     // Every port may reach its threshold at once.
     bufferBytes: own + links.length * (plan.xoffBytes + FRAME_BYTES_MAX),
     classifier: { dscp: Object.fromEntries(DSCPS.map(dscp => [dscp, LOSSLESS_PRIORITY])) },
-    pfc: {
-      priorities,
-      xoffBytes: plan.xoffBytes,
-      xonBytes: Math.floor(0.8 * plan.xoffBytes),
-      headroomBytes: headroom,
-      quanta: plan.quanta,
-    },
-    ...(watchdog !== null && {
-      watchdog: {
-        detectionTimeNs: watchdog.detectionNs,
-        restorationTimeNs: watchdog.restorationNs,
-        action: watchdog.action,
+    features: {
+      pfc: {
         priorities,
-        ...(watchdog.limited && { limit: { deadlocks: 3, windowNs: 1000 * MILLISECOND } }),
+        xoffBytes: plan.xoffBytes,
+        xonBytes: Math.floor(0.8 * plan.xoffBytes),
+        headroomBytes: headroom,
+        quanta: plan.quanta,
       },
-    }),
+      ...(watchdog !== null && {
+        watchdog: {
+          detectionTimeNs: watchdog.detectionNs,
+          restorationTimeNs: watchdog.restorationNs,
+          action: watchdog.action,
+          priorities,
+          ...(watchdog.limited && { limit: { deadlocks: 3, windowNs: 1000 * MILLISECOND } }),
+        },
+      }),
+    },
   }
 }

@@ -1,0 +1,39 @@
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { DropReason } from './counters.js'
+import type { EgressPort } from './egress-port.js'
+import type { FeatureSwitch, SwitchFeature } from './feature.js'
+import { PRIORITIES } from './shared-buffer.js'
+import { type EcnOptions, Wred, WredVerdict } from './wred.js'
+
+/** Marking of all queues, or of each priority its own way: the first entry that names a priority counts. */
+export type MarkingOptions = EcnOptions | readonly EcnOptions[]
+
+/** WRED with ECN at every port of a switch. */
+export class Marking implements SwitchFeature {
+  /** By priority; null: its queues are not marked. All ports are alike, and `Wred` keeps nothing of a queue. */
+  readonly #wreds: readonly (Wred | null)[]
+
+  constructor(options: MarkingOptions, { random, losslessMask }: FeatureSwitch) {
+    const markings = Array.isArray(options) ? (options as readonly EcnOptions[]) : [options as EcnOptions]
+    this.#wreds = Array.from({ length: PRIORITIES }, (_, p) => {
+      const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
+      return marking === undefined ? null : new Wred(marking, random, ((losslessMask >>> p) & 1) === 0)
+    })
+  }
+
+  enqueue(_now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason {
+    const wred = this.#wreds[priority]!
+    if (wred === null) return DropReason.NONE
+    const verdict = wred.onEnqueue(frame, port.queues[priority]!.bytes)
+    if (verdict === WredVerdict.DROP) return DropReason.WRED
+    if (verdict === WredVerdict.MARKED) port.counters.onMarked()
+    return DropReason.NONE
+  }
+
+  start(_startNs: Nanos, frame: Frame, port: EgressPort): void {
+    const priority = port.sentPriority
+    if (this.#wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
+      port.counters.onMarked()
+  }
+}
