@@ -48,7 +48,7 @@ t.test(
       const growth = new CubicGrowth(MTU, MTU, cubicConstants({ firstGrowth }))
       growth.beginFirst(0, cwnd, queuedNs)
       if (isReduced) {
-        growth.reduce(cwnd)
+        growth.reduce(cwnd, true)
         growth.begin(0, cwnd)
       }
       // All of a window is acknowledged within the round trip.
@@ -431,13 +431,13 @@ t.test(
     const wanted = 1e6 * (1 + 0.05 / 20) ** 200
     for (let round = 0; round < 10; round++) afterRound()
     t.ok(Math.abs(cwnd / wanted - 1) < 1e-9, `${cwnd}, not ${wanted}`)
-    growth.reduce(cwnd)
+    growth.reduce(cwnd, true)
     growth.undo()
     t.ok(
       Math.abs(afterRound() / wanted / (1 + 0.05 / 20) ** 20 - 1) < 1e-9,
       'nor does a spurious reduction end it',
     )
-    growth.reduce(cwnd)
+    growth.reduce(cwnd, true)
     cwnd *= 0.7
     growth.begin(now, cwnd)
     const reduced = cwnd

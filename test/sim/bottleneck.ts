@@ -30,18 +30,23 @@ export interface PathOptions {
   reorderNs?: Nanos
   /** From when to when nothing passes, either way, from the beginning of the data on. */
   outage?: [Nanos, Nanos]
+  /** An answer is late by up to this, at random, so that flows do not keep step. */
+  jitterNs?: Nanos
   /** The receiving host is no weir, and its application takes so long to accept. */
   plainAcceptNs?: Nanos
 }
 
-const HOST_RATE_BPS = 10e9
-const PORT = 7000
+export const HOST_RATE_BPS = 10e9
+export const PORT = 7000
 
-class Bottleneck implements Node {
+/** Its even ports are those of senders; what one sends leaves by the next port. All data waits in one queue. */
+export class Bottleneck implements Node {
   /** Payload bytes of data packets that were dropped, and how many they were. */
   droppedBytes = 0
   droppedPackets = 0
   maxQueueBytes = 0
+  /** Data packets dropped of each port's. */
+  readonly droppedOf: number[] = []
   /** When the data begins. */
   startNs: Nanos = NEVER
   readonly #options: PathOptions
@@ -49,6 +54,8 @@ class Bottleneck implements Node {
   readonly #random: () => number
   readonly #queue: Frame[] = []
   #busyUntil: Nanos = 0
+  /** When the last answer by a port leaves. */
+  readonly #answeredNs: number[] = []
 
   constructor(options: PathOptions, pool: FramePool, random: () => number) {
     this.#options = options
@@ -57,17 +64,18 @@ class Bottleneck implements Node {
   }
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
-    const forward = port === 0
-    const departNs = this.#passes(now, forward) ? this.#depart(now, forward, frame) : NEVER
+    const forward = port % 2 === 0
+    const departNs = this.#passes(now, forward) ? this.#depart(now, port, frame) : NEVER
     if (departNs === NEVER) {
       if (forward && frame.payloadLength > 0) {
         this.droppedPackets++
         this.droppedBytes += frame.payloadLength
+        this.droppedOf[port] = (this.droppedOf[port] ?? 0) + 1
       }
       this.#pool.give(frame)
       return
     }
-    frame.port = 1 - port
+    frame.port = port ^ 1
     frame.departNs = departNs + this.#acceptNs(forward, frame)
     this.#queue.push(frame)
   }
@@ -90,8 +98,8 @@ class Bottleneck implements Node {
   }
 
   /** When the frame leaves; NEVER if there is no room for it. */
-  #depart(now: Nanos, forward: boolean, frame: Frame): Nanos {
-    if (!forward) return now
+  #depart(now: Nanos, port: number, frame: Frame): Nanos {
+    if (port % 2 === 1) return this.#answerAt(now, port)
     const { rateBps, bufferBytes, reorder = 0, reorderNs = 0 } = this.#options
     const startNs = Math.max(now, this.#busyUntil)
     const queueBytes = ((startNs - now) * rateBps) / 8e9 + frame.wireLength
@@ -100,6 +108,14 @@ class Bottleneck implements Node {
     this.#busyUntil = startNs + serialisationNs(frame.wireLength, rateBps)
     const heldNs = this.#random() < reorder ? Math.ceil(this.#random() * reorderNs) : 0
     return this.#busyUntil + heldNs
+  }
+
+  #answerAt(now: Nanos, port: number): Nanos {
+    const { jitterNs = 0 } = this.#options
+    if (jitterNs === 0) return now
+    const atNs = Math.max(this.#answeredNs[port] ?? 0, now + Math.round(this.#random() * jitterNs))
+    this.#answeredNs[port] = atNs
+    return atNs
   }
 
   onTimeout(): void {}
@@ -112,7 +128,7 @@ class Bottleneck implements Node {
 }
 
 /** Keeps WRITEs posted until it has written so many bytes. */
-class Writer implements ConnectionHandler {
+export class Writer implements ConnectionHandler {
   connection: Connection | null = null
   error: unknown = null
   doneBytes = 0

@@ -13,8 +13,8 @@ const STEP_MOST = 2
 
 export class CubicGrowth {
   readonly #segment: number
-  /** Reno's step in a round trip, times alpha. */
-  readonly #renoStep: number
+  /** What Reno adds in a round trip, times alpha, where losses do not depend on the length of packets. */
+  readonly #lossyStep: number
   readonly #c: number
   readonly #beta: number
   readonly #alpha: number
@@ -31,6 +31,8 @@ export class CubicGrowth {
   #cwndPrior = 0
   /** W_est: what Reno's window would be. */
   #wEst = 0
+  /** What Reno adds in a round trip, times alpha, since the last reduction. */
+  #renoStep: number
   /** K, in seconds. */
   #k = 0
   /** When the current congestion avoidance began, later by all the time for which the window did not grow. */
@@ -40,20 +42,23 @@ export class CubicGrowth {
   #undoWMax = 0
   #undoCwndPrior = 0
   #undoWEst = 0
+  #undoRenoStep = 0
   #undoK = 0
   #undoEpochNs: Nanos = 0
   #undoExploresBelowNs: Nanos = 0
 
   /**
-   * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets without regard to their
-   * length drops small ones more often for each byte. With this step the window is that of TCP's segments at the same
-   * share of packets lost (RFC 4828, section 4.1: nominal segment size).
+   * Reno's window is in proportion to the root of step x packet / loss. A path that drops packets at random, without regard to
+   * their length, drops small ones more often for each byte. With a longer step the window is that of TCP's segments at the
+   * same share of packets lost (RFC 4828, section 4.1: nominal segment size). A full queue drops from all flows at the same
+   * time, however short their packets are: there the step is a segment, as TCP's.
    *
    * @param segmentBytes size of the segments that the growth counts in; @param packetBytes size of the packets, at most that
    */
   constructor(segmentBytes: number, packetBytes: number, constants: CubicConstants) {
     this.#segment = segmentBytes
-    this.#renoStep = segmentBytes * Math.min(STEP_MOST, segmentBytes / packetBytes)
+    this.#lossyStep = segmentBytes * Math.min(STEP_MOST, segmentBytes / packetBytes)
+    this.#renoStep = segmentBytes
     this.#c = constants.c
     this.#beta = constants.beta
     this.#alpha = constants.alpha
@@ -69,16 +74,21 @@ export class CubicGrowth {
     return this.#wEst
   }
 
-  /** A congestion event: the window is about to be reduced (sections 4.6 and 4.7). */
-  reduce(cwnd: number): void {
+  /**
+   * A congestion event: the window is about to be reduced (sections 4.6 and 4.7).
+   * @param byQueue a queue was on the path, which is what dropped or marked the packet
+   */
+  reduce(cwnd: number, byQueue: boolean): void {
     this.#undoWMax = this.#wMax
     this.#undoCwndPrior = this.#cwndPrior
     this.#undoWEst = this.#wEst
+    this.#undoRenoStep = this.#renoStep
     this.#undoK = this.#k
     this.#undoEpochNs = this.#epochNs
     this.#undoExploresBelowNs = this.#exploresBelowNs
     this.#cwndPrior = cwnd
     this.#exploresBelowNs = 0
+    this.#renoStep = byQueue ? this.#segment : this.#lossyStep
     const gaveWay = this.#fastConvergence && cwnd < this.#wMax
     this.#wMax = gaveWay ? (cwnd * (1 + this.#beta)) / 2 : cwnd
   }
@@ -88,6 +98,7 @@ export class CubicGrowth {
     this.#wMax = this.#undoWMax
     this.#cwndPrior = this.#undoCwndPrior
     this.#wEst = this.#undoWEst
+    this.#renoStep = this.#undoRenoStep
     this.#k = this.#undoK
     this.#epochNs = this.#undoEpochNs
     this.#exploresBelowNs = this.#undoExploresBelowNs

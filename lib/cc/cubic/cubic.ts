@@ -21,6 +21,8 @@ const LOSS_WINDOW_PACKETS = 1
 const SLOW_START_ACK_SHARE = 1 / 32
 /** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
 const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND
+/** A queue is on the path where round trips are longer than T by more than this share of it. */
+const QUEUED_SHARE = 1 / 4
 /** What a pause leaves of the memory of a window that was good before it (RFC 2861, section 3.1). */
 const IDLE_SSTHRESH = 3 / 4
 
@@ -150,7 +152,7 @@ export class Cubic implements CongestionControl {
     if (ackedBytes > 0) this.#timedOut = false
     if (this.#recovering && cameSince) this.#leaveRecovery(now)
     if (sample.ecnEcho && cameSince)
-      this.#reduce(this.#constants.betaEcn, seq, sndNxt, inFlightBytes + ackedBytes)
+      this.#reduce(this.#constants.betaEcn, seq, sndNxt, inFlightBytes + ackedBytes, true)
     if (this.#recovering) this.#recover(sample)
     else this.#grow(now, sample, newRound)
     if (newRound) this.#roundCwnd = this.#cwnd
@@ -199,6 +201,7 @@ export class Cubic implements CongestionControl {
         loss.newestSeq,
         loss.sndNxt,
         loss.inFlightBytes + loss.lostBytes + loss.ackedBytes,
+        this.#meetsQueue,
       )
     // What is lost makes no room by itself: acknowledgements do.
     else if (this.#recovering && this.#constants.prr)
@@ -209,19 +212,20 @@ export class Cubic implements CongestionControl {
   onCnp(_now: Nanos): void {
     if (this.#ackedSeq < this.#recoverySeq) return
     // It names no packet. What has been acknowledged since the last reduction tells that a round trip has passed.
-    this.#reduce(this.#constants.betaEcn, this.#ackedSeq, this.#sndNxt, this.#use.inFlightBytes)
+    this.#reduce(this.#constants.betaEcn, this.#ackedSeq, this.#sndNxt, this.#use.inFlightBytes, true)
     this.#pace()
   }
 
   /**
    * A congestion event (section 4.6).
    * @param seq the packet that tells of it; @param recoverFs bytes that were in flight before it
+   * @param byQueue a queue on the path dropped or marked it
    */
-  #reduce(beta: number, seq: number, sndNxt: number, recoverFs: number): void {
+  #reduce(beta: number, seq: number, sndNxt: number, recoverFs: number, byQueue: boolean): void {
     const { minPackets, prr } = this.#constants
     const cwnd = seq < this.#cutSeq ? Math.max(this.#cwnd, this.#uncutCwnd) : this.#cwnd
     this.#remember()
-    this.#growth.reduce(cwnd)
+    this.#growth.reduce(cwnd, byQueue)
     // Only the part of a window counts that was used.
     const used = Math.min(cwnd, Math.max(this.#use.peakBytes, recoverFs))
     this.#ssthresh = Math.max(used * beta, minPackets * this.#mtu)
@@ -229,6 +233,10 @@ export class Cubic implements CongestionControl {
     this.#recoverySeq = sndNxt
     this.#prr.enter(this.#ssthresh, recoverFs)
     this.#cwnd = this.#bounded(prr ? this.#use.inFlightBytes + this.#mtu : this.#ssthresh)
+  }
+
+  get #meetsQueue(): boolean {
+    return this.#rtt.srttNs > (1 + QUEUED_SHARE) * this.#expectedRttNs
   }
 
   #remember(): void {
@@ -254,7 +262,7 @@ export class Cubic implements CongestionControl {
       const { beta, minPackets } = this.#constants
       const before = this.#recovering ? this.#ssthresh : this.#cwnd
       this.#remember()
-      this.#growth.reduce(before)
+      this.#growth.reduce(before, this.#meetsQueue)
       const used = Math.min(before, Math.max(this.#use.peakBytes, loss.inFlightBytes + loss.lostBytes))
       this.#ssthresh = Math.max(used * beta, minPackets * this.#mtu)
     }
