@@ -14,7 +14,7 @@ export const usual: typeof t.test = isLong ? leftOut : t.test.bind(t)
 /** As `t.test`, in `npm run test:long` alone: a variant of what a usual test shows. */
 export const long: typeof t.test = isLong ? t.test.bind(t) : leftOut
 
-/** Of a rule's variants the first `count` in `npm test`, the others in `npm run test:long`. */
+/** The first `count` variants of a rule in `npm test`, the others in `npm run test:long`. */
 export function variants<T>(all: readonly T[], count: number): readonly T[] {
   return isLong ? all.slice(count) : all.slice(0, count)
 }
