@@ -11,6 +11,7 @@ import * as bth from '../../lib/wire/bth.js'
 import * as messages from '../../lib/wire/cm-messages.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { App, connected, makePair, memoryOf, type PairOptions, PORT } from '../nic/pair.js'
+import { usual, variants } from '../support/long.js'
 import { type Knowledge, send, sendMessage, Wiretap, works } from './third-party.js'
 
 const PEER = HostAddress.parse('10.0.0.2')
@@ -81,7 +82,7 @@ for (const kind of KINDS) {
   )
 }
 
-for (const kind of ['REQ', 'RTU', 'MRA', 'DREP']) {
+for (const kind of variants(['REQ', 'RTU', 'MRA', 'DREP'], 1)) {
   t.test(
     `${kind} in the peer's name, by who has seen all: the peer is asked and answers, 10 packets`,
     async t => {
@@ -98,7 +99,7 @@ for (const kind of ['REQ', 'RTU', 'MRA', 'DREP']) {
   )
 }
 
-t.test(
+usual(
   "a REP in the peer's name to another request, with the connection's queue pair: it is asked",
   async t => {
     const world = attacked()
@@ -122,7 +123,7 @@ t.test(
   },
 )
 
-t.test('a peer that has forgotten the connection does not answer: it ends after 8 s', async t => {
+usual('a peer that has forgotten the connection does not answer: it ends after 8 s', async t => {
   const world = attacked()
   const { pair, tap, left, known } = world
   const from = pair.network.now
@@ -142,7 +143,7 @@ t.test('a peer that has forgotten the connection does not answer: it ends after 
   t.equal(pair.a.counters.cm.challenges, 8)
 })
 
-t.test('with a key, a REQ without its proof has no effect, and only what is authentic answers', async t => {
+usual('with a key, a REQ without its proof has no effect, and only what is authentic answers', async t => {
   const world = attacked({ a: { secret: SECRET }, b: { secret: SECRET } })
   const { pair, tap, known } = world
   sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
@@ -151,7 +152,7 @@ t.test('with a key, a REQ without its proof has no effect, and only what is auth
   lives(t, world, 'REQ')
 })
 
-for (const kind of ['REJ', 'DREQ']) {
+for (const kind of variants(['REJ', 'DREQ'], 1)) {
   t.test(`with a key, ${kind} in the peer's name by who has seen all has no effect: 40 packets`, async t => {
     const keys = { a: { secret: SECRET }, b: { secret: SECRET } }
     const world = attacked(keys)
@@ -187,7 +188,7 @@ for (const kind of ['REJ', 'DREQ']) {
   )
 }
 
-t.test('with a key, an end that gives up says why and proves who it is', async t => {
+usual('with a key, an end that gives up says why and proves who it is', async t => {
   const { pair, left, right } = attacked({ a: { secret: SECRET }, b: { secret: SECRET } })
   const { connection } = right
   const work = { id: 1, opcode: WorkOpcode.RDMA_WRITE, region: memoryOf(pair.b, Buffer.alloc(8)) }
@@ -202,14 +203,14 @@ function guess(): Uint8Array {
   return encodeRejection({ code: '', message: '', proof: new Uint8Array(8) })
 }
 
-t.test('a challenge leaves no deadline behind once it is answered', async t => {
+usual('a challenge leaves no deadline behind once it is answered', async t => {
   const { pair, tap, known } = attacked()
   sendMessage(pair, tap, 'REQ', [0x5000, 0], { qpn: known.bQpn }, PEER, known.bGuid)
   pair.settle()
   t.equal(pair.a.nextTimeout(), NEVER)
 })
 
-t.test('GUIDs and QPNs do not follow from the address, nor from one another', async t => {
+usual('GUIDs and QPNs do not follow from the address, nor from one another', async t => {
   const guids = new Set<bigint>()
   const steps = new Set<number>()
   for (let seed = 1; seed <= 20; seed++) {
@@ -222,7 +223,7 @@ t.test('GUIDs and QPNs do not follow from the address, nor from one another', as
   t.ok(steps.size > 18, `${steps.size} different steps from one QPN to the next`)
 })
 
-t.test(
+usual(
   "a switch's response is no answer to the question: packets of it each second do not keep a connection",
   async t => {
     const world = attacked({ b: { telemetry: { answer: 'notify' } } })

@@ -13,6 +13,7 @@ import { TRANSFER_PORT } from '../../lib/transfer/messages.js'
 import { TransferService } from '../../lib/transfer/service.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { App, connected, makePair, type Pair, type PairOptions, PORT, pattern } from '../nic/pair.js'
+import { usual, variants } from '../support/long.js'
 import { request, Wiretap } from './third-party.js'
 
 /** Host `a` takes files; `b` can send some. */
@@ -69,7 +70,7 @@ async function world(t: Test, options: PairOptions = {}) {
 /** Addresses that nobody has. */
 const forged = (n: number) => HostAddress.parse(`10.7.${(n >> 8) & 255}.${n & 255}`)
 
-for (const count of [16, 2000]) {
+for (const count of variants([16, 2000], 1)) {
   t.test(`${count} requests from forged addresses take no place: ${count} packets`, async t => {
     const { pair, tap, receiver, sends } = await world(t)
     for (let n = 0; n < count; n++) request(pair, tap, TRANSFER_PORT, 0x100 + n, forged(n))
@@ -80,7 +81,7 @@ for (const count of [16, 2000]) {
   })
 }
 
-t.test('a table full of requests that nobody confirms has room for one that is: 500 packets', async t => {
+usual('a table full of requests that nobody confirms has room for one that is: 500 packets', async t => {
   const pair = makePair({ a: { connectionsMax: 50 } })
   const tap = new Wiretap(pair)
   const { left } = connected(pair)
@@ -100,7 +101,7 @@ t.test('a table full of requests that nobody confirms has room for one that is: 
   t.equal(pair.a.counters.cm.unconfirmedCutShort, 2, 'one for each of the two')
 })
 
-t.test('a request keeps its place while others come from forged addresses: 900 packets', async t => {
+usual('a request keeps its place while others come from forged addresses: 900 packets', async t => {
   const { pair, tap, receiver } = await world(t, { a: { connectionsMax: 1024 } })
   const regions = pair.a.memory.size
   const app = new App(pair.b)
@@ -118,7 +119,7 @@ t.test('a request keeps its place while others come from forged addresses: 900 p
   t.equal(pair.a.memory.size, regions + 1)
 })
 
-t.test("requests from forged addresses take no application's backlog: 100 packets", async t => {
+usual("requests from forged addresses take no application's backlog: 100 packets", async t => {
   const pair = makePair()
   const tap = new Wiretap(pair)
   connected(pair)
@@ -160,7 +161,7 @@ t.test("requests from forged addresses take no application's backlog: 100 packet
   t.equal(next.closed, 0)
 })
 
-t.test('40 connections that ask for nothing give way: 120 packets', async t => {
+usual('40 connections that ask for nothing give way: 120 packets', async t => {
   const { pair, sends, receiver } = await world(t)
   const idle = Array.from({ length: 40 }, () => new App(pair.b))
   for (const app of idle) pair.b.connect(pair.network.now, pair.a.address, TRANSFER_PORT, app)
@@ -169,7 +170,7 @@ t.test('40 connections that ask for nothing give way: 120 packets', async t => {
   t.ok(receiver.count <= 40)
 })
 
-t.test('a sender that is told that there is no place tries again within its retries', async t => {
+usual('a sender that is told that there is no place tries again within its retries', async t => {
   const { pair, sends } = await world(t)
   let refusals = 2
   pair.a.unlisten(TRANSFER_PORT)

@@ -4,9 +4,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { variants } from '../support/long.js'
 import { SIZE, transferWorld } from './transfer-world.js'
 
-for (const way of ['send', 'get'] as const) {
+for (const way of variants(['send', 'get'] as const, 1)) {
   t.test(`${way}: poisoned packets cost a chunk each, of 12: 3 packets`, async t => {
     // The first ones measure the path.
     const w = await transferWorld(t, n => [10, 30, 90].includes(n))

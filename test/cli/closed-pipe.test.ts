@@ -1,4 +1,5 @@
 /** `weir … | head`, and a disk that is full: what becomes of commands whose output nobody takes. */
+
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { weirProgram } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run, scratch } from '../support/daemon-process.js'
 import { fixturePath } from '../support/fixtures.js'
+import { long, usual } from '../support/long.js'
 
 const WEIR = weirProgram()
 const YAML = `
@@ -25,7 +27,7 @@ function leave(run: Run): void {
   run.child.stdout!.destroy()
 }
 
-t.test('commands that end by themselves', async t => {
+usual('commands that end by themselves', async t => {
   for (const [what, ...args] of [
     ['tables', 'run', SCENARIO, '--json', join(folder, 'a.json')],
     ['JSON', 'run', SCENARIO, '--json', '-'],
@@ -41,7 +43,7 @@ t.test('commands that end by themselves', async t => {
   t.ok(existsSync(join(folder, 'a.json')), 'the file is written all the same')
 })
 
-t.test(
+usual(
   'output that cannot be written is a failure, told once',
   { skip: !existsSync('/dev/full') },
   async t => {
@@ -63,7 +65,7 @@ t.test(
   },
 )
 
-t.test('where a result cannot be written is said before the run', async t => {
+long('where a result cannot be written is said before the run', async t => {
   for (const [file, why] of [
     [join(folder, 'none', 'a.json'), 'there is no such folder'],
     [folder, 'it is a directory'],
@@ -75,7 +77,7 @@ t.test('where a result cannot be written is said before the run', async t => {
   }
 })
 
-t.test('a failure is one, whoever listens', async t => {
+usual('a failure is one, whoever listens', async t => {
   const run = new Run(t, ['run', '/nowhere.yaml'])
   leave(run)
   const { code, stderr } = await run.ended
@@ -83,7 +85,7 @@ t.test('a failure is one, whoever listens', async t => {
   t.match(stderr, /WEIR_NO_FILE/)
 })
 
-t.test('a list that is printed every second', async t => {
+long('a list that is printed every second', async t => {
   const daemon = await DaemonProcess.start(t)
   for (const flags of [[], ['--json']]) {
     const run = new Run(t, ['transfers', '--watch', ...flags, '--socket', daemon.socket])

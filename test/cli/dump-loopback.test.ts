@@ -7,12 +7,13 @@ import t from 'tap'
 import { libcFault } from '../../lib/io/linux/libc.js'
 import { weirProgram } from '../../lib/package-file.js'
 import { DaemonProcess, scratch, send } from '../support/daemon-process.js'
+import { variants } from '../support/long.js'
 import { without } from '../support/tools.js'
 
 const WEIR = weirProgram()
 const skip = without('tcpdump') || (process.getuid?.() !== 0 && 'needs root')
 
-for (const io of ['dgram', 'batch']) {
+for (const io of variants(['batch', 'dgram'], 1)) {
   const noBatch = io === 'batch' && (libcFault() ?? false)
   t.test(`what --io ${io} sends has right ICRCs`, { skip: skip || noBatch }, async t => {
     const port = io === 'dgram' ? ['--port', '5791'] : []

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { weirProgram } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { Run, scratch } from '../support/daemon-process.js'
+import { usual, variants } from '../support/long.js'
 import { without } from '../support/tools.js'
 
 const WEIR = weirProgram()
@@ -33,7 +34,7 @@ async function checkFolder(t: Test, folder: string): Promise<void> {
   t.ok(JSON.parse(stdout).packets > 100)
 }
 
-t.test('Ctrl-C on a terminal', { skip: without('script', 'stty') }, async t => {
+usual('Ctrl-C on a terminal', { skip: without('script', 'stty') }, async t => {
   const folder = await scratch(t)
   writeFileSync(join(folder, 'long.yaml'), LONG)
   const command = `stty cols 60; exec '${process.execPath}' '${WEIR}' run long.yaml ${FLAGS.join(' ')}`
@@ -64,10 +65,13 @@ t.test('Ctrl-C on a terminal', { skip: without('script', 'stty') }, async t => {
   await checkFolder(t, folder)
 })
 
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
+for (const [signal, code] of variants(
+  [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const,
+  1,
+)) {
   t.test(`${signal} without a terminal`, async t => {
     const folder = await scratch(t)
     writeFileSync(join(folder, 'long.yaml'), LONG)

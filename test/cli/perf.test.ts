@@ -7,6 +7,7 @@ import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, Run } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
+import { long, usual } from '../support/long.js'
 
 // They wait more than they compute.
 t.jobs = 2
@@ -37,7 +38,7 @@ async function untilSent(daemon: DaemonProcess): Promise<void> {
   client.close()
 }
 
-t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => {
+usual('bw and lat: columns, JSON, exact counts', { buffered: true }, async t => {
   const [from, to] = await both
   for (const op of ['write', 'send', 'read'] as const) {
     const args = `bw ${to.address} --op ${op} --size 10KB --iters 50 --qps 3 --depth 8 --json`
@@ -121,7 +122,7 @@ t.test('bw and lat: columns, JSON, exact counts', { buffered: true }, async t =>
   t.ok(seconds <= 0.1)
 })
 
-t.test('what was not measured is not shown as 0', { buffered: true }, async t => {
+long('what was not measured is not shown as 0', { buffered: true }, async t => {
   const [from, to] = await both
   // Nothing can come and go in so short a time, as when both hosts stand still for all of a longer one.
   const never = `${to.address} --duration 1ns --warmup 0s`
@@ -145,7 +146,7 @@ t.test('what was not measured is not shown as 0', { buffered: true }, async t =>
   t.match(rest, /CPU not measured/)
 })
 
-t.test('a sum of which one part is not known is not known', t => {
+usual('a sum of which one part is not known is not known', t => {
   const [request] = requestsOf('bw', 'h', { ...USUAL, bidirectional: true }, '64KiB')
   const latency = { count: 0, min: 0, max: 0, mean: 0, stdev: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0 }
   const own = { messages: 5, bytes: 5e9, seconds: 2, goodputBps: 20e9, peakBps: 30e9 }
@@ -176,7 +177,7 @@ t.test('a sum of which one part is not known is not known', t => {
   t.end()
 })
 
-t.test('a terminal that is narrower than a row', t => {
+usual('a terminal that is narrower than a row', t => {
   const lines: string[] = []
   const table = perfTable('lat', { write: text => lines.push(...text.split('\n')) }, 40)
   const report = { size: 64, messages: 9, histogram: [{ fromUs: 1, count: 3 }] }
@@ -190,7 +191,7 @@ t.test('a terminal that is narrower than a row', t => {
   t.end()
 })
 
-t.test('all sizes', { buffered: true }, async t => {
+long('all sizes', { buffered: true }, async t => {
   const [from, to] = await both
   const all = await measure(from, `lat ${to.address} --all --iters 1 --mtu 2048 --json`)
   t.equal(all.code, 0, all.stderr)
@@ -203,7 +204,7 @@ t.test('all sizes', { buffered: true }, async t => {
   t.ok(reports.every(({ messages, pathMtu }) => messages === 1 && pathMtu === 2048))
 })
 
-t.test('options that cannot be', t => {
+usual('options that cannot be', t => {
   for (const [flags, message] of [
     [{ all: true, size: '5' }, /leave --size out/],
     [{ iters: '5', duration: '1s' }, /leave --duration/],
@@ -226,7 +227,7 @@ t.test('options that cannot be', t => {
   t.end()
 })
 
-t.test('mistakes, a host that refuses, and one that is not there', { buffered: true }, async t => {
+usual('mistakes, a host that refuses, and one that is not there', { buffered: true }, async t => {
   const [from] = await both
   const to = await DaemonProcess.start(t, ['--no-perf'])
   for (const [args, message] of [
@@ -245,7 +246,7 @@ t.test('mistakes, a host that refuses, and one that is not there', { buffered: t
   t.match(none.stderr, /weir daemon.*WEIR_DAEMON_UNREACHABLE/)
 })
 
-t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
+usual('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
   const run = perf(t, from, `bw ${to.address} --duration 60s --op send --qps 2`)
   await run.until(() => run.stdout.includes('#bytes'), 'it had begun')
@@ -276,7 +277,7 @@ t.test('Ctrl-C ends the run at both ends', { buffered: true }, async t => {
   )
 })
 
-t.test(
+long(
   'whose output nobody reads any more: a measurement of all sizes ends early, at both ends',
   { buffered: true },
   async t => {

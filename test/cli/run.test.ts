@@ -1,4 +1,5 @@
 /** `weir run` as a user runs it. */
+
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { packageFile } from '../../lib/package-file.js'
 import { CommandLines } from '../support/command-lines.js'
 import { Run, scratch } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
+import { long, usual } from '../support/long.js'
 import { checkLostFlow } from './lost-flow.js'
 
 const SCENARIO = `
@@ -24,7 +26,7 @@ watch: { queues: [s1:h3], every: 10us }
 
 const lines = new CommandLines(t)
 
-t.test(
+usual(
   'a run in virtual time: tables on stdout, JSON in the file, the same again but for the clock',
   async t => {
     const folder = await scratch(t)
@@ -85,7 +87,7 @@ t.test(
   },
 )
 
-t.test('the result goes to standard output when it is asked for there', async t => {
+usual('the result goes to standard output when it is asked for there', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'small.yaml')
   writeFileSync(file, SCENARIO)
@@ -94,7 +96,7 @@ t.test('the result goes to standard output when it is asked for there', async t 
   t.equal(JSON.parse(ended.stdout).scenario.name, 'small')
 })
 
-t.test('a wrong scenario: place, choices, exit code', async t => {
+usual('a wrong scenario: place, choices, exit code', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'wrong.yaml')
   writeFileSync(file, SCENARIO.replace('to: h3, size: 200KB', 'to: h33, size: 200XB'))
@@ -106,7 +108,7 @@ t.test('a wrong scenario: place, choices, exit code', async t => {
   t.match(ended.stderr, /WEIR_BAD_SCENARIO/)
 })
 
-t.test('what cannot be run or written is said', async t => {
+usual('what cannot be run or written is said', async t => {
   const folder = await scratch(t)
   const missing = await lines.run(['run', join(folder, 'none.yaml')])
   t.equal(missing.code, 1)
@@ -125,7 +127,7 @@ t.test('what cannot be run or written is said', async t => {
   t.match(seed.stderr, /--seed/)
 })
 
-t.test('captures go where they are asked for', async t => {
+long('captures go where they are asked for', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'small.yaml')
   writeFileSync(file, SCENARIO)
@@ -146,11 +148,11 @@ t.test('captures go where they are asked for', async t => {
   }
 })
 
-t.test('a flow whose connection is lost: said in the report, while many others go on', async t => {
+usual('a flow whose connection is lost: said in the report, while many others go on', async t => {
   await checkLostFlow(t, lines, 'virtual')
 })
 
-t.test('a scenario from standard input', async t => {
+usual('a scenario from standard input', async t => {
   const folder = await scratch(t)
   const from = (file: string) => ['sh', '-c', `exec "$@" < ${file}`, 'sh']
   writeFileSync(join(folder, 'a.yaml'), SCENARIO.replace('name: small\n', ''))
@@ -163,7 +165,7 @@ t.test('a scenario from standard input', async t => {
   t.match((await wrong.ended).stderr, /^weir: stdin:\d+:\d+: /)
 })
 
-t.test('a result is repeated from itself', async t => {
+usual('a result is repeated from itself', async t => {
   const folder = await scratch(t)
   writeFileSync(
     join(folder, 'a.yaml'),
@@ -229,7 +231,7 @@ watch: { queues: [s1:h2], every: 100us }
 duration: 1ms # nothing can be acknowledged before 200 ms
 `
 
-t.test('a run in which nothing was carried: said before and after, and no index of nothing', async t => {
+long('a run in which nothing was carried: said before and after, and no index of nothing', async t => {
   const folder = await scratch(t)
   writeFileSync(join(folder, 'beyond.yaml'), BEYOND)
   for (const on of ['overlay', 'virtual']) {

@@ -9,6 +9,7 @@ import { CommandLines } from '../support/command-lines.js'
 import { DaemonProcess, type Run, scratch, send, untilIdle, untilMoved } from '../support/daemon-process.js'
 import { undocumented } from '../support/documented.js'
 import { filesIn } from '../support/files-in.js'
+import { long, usual } from '../support/long.js'
 
 /** 5 MB take 2 s: nobody may be so busy as to miss what is under way. */
 const SLOW = ['--line-rate', '20Mbps', '--chunk', '64KiB', '--mtu', '4096']
@@ -22,7 +23,7 @@ const lines = new CommandLines(t)
 const sent = (from: DaemonProcess, args: readonly string[], folder: string) =>
   lines.run(['send', '--socket', from.socket, ...args], folder)
 
-t.test('files arrive, and the report says so', { buffered: true }, async t => {
+usual('files arrive, and the report says so', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t), DaemonProcess.start(t)])
   const folder = await scratch(t)
   const contents = {
@@ -76,7 +77,7 @@ t.test('files arrive, and the report says so', { buffered: true }, async t => {
   client.close()
 })
 
-t.test('a failure is one line on standard error', { buffered: true }, async t => {
+usual('a failure is one line on standard error', { buffered: true }, async t => {
   const folder = await scratch(t)
   writeFileSync(join(folder, 'a'), 'x')
   const ended = await lines.run(['send', '--socket', join(folder, 'none'), 'a', '127.0.0.1'], folder)
@@ -84,7 +85,7 @@ t.test('a failure is one line on standard error', { buffered: true }, async t =>
   t.match(ended.stderr, /^weir: no daemon answers on .*none: .*weir daemon.*\(WEIR_DAEMON_UNREACHABLE\)\n$/)
 })
 
-t.test('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t => {
+long('Ctrl-C, a stopped daemon and a killed one', { buffered: true }, async t => {
   const [from, to] = await Promise.all([DaemonProcess.start(t, SLOW), DaemonProcess.start(t, SLOW)])
   const folder = await scratch(t)
   const content = randomBytes(5_000_000)

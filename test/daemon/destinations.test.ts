@@ -2,13 +2,14 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { destinationOf } from '../../bin/commands/destination.js'
 import { getCommand } from '../../bin/commands/get.js'
 import { sendCommand } from '../../bin/commands/send.js'
 import { weirProgram } from '../../lib/package-file.js'
 import { DELIVERED_NAME } from '../../lib/transfer/names.js'
 import { scratch } from '../support/daemon-process.js'
+import { long, usual } from '../support/long.js'
 import { type Host, start } from './hosts.js'
 
 async function pairWithFiles(
@@ -27,7 +28,7 @@ async function tree(folder: string): Promise<string[]> {
   return files.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1)).sort()
 }
 
-t.test('a path of the command line', async t => {
+usual('a path of the command line', async t => {
   const folder = (directory: string) => ({ directory, name: '', nameInFolder: '' })
   for (const path of ['', 'd/', 'd/e/', '.', './', 'd/.', 'd/..', '..', '/'])
     t.same(destinationOf(path, 'f', 1), folder(path), path)
@@ -38,7 +39,7 @@ t.test('a path of the command line', async t => {
   t.same(destinationOf('/d/.n', 'f', 1), { directory: '/d', name: '.n', nameInFolder: 'f' })
 })
 
-t.test('send names a file anew, or puts it into a folder', async t => {
+usual('send names a file anew, or puts it into a folder', async t => {
   const { from, to, folder, a, b } = await pairWithFiles(t)
   const { address, inbox } = to.options
   const send = (...args: string[]) =>
@@ -72,7 +73,7 @@ t.test('send names a file anew, or puts it into a folder', async t => {
   await t.rejects(send(b, `${address}:out`), { code: 'WEIR_REJECTED', message: /leads out of the inbox/ })
 })
 
-t.test('get does the same, and makes no folder', async t => {
+long('get does the same, and makes no folder', async t => {
   const { from: by, to, folder } = await pairWithFiles(t)
   const { address } = to.options
   const here = await scratch(t)
@@ -94,7 +95,7 @@ t.test('get does the same, and makes no folder', async t => {
   })
 })
 
-t.test('a sender that says only name and folder is understood as before', async t => {
+long('a sender that says only name and folder is understood as before', async t => {
   const { from, to, a } = await pairWithFiles(t)
   const { address, inbox } = to.options
   await from.client.send(a, address, { directory: 'd', name: 'n' })
@@ -105,7 +106,7 @@ t.test('a sender that says only name and folder is understood as before', async 
   t.same(await tree(inbox), ['d/n'])
 })
 
-t.test('holes stay holes, there and back', async t => {
+usual('holes stay holes, there and back', async t => {
   const { from, to, folder } = await pairWithFiles(t)
   const path = join(folder, 'holes')
   await writeFile(path, 'begin')
@@ -122,7 +123,7 @@ t.test('holes stay holes, there and back', async t => {
 
 const WEIR = weirProgram()
 
-t.test(
+usual(
   'names that are no UTF-8',
   { skip: process.platform !== 'linux' && 'the kernel has to have the bytes of arguments' },
   async t => {

@@ -1,3 +1,4 @@
 import { testHostHop } from './host-hops.js'
 
+testHostHop(true)
 testHostHop(false)

@@ -1,13 +1,17 @@
 /** A daemon that is stopped while another host measures it: that host is told so. */
 import t from 'tap'
+import { variants } from '../support/long.js'
 import { errorOf, pair } from './hosts.js'
 
-for (const [test, op] of [
-  ['bw', 'write'],
-  ['bw', 'send'],
-  ['bw', 'read'],
-  ['lat', 'send'],
-] as const) {
+for (const [test, op] of variants(
+  [
+    ['bw', 'write'],
+    ['bw', 'send'],
+    ['bw', 'read'],
+    ['lat', 'send'],
+  ] as const,
+  1,
+)) {
   t.test(`${test} ${op}`, async t => {
     const [from, to] = await pair(t, false)
     const [qps, depth] = test === 'lat' ? [1, 1] : [2, 16]

@@ -5,6 +5,7 @@ import t from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
 import { Daemon } from '../../lib/daemon/daemon.js'
 import { WeirError } from '../../lib/errors.js'
+import { variants } from '../support/long.js'
 import { errorOf, MB, pair } from './hosts.js'
 
 /** A file of zeros that takes no room. */
@@ -13,7 +14,7 @@ function sparse(path: string, bytes: number): void {
   truncateSync(path, bytes)
 }
 
-for (const worker of [false, true]) {
+for (const worker of variants([true, false], 1)) {
   const where = worker ? 'a thread of its own' : 'the same thread'
 
   t.test(`what is cancelled ends at both ends, on ${where}`, async t => {

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import { HostedConnection } from '../../lib/host/hosted-connection.js'
 import { Queues } from '../../lib/host/queues.js'
@@ -11,6 +10,7 @@ import { Access, Completion, Host, type SendWork, WorkOpcode } from '../../lib/i
 import type { Connection } from '../../lib/nic/types.js'
 import { MemoryRegion } from '../../lib/qp/memory.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { long, usual } from '../support/long.js'
 import { brief, connected, connectedBetween, memory, next, noThreads, open, PORT } from './hosts.js'
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode
@@ -26,7 +26,7 @@ async function fill(post: () => boolean, count: number): Promise<void> {
 
 // Tests share hosts, as to start one costs more than most of them. No more than these two live at a time: each waits on a thread of
 // Node's pool, which has four and loads modules too.
-t.test('on two hosts', { skip: noThreads }, async t => {
+usual('on two hosts', { skip: noThreads }, async t => {
   const usual = await Promise.all([open(t), open(t)])
 
   t.test('memory that cannot be registered', async t => {
@@ -154,7 +154,7 @@ t.test('on two hosts', { skip: noThreads }, async t => {
   })
 })
 
-t.test('on two hosts with short queues', { skip: noThreads }, async t => {
+long('on two hosts with short queues', { skip: noThreads }, async t => {
   const depth = 4
   const narrow = await Promise.all([open(t, { queueDepth: depth }), open(t, { queueDepth: depth })])
 
@@ -217,7 +217,7 @@ t.test('on two hosts with short queues', { skip: noThreads }, async t => {
   })
 })
 
-t.test('closed with work outstanding: all of it comes back', { skip: noThreads }, async t => {
+long('closed with work outstanding: all of it comes back', { skip: noThreads }, async t => {
   const depth = 8
   const { a, b, ab, ba } = await connected(t, { queueDepth: depth })
   const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
@@ -250,7 +250,7 @@ t.test('closed with work outstanding: all of it comes back', { skip: noThreads }
   t.equal(again.about.address, a.about.address)
 })
 
-t.test('options that cannot be leave no thread behind', { skip: noThreads }, async t => {
+usual('options that cannot be leave no thread behind', { skip: noThreads }, async t => {
   const address = loopbackAddress()
   for (const options of [
     { address: 'nonsense' },
@@ -268,7 +268,7 @@ t.test('options that cannot be leave no thread behind', { skip: noThreads }, asy
   await host.close()
 })
 
-t.test('queues that somebody has written over end their connection', async t => {
+usual('queues that somebody has written over end their connection', async t => {
   const queues = Queues.make(4)
   const region = new MemoryRegion(7, 0, 10, null, 0)
   const ends: (Error | null)[] = []
@@ -299,7 +299,7 @@ t.test('queues that somebody has written over end their connection', async t => 
   t.match(ends[0], { code: 'WEIR_BAD_STATE', message: /written over: outside its region/ })
 })
 
-t.test('a defect of the NIC ends every connection, and is told', { skip: noThreads }, async t => {
+usual('a defect of the NIC ends every connection, and is told', { skip: noThreads }, async t => {
   const trigger = join(await scratch(t), 'now')
   const index = new URL('../../lib/index.js', import.meta.url)
   const [x, y] = [loopbackAddress(), loopbackAddress()]

@@ -1,12 +1,12 @@
 /** Every operation between two hosts whose NICs are on threads of their own, both ways, byte for byte. */
 import { randomFillSync } from 'node:crypto'
-import t from 'tap'
 import { Access, Host, type SendWork, WorkOpcode } from '../../lib/index.js'
+import { long, usual } from '../support/long.js'
 import { ALL, connected, memory, next, noThreads, open, PORT } from './hosts.js'
 
 const LENGTH = 300_001
 
-t.test('SEND, WRITE, READ and atomics, both ways', { skip: noThreads }, async t => {
+usual('SEND, WRITE, READ and atomics, both ways', { skip: noThreads }, async t => {
   const { a, b, ab, ba } = await connected(t)
   const [ma, mb] = [await memory(a, 1 << 20), await memory(b, 1 << 20)]
   const ways = [
@@ -70,7 +70,7 @@ t.test('SEND, WRITE, READ and atomics, both ways', { skip: noThreads }, async t 
   t.ok(baseRttNs > 0 && sentBytes >= 2 * LENGTH)
 })
 
-t.test('what both ends say at connect, and several connections', { skip: noThreads }, async t => {
+usual('what both ends say at connect, and several connections', { skip: noThreads }, async t => {
   const [a, b] = await Promise.all([open(t), open(t)])
   const listener = await b.listen(PORT, { privateData: Buffer.from('welcome') })
   const region = (await memory(a, 100)).region
@@ -101,7 +101,7 @@ t.test('what both ends say at connect, and several connections', { skip: noThrea
   t.equal(await next(first), '9 SUCCESS 0')
 })
 
-t.test('unsignaled work, and a peer that takes a key back', { skip: noThreads }, async t => {
+usual('unsignaled work, and a peer that takes a key back', { skip: noThreads }, async t => {
   const { a, b, ab, ba } = await connected(t)
   const [ma, mb] = [await memory(a, 4096), await memory(b, 4096)]
   const window = await memory(b, 64, Access.LOCAL_WRITE | Access.REMOTE_WRITE)
@@ -122,7 +122,7 @@ t.test('unsignaled work, and a peer that takes a key back', { skip: noThreads },
   t.notOk(window.region.valid, 'the region knows')
 })
 
-t.test('a host connects to itself', { skip: noThreads }, async t => {
+long('a host connects to itself', { skip: noThreads }, async t => {
   const a = await open(t)
   const listener = await a.listen(PORT)
   const [there, here] = await Promise.all([a.connect(a.about.address, PORT), listener.accept()])
@@ -134,7 +134,7 @@ t.test('a host connects to itself', { skip: noThreads }, async t => {
   t.equal(bytes.toString('latin1', 32, 41), 'to itself')
 })
 
-t.test('a program that is not asked for packets polls without end', { skip: noThreads }, async t => {
+long('a program that is not asked for packets polls without end', { skip: noThreads }, async t => {
   const { a, b, ab, ba } = await connected(t, { busyPoll: true })
   const [ma, mb] = [await memory(a, 64), await memory(b, 64)]
   for (let i = 0; i < 100; i++) {
@@ -146,7 +146,7 @@ t.test('a program that is not asked for packets polls without end', { skip: noTh
   t.ok(a instanceof Host)
 })
 
-t.test(
+long(
   'memory of another protection domain: not to be used here, not reached from there',
   { skip: noThreads },
   async t => {

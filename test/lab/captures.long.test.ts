@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { sourcesIn } from './sources-in.js'
 import { noLabs, Place, SMALL } from './support.js'
+import './captures.test.js'
 
 const skip = noLabs()
 

@@ -1,8 +1,9 @@
 /** What tcpdump sees in a lab, and what `weir lab up --pcap` writes. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { CommandLines } from '../support/command-lines.js'
+import { long, usual } from '../support/long.js'
 import { without } from '../support/tools.js'
 import { sourcesIn } from './sources-in.js'
 import { noLabs, Place, SMALL, until } from './support.js'
@@ -22,7 +23,7 @@ async function echoedOn(t: Test, place: Place, node: string, at: string): Promis
   return sourcesIn(path)
 }
 
-t.test('--pcap: every switch port, readable while the lab runs and when it is down', { skip }, async t => {
+long('--pcap: every switch port, readable while the lab runs and when it is down', { skip }, async t => {
   const place = new Place(t)
   const folder = join(place.folder, 'captures')
   const file = place.file('small.yaml', SMALL)
@@ -67,7 +68,7 @@ t.test('--pcap: every switch port, readable while the lab runs and when it is do
   t.same(place.leftFiles(), [])
 })
 
-t.test('mistakes about captures are said', { skip }, async t => {
+usual('mistakes about captures are said', { skip }, async t => {
   const place = new Place(t)
   const file = place.file('small.yaml', SMALL)
   const lines = new CommandLines(t, place.environment())

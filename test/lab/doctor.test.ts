@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import { long, usual } from '../support/long.js'
 import { cannotForbid, FORBIDDEN } from '../support/no-namespaces.js'
 import { networkOfMachine, noLabs, Place, SMALL } from './support.js'
 
@@ -21,7 +21,7 @@ function checkOf({ checks }: { checks: Check[] }, name: string): Check | undefin
   return checks.find(check => check.name === name)
 }
 
-t.test(
+usual(
   'JSON: every check says what it found; what is wrong, as a port that somebody has, says how to mend it',
   async t => {
     const socket = createSocket('udp4')
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, async t => {
+long('what was tried is gone: interfaces, namespaces, processes', { skip }, async t => {
   const place = new Place(t)
   const before = networkOfMachine()
   const ended = await place.weir(['doctor'])
@@ -64,7 +64,7 @@ t.test('what was tried is gone: interfaces, namespaces, processes', { skip }, as
   t.same(place.processes(), [])
 })
 
-t.test('without iproute2: said, with the package, and the overlay as the way out', { skip }, async t => {
+usual('without iproute2: said, with the package, and the overlay as the way out', { skip }, async t => {
   const place = new Place(t)
   const path = join(place.folder, 'bin')
   mkdirSync(path)
@@ -85,7 +85,7 @@ t.test('without iproute2: said, with the package, and the overlay as the way out
   t.same(place.leftFiles(), [])
 })
 
-t.test(
+long(
   'without util-linux: the command and its package',
   { skip: process.platform !== 'linux' && 'labs need Linux' },
   async t => {
@@ -100,7 +100,7 @@ t.test(
   },
 )
 
-t.test(
+usual(
   'where the kernel forbids namespaces: what, why, the fix',
   {
     skip: cannotForbid(),

@@ -37,7 +37,7 @@ t.test('some pairs, drawn by seed', async t => {
   const judge = new Judge(1)
   const pairs = allPairs()
   let refusals = 0
-  for (let n = 0; n < 60; n++) {
+  for (let n = 0; n < 20; n++) {
     const [one, other] = pairs[random.below(pairs.length)]!
     const { findings, refused } = judge.pair(one, other)
     t.same(findings, [], `${one.name} and ${other.name}`)
@@ -46,7 +46,7 @@ t.test('some pairs, drawn by seed', async t => {
     t.match(refused, /no effect|only|use|not |is /, `${one.name} and ${other.name}: ${refused}`)
   }
   t.comment(`${refusals} refused, ${judge.runs} runs`)
-  t.ok(refusals < 30, 'most are not refused')
+  t.ok(refusals < 10, 'most are not refused')
 })
 
 t.test('the checkers complain', async t => {

@@ -4,6 +4,7 @@ import { ConcurrentFlows } from '../../lib/nic/concurrent-flows.js'
 import type { Flow } from '../../lib/nic/flow.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 
 const T_NS = 8000
 const DELAY_NS = 1000
@@ -55,13 +56,13 @@ const sequence = Array.from(
   (_, i) => `{ from: h${i + 1}, to: h0, size: 100KB, start: ${i * 100}us }`,
 ).join(', ')
 
-t.test('twenty flows one after another: one at a time', async t => {
+usual('twenty flows one after another: one at a time', async t => {
   const all = counts(`[${sequence}]`)
   t.equal(Math.max(...all.map(({ open }) => open)), 1)
   t.equal(Math.max(...all.map(({ n }) => n)), 1)
 })
 
-t.test(
+long(
   'flows that begin and end beside each other: those that are open, and those that ended just now',
   async t => {
     const traffic = `[{ incast: [h1..h12], to: h0, size: 200KB }, { from: h13, to: h0, size: 3MB }, { from: h14, to: h0, size: 3MB, start: 50us }]`
@@ -92,7 +93,7 @@ function flow(index: number, nextReceiveSeq: number): Flow {
   } as unknown as Flow
 }
 
-t.test('a packet that is missing keeps a flow open behind the end of its message', async t => {
+usual('a packet that is missing keeps a flow open behind the end of its message', async t => {
   const concurrent = new ConcurrentFlows(0, 8)
   const holed = flow(2, 5)
   const other = flow(3, 1)
@@ -109,7 +110,7 @@ t.test('a packet that is missing keeps a flow open behind the end of its message
   t.equal(concurrent.count, 1)
 })
 
-t.test('a READ behind a message whose gap is closed leaves the flow whole', async t => {
+usual('a READ behind a message whose gap is closed leaves the flow whole', async t => {
   const concurrent = new ConcurrentFlows(0, 8)
   const reading = flow(2, 5)
   const other = flow(3, 1)
@@ -123,7 +124,7 @@ t.test('a READ behind a message whose gap is closed leaves the flow whole', asyn
   t.equal(concurrent.count, 1)
 })
 
-t.test(
+usual(
   'a flow whose host falls silent amid a message, and one whose connection ends, count no more',
   async t => {
     const concurrent = new ConcurrentFlows(0, 8)

@@ -11,6 +11,7 @@ import * as icrc from '../../lib/wire/icrc.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 import { Opcode } from '../../lib/wire/opcode.js'
 import { parseFrame } from '../../lib/wire/parse.js'
+import { usual, variants } from '../support/long.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 import {
   App,
@@ -86,7 +87,7 @@ function attempt(options: PairOptions): { why: string; accepted: boolean; closed
   }
 }
 
-t.test('both ends need the same key, or none', async t => {
+usual('both ends need the same key, or none', async t => {
   const both = attempt({ a: { secret: SECRET }, b: { secret: Buffer.from(SECRET) } })
   t.same([both.accepted, both.why], [true, ''])
   const cases: [string, PairOptions, RegExp][] = [
@@ -113,7 +114,7 @@ t.test('both ends need the same key, or none', async t => {
   }
 })
 
-t.test('a plain librdmacm peer, whose private data are not those of a weir, is refused', async t => {
+usual('a plain librdmacm peer, whose private data are not those of a weir, is refused', async t => {
   const pair = makePair({ b: { secret: SECRET } })
   pair.tap.watch = frame => {
     // Its REQ as Linux would send it: nothing of Weir's behind the CMA header.
@@ -132,7 +133,7 @@ t.test('a plain librdmacm peer, whose private data are not those of a weir, is r
   t.same(right.log, [], 'its application never heard of it')
 })
 
-t.test('a reply by who has not the secret ends the connection before anybody uses it', async t => {
+usual('a reply by who has not the secret ends the connection before anybody uses it', async t => {
   // B accepts without asking for proof: it answers with words of its own making.
   const pair = keyedPair()
   pair.tap.watch = (frame, _now, fromA) => {
@@ -152,7 +153,7 @@ t.test('a reply by who has not the secret ends the connection before anybody use
   t.notOk(left.log.includes('established'))
 })
 
-t.test('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
+usual('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
   const random = new Random(seed)
   const draw = () => random.u32()
   const words = requestWords(SECRET, draw, 77, 1234)
@@ -171,13 +172,16 @@ t.test('the proofs: of the secret, the nonces, queue pair and PSN', async t => {
 /** A third of them replays; a multiple of 3. */
 const ATTACKS = 9_999
 
-for (const [what, options] of [
-  ['acknowledgements', {}],
-  ['notifications', { b: { telemetry: { answer: 'notify' } } }],
-  ['probes', { a: { telemetry: { collect: 'probe', probeShare: 1 } } }],
-  ['windows of the receiver', { a: { cc: { name: 'rx-hpcc', options: { ackPackets: 0 } } } }],
-  ['acknowledgements over IPv6', { v6: true }],
-] as [string, PairOptions][]) {
+for (const [what, options] of variants(
+  [
+    ['acknowledgements', {}],
+    ['notifications', { b: { telemetry: { answer: 'notify' } } }],
+    ['probes', { a: { telemetry: { collect: 'probe', probeShare: 1 } } }],
+    ['windows of the receiver', { a: { cc: { name: 'rx-hpcc', options: { ackPackets: 0 } } } }],
+    ['acknowledgements over IPv6', { v6: true }],
+  ] as [string, PairOptions][],
+  2,
+)) {
   t.test(
     `${what}: the window goes as it does without a key, and forgeries and replays do not move it`,
     async t => {
@@ -260,7 +264,7 @@ for (const [what, options] of [
   )
 }
 
-t.test('cut off, or in the name of a switch: refused', async t => {
+usual('cut off, or in the name of a switch: refused', async t => {
   const pair = keyedPair()
   const { left } = connected(pair)
   const stamp = stamper()
@@ -302,7 +306,7 @@ t.test('cut off, or in the name of a switch: refused', async t => {
   t.equal(left.connection!.stats.windowBytes, windowBytes)
 })
 
-t.test('data that claims to bring telemetry back is data, and no more', async t => {
+usual('data that claims to bring telemetry back is data, and no more', async t => {
   const pair = keyedPair()
   const { left, right } = connected(pair)
   pair.tap.watch = (frame, _now, fromA) => {
@@ -347,7 +351,7 @@ function numbersTaken(t: Test, seed: number): number {
   return seen.size
 }
 
-t.test('the replay window takes each number once, in any order, and none that is too old', async t => {
+usual('the replay window takes each number once, in any order, and none that is too old', async t => {
   const taken = numbersTaken(t, fixedSeed(t, 1))
   if (!isReplay) t.ok(taken > 1000, `${taken} numbers`)
   numbersTaken(t, drawnSeed(t))

@@ -8,6 +8,7 @@ import { Random } from '../../lib/sim/random.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../../lib/wire/address.js'
+import { usual, variants } from '../support/long.js'
 import { SlowHost } from './slow-host.js'
 
 const LINE_BPS = 10e9
@@ -85,7 +86,7 @@ function run(more: Partial<NicConfig>, hostHop: boolean): Outcome {
   }
 }
 
-t.test('without it a host that is slower than its link is overrun', async t => {
+usual('without it a host that is slower than its link is overrun', async t => {
   const { drops, queueBytesMost, pathHops } = run({}, false)
   t.ok(drops > 100, `${drops} frames were lost`)
   t.ok(queueBytesMost > QUEUE_BYTES_MAX * 0.9, 'the queue is full for good')
@@ -105,7 +106,7 @@ const SETTINGS: [string, Partial<NicConfig>, number][] = [
   ['worked out by the receiver', { cc: { name: 'rx-hpcc', options: {} } }, 1],
 ]
 
-for (const [what, more, lossShare] of SETTINGS) {
+for (const [what, more, lossShare] of variants(SETTINGS, 2)) {
   t.test(`${what}: it is used as far as it can be, and its queue has room`, async t => {
     const outcome = run(more, true)
     t.comment(JSON.stringify(outcome))

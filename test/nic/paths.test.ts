@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
+import { usual, variants } from '../support/long.js'
 import { drawnSeed, fixedSeed } from '../support/seeds.js'
 import { data, fourPaths, overtaking, type Passed, pathOf, probes, T_NS, writeTo } from './four-paths.js'
 import { connected, memoryOf, pattern } from './pair.js'
@@ -29,7 +30,7 @@ const VARIANTS: [string, Partial<NicConfig>][] = [
   ['a fixed window', { cc: { name: 'fixed-window', options: {} } }],
 ]
 
-for (const [name, config] of VARIANTS) {
+for (const [name, config] of variants(VARIANTS, 1)) {
   t.test(`${name}: a new flow takes the least used of the paths that it has probed`, async t => {
     const random = new Random(SEED)
     const { secret } = config
@@ -89,7 +90,7 @@ for (const [name, config] of VARIANTS) {
   })
 }
 
-t.test('one probe of a path in an interval, and none while there is nothing to send', async t => {
+usual('one probe of a path in an interval, and none while there is nothing to send', async t => {
   const intervalNs = 200_000
   const net = fourPaths({ paths: { count: 5, start: 'hash', intervalNs } })
   const { left } = connected(net.pair)
@@ -108,7 +109,7 @@ t.test('one probe of a path in an interval, and none while there is nothing to s
   t.equal(probes(net.passed).length, sent.length, 'an idle connection sends none')
 })
 
-t.test('of source ports that the host cannot send from none is probed', async t => {
+usual('of source ports that the host cannot send from none is probed', async t => {
   const sourcePorts = [50_000, 50_001, 50_002]
   const net = fourPaths({ paths: { count: 16 }, sourcePorts }, { sourcePorts })
   const { left } = connected(net.pair)
@@ -149,7 +150,7 @@ function crowdedOut(t: Test, config: Partial<NicConfig>, inPieces: boolean, seed
   return { net, stats: left.connection!.stats, crowded, last: data(net.passed).at(-1)!.sourcePort }
 }
 
-for (const [name, config] of VARIANTS.filter(([name]) => name !== 'a fixed window')) {
+for (const [name, config] of variants(VARIANTS.slice(0, -1), 1)) {
   t.test(`${name}: a flow that runs drains, and moves to a path that others use less`, async t => {
     const { stats, crowded, last, net } = crowdedOut(t, { ...config, paths: { move: 'drain' } }, false, SEED)
     t.ok(stats.pathMoves >= 1, `${stats.pathMoves} moves`)
@@ -165,18 +166,18 @@ for (const [name, config] of VARIANTS.filter(([name]) => name !== 'a fixed windo
   })
 }
 
-t.test('a flow that moves loses and overtakes nothing, whatever its source ports are', async t => {
+usual('a flow that moves loses and overtakes nothing, whatever its source ports are', async t => {
   crowdedOut(t, { paths: { move: 'drain' } }, false, drawnSeed(t))
 })
 
-t.test('a flow that is never idle stays, unless it may drain; one that may not move stays', async t => {
+usual('a flow that is never idle stays, unless it may drain; one that may not move stays', async t => {
   const busy = crowdedOut(t, { paths: { move: 'idle' } }, false, SEED)
   t.same(new Set(data(busy.net.passed).map(({ sourcePort }) => sourcePort)), new Set([busy.crowded]))
   const still = crowdedOut(t, { paths: { move: 'never' } }, true, SEED)
   t.same([still.stats.pathMoves, still.last], [0, still.crowded])
 })
 
-t.test('a flow alone on its path, which it fills, stays there', async t => {
+usual('a flow alone on its path, which it fills, stays there', async t => {
   const net = fourPaths({ paths: { count: 8, move: 'drain' } })
   const { left } = connected(net.pair)
   writeTo(net.pair, left, 1, Buffer.alloc(4_000_000))
@@ -187,7 +188,7 @@ t.test('a flow alone on its path, which it fills, stays there', async t => {
   t.ok(pathProbes > 8 * 10)
 })
 
-t.test('losses of probes and answers delay no flow for ever', async t => {
+usual('losses of probes and answers delay no flow for ever', async t => {
   const net = fourPaths({ paths: { count: 4 } })
   const { left } = connected(net.pair)
   const { watch } = net.pair.tap
@@ -201,7 +202,7 @@ t.test('losses of probes and answers delay no flow for ever', async t => {
   t.ok(data(net.passed)[0]!.atNs - began < 4 * 4 * T_NS + T_NS, 'four rounds, each given up after 4 T')
 })
 
-t.test('READ: the end that answers chooses the path, the end that asks follows', async t => {
+usual('READ: the end that answers chooses the path, the end that asks follows', async t => {
   const net = fourPaths({}, { paths: { count: 16 } })
   const { left, right } = connected(net.pair)
   net.loads.splice(0, 4, 0.5, 0.5, 0.1, 0.5)

@@ -1,8 +1,9 @@
 /** READ responses are paced by what the switches say: their telemetry comes back by NOTIFY packets. */
-import t from 'tap'
+
+import { long, usual } from '../support/long.js'
 import { MIB, READS, type Reader, readAll } from './read-all.js'
 
-t.test('HPCC++ holds the serving side to the link, a fixed window does not', async t => {
+usual('HPCC++ holds the serving side to the link, a fixed window does not', async t => {
   const fixed = readAll('fixed-window')
   const hpcc = readAll('hpcc')
   t.equal(fixed.done, READS)
@@ -16,7 +17,7 @@ t.test('HPCC++ holds the serving side to the link, a fixed window does not', asy
   t.equal(fixed.inUse, 0)
 })
 
-t.test(
+usual(
   'without telemetry of switches CUBIC paces the serving side: notifications acknowledge, what is asked for again was lost',
   async t => {
     // 1 Gbit/s and 2.04 ms: 255,000 bytes, and a queue of as many.
@@ -31,7 +32,7 @@ t.test(
   },
 )
 
-t.test('CUBIC has answers to READ responses whichever packets collect telemetry', async t => {
+long('CUBIC has answers to READ responses whichever packets collect telemetry', async t => {
   const cases: Record<string, Reader> = {
     'probes collect': { telemetry: { collect: 'probe' } },
     'one packet in many collects': { telemetry: { everyPackets: 10_000 } },
@@ -51,7 +52,7 @@ t.test('CUBIC has answers to READ responses whichever packets collect telemetry'
   t.ok(auto.goodputBps > 0.5e9, `auto: ${auto.goodputBps} bit/s`)
 })
 
-t.test(
+long(
   'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window; what it asks for again was lost',
   async t => {
     const links = { delayNs: 500_000, queueBytes: 255_000, silent: true }
@@ -69,7 +70,7 @@ t.test(
   },
 )
 
-t.test(
+usual(
   'receiver-based: a flow that begins carefully hears of a careful window from the receiver too',
   async t => {
     // The server's link takes 2.5 MB in a round trip, the path a tenth of that and a queue of as much.

@@ -5,6 +5,7 @@ import t from 'tap'
 import { readCapture } from '../../lib/capture/index.js'
 import { runScenario, scenarioFrom, withLab } from '../../switch-emu/index.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 
 t.setTimeout(600_000)
 
@@ -20,7 +21,7 @@ const SMALL = {
   traffic: [{ name: 'flow0', from: 'h1', to: 'h2', size: '300KB' }],
 }
 
-t.test('an object is a scenario; what is wrong with it is said', async t => {
+usual('an object is a scenario; what is wrong with it is said', async t => {
   const scenario = scenarioFrom(SMALL)
   t.match(scenario, { name: 'small', flows: [{ name: 'flow0', bytes: 300_000 }] })
   t.throws(() => scenarioFrom({ ...SMALL, link: { rate: '50Mbit' }, lnks: [] }, 'mine'), {
@@ -30,7 +31,7 @@ t.test('an object is a scenario; what is wrong with it is said', async t => {
   t.throws(() => scenarioFrom({}), { code: 'WEIR_BAD_SCENARIO' })
 })
 
-t.test('virtual time: the result is that of weir run', async t => {
+usual('virtual time: the result is that of weir run', async t => {
   const scenario = scenarioFrom(SMALL)
   const progress: number[] = []
   const result = await runScenario(scenario, { seed: 5, onProgress: ({ timeNs }) => progress.push(timeNs) })
@@ -39,7 +40,7 @@ t.test('virtual time: the result is that of weir run', async t => {
   t.match(result, { on: 'virtual', seed: 5, flows: [{ name: 'flow0', fctNs: Number }] })
 })
 
-t.test('real time: the same flows, real bytes, captures', async t => {
+long('real time: the same flows, real bytes, captures', async t => {
   const folder = t.testdir()
   const result = await runScenario(scenarioFrom(SMALL), { on: 'overlay', captures: { folder } })
   t.match(result, { on: 'overlay', flows: [{ name: 'flow0', bytes: 300_000, fctNs: Number }] })
@@ -50,7 +51,7 @@ t.test('real time: the same flows, real bytes, captures', async t => {
   )
 })
 
-t.test('a lab for a program: its hosts are daemons', async t => {
+usual('a lab for a program: its hosts are daemons', async t => {
   const { inbox, bytes } = await withLab(scenarioFrom(SMALL), { on: 'overlay' }, async lab => {
     const to = lab.host('h2')
     t.throws(() => lab.host('h3'), { code: 'WEIR_BAD_ARGUMENT', message: /there is no host h3; there are h/ })

@@ -1,5 +1,4 @@
 /** Runs over the virtual network: what they count, how they end, and what the other end keeps of them. */
-import t from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { PerfRun } from '../../lib/perf/perf-run.js'
@@ -8,6 +7,7 @@ import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as deth from '../../lib/wire/deth.js'
 import { parseFrame } from '../../lib/wire/parse.js'
+import { long, usual } from '../support/long.js'
 import { DELAY_NS, makeWorld, RATE_BPS } from './world.js'
 
 /** An attribute of the communication manager (IBA, section 12.6.9). */
@@ -21,7 +21,7 @@ function isReadyToUse({ bth: at, view }: Frame): boolean {
 
 const isOver = (run: PerfRun) => run.state === 'closing' || run.state === 'closed'
 
-t.test('bytes and messages are exact, for every operation', async t => {
+usual('bytes and messages are exact, for every operation', async t => {
   for (const storage of [true, false]) {
     for (const op of ['WRITE', 'SEND', 'READ'] as const) {
       for (const [size, iterations, qps, depth] of [
@@ -68,7 +68,7 @@ t.test('bytes and messages are exact, for every operation', async t => {
   }
 })
 
-t.test('lat: the times are those of the path', async t => {
+usual('lat: the times are those of the path', async t => {
   // A packet of 64 bytes of payload takes less than 200 ns on the link; the virtual hosts take none.
   const leastNs = 2 * DELAY_NS
   for (const op of ['WRITE', 'SEND', 'READ'] as const) {
@@ -100,7 +100,7 @@ t.test('lat: the times are those of the path', async t => {
   }
 })
 
-t.test('a run by time counts what is delivered in it', async t => {
+usual('a run by time counts what is delivered in it', async t => {
   const { serve, begin, until, network } = makeWorld({ storage: false })
   serve()
   let began = 0
@@ -125,7 +125,7 @@ t.test('a run by time counts what is delivered in it', async t => {
   t.ok(run.tally.peakBps < RATE_BPS, 'nor more than the link')
 })
 
-t.test('both ways: each end counts its own', async t => {
+usual('both ways: each end counts its own', async t => {
   for (const op of ['WRITE', 'SEND', 'READ'] as const) {
     const { serve, begin, until, nics } = makeWorld({ storage: false })
     const server = serve()
@@ -150,7 +150,7 @@ t.test('both ways: each end counts its own', async t => {
   }
 })
 
-t.test('both ways, though START overtakes what establishes the connections', async t => {
+usual('both ways, though START overtakes what establishes the connections', async t => {
   const { serve, begin, until, nics, pool } = makeWorld({ storage: false })
   serve()
   const [, server] = nics
@@ -169,7 +169,7 @@ t.test('both ways, though START overtakes what establishes the connections', asy
   t.ok(run.outcome.remote.messages > 0, `${run.outcome.remote.messages} back`)
 })
 
-t.test('CPU time is that of the window, of both ends', async t => {
+usual('CPU time is that of the window, of both ends', async t => {
   let us = 5_000_000
   const { serve, begin, until } = makeWorld({ storage: false, cpuUs: () => us })
   serve()
@@ -181,7 +181,7 @@ t.test('CPU time is that of the window, of both ends', async t => {
   t.equal(run.outcome.remoteCpuUs, 300)
 })
 
-t.test('CPU time is not that of what is still in flight when the window ends', async t => {
+long('CPU time is not that of what is still in flight when the window ends', async t => {
   // One microsecond for each kilobyte that the receiver carries out.
   let carried = () => 0
   const world = makeWorld({ storage: false, cpuUs: () => carried() / 1000 })
@@ -208,7 +208,7 @@ t.test('CPU time is not that of what is still in flight when the window ends', a
   t.ok(Math.abs(remoteCpuUs - inWindow) < 0.1 * inWindow, `${remoteCpuUs} us, and ${inWindow} at this end`)
 })
 
-t.test('loss: exact all the same, and what was sent again is told', async t => {
+long('loss: exact all the same, and what was sent again is told', async t => {
   for (const op of ['WRITE', 'READ'] as const) {
     const { serve, begin, until } = makeWorld({ storage: false, loss: 0.01, seed: 7 })
     serve()
@@ -223,7 +223,7 @@ t.test('loss: exact all the same, and what was sent again is told', async t => {
   }
 })
 
-t.test('nobody there, and one who does not let itself be measured', async t => {
+usual('nobody there, and one who does not let itself be measured', async t => {
   for (const refuses of [false, true]) {
     const { serve, begin, until, nics } = makeWorld()
     if (refuses) serve().refuse()
@@ -236,7 +236,7 @@ t.test('nobody there, and one who does not let itself be measured', async t => {
   }
 })
 
-t.test('cancelled at any time, nothing is left at either end', async t => {
+usual('cancelled at any time, nothing is left at either end', async t => {
   for (const state of ['opening', 'joining', 'starting', 'warming', 'measuring', 'draining'] as const) {
     const { serve, begin, until, nics, network, kick, pool } = makeWorld({ storage: false })
     const server = serve()
@@ -273,7 +273,7 @@ t.test('cancelled at any time, nothing is left at either end', async t => {
   }
 })
 
-t.test('the other end closes, or falls silent', async t => {
+usual('the other end closes, or falls silent', async t => {
   for (const how of ['closes', 'is gone'] as const) {
     const { serve, begin, until, nics, network, kick } = makeWorld({ storage: false })
     const server = serve()
@@ -295,7 +295,7 @@ t.test('the other end closes, or falls silent', async t => {
   }
 })
 
-t.test(
+long(
   'the greatest settings need no more memory than one message: all lie over each other, within the queues',
   async t => {
     const { serve, begin, until, nics } = makeWorld({ storage: false })
@@ -331,7 +331,7 @@ t.test(
   },
 )
 
-t.test('settings out of range are told before anything is sent', async t => {
+usual('settings out of range are told before anything is sent', async t => {
   const { begin, nics } = makeWorld()
   for (const [settings, message] of [
     [{ size: 0 }, /size is a whole number from 1/],

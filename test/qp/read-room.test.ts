@@ -2,8 +2,9 @@
 import t from 'tap'
 import { ReadRoom } from '../../lib/qp/read-room.js'
 import { makeWorld } from '../perf/world.js'
+import { usual, variants } from '../support/long.js'
 
-t.test('first come, first served', async t => {
+usual('first come, first served', async t => {
   const room = new ReadRoom(100)
   t.ok(room.admits(1, 60))
   room.take(1, 60)
@@ -28,7 +29,7 @@ t.test('first come, first served', async t => {
   t.equal(room.call(), 5, 'who has left is not called')
 })
 
-t.test('one that is longer than all of it goes alone', async t => {
+usual('one that is longer than all of it goes alone', async t => {
   const room = new ReadRoom(100)
   t.ok(room.admits(1, 1000))
   room.take(1, 1000)
@@ -40,22 +41,25 @@ t.test('one that is longer than all of it goes alone', async t => {
   t.ok(any.admits(2, 2 ** 40), 'without a bound there is room for everything')
 })
 
-t.test('one request is for half, in whole packets', async t => {
+usual('one request is for half, in whole packets', async t => {
   t.equal(new ReadRoom(100_000).requestBytesMax(4096), 49_152)
   t.equal(new ReadRoom(1000).requestBytesMax(4096), 4096)
   t.equal(new ReadRoom().requestBytesMax(4096), Number.POSITIVE_INFINITY)
 })
 
 const BUDGET = 200_000
-for (const [name, size, loss] of [
-  ['small', 10_000, 0],
-  ['greater than half', 150_000, 0],
-  ['greater than all', 300_000, 0],
-  ['many times as great', 2_000_001, 0],
-  ['small, some lost', 10_000, 0.01],
-  ['great, some lost', 150_000, 0.01],
-  ['many times as great, some lost', 2_000_001, 0.01],
-] as const) {
+for (const [name, size, loss] of variants(
+  [
+    ['small', 10_000, 0],
+    ['greater than half', 150_000, 0],
+    ['greater than all', 300_000, 0],
+    ['many times as great', 2_000_001, 0],
+    ['small, some lost', 10_000, 0.01],
+    ['great, some lost', 150_000, 0.01],
+    ['many times as great, some lost', 2_000_001, 0.01],
+  ] as const,
+  2,
+)) {
   t.test(`READs of many queue pairs, ${name}`, async t => {
     const iterations = size > 1_000_000 ? 1 : size > 100_000 ? 8 : 50
     const { serve, begin, until, nics, pool } = makeWorld({ nic: { receiveBudgetBytes: BUDGET }, loss })

@@ -6,6 +6,7 @@ import type { RunResult } from '../../lib/scenario/result.js'
 import { resultJson } from '../../lib/scenario/write-result.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { usual, variants } from '../support/long.js'
 import { flowResult, portResult, runResult } from './synthetic-result.js'
 
 /** All that the tables may say of a number. */
@@ -43,14 +44,17 @@ function unaccounted(result: RunResult, text = printTables(result)): string[] {
 const NET =
   'hosts: [h1..h4]\nswitches: {s1: {buffer: 100KB}}\nlinks: [h1..h4--s1]\nwatch: {queues: all, every: 10us}\n'
 
-for (const [what, traffic] of [
+for (const [what, traffic] of variants(
   [
-    'a few flows',
-    'traffic: [{incast: [h1..h3], to: h4, size: 3MB}, {from: h1, to: h2, size: 1GB}]\nduration: 20ms',
-  ],
-  ['many flows', 'traffic: [{workload: googlerpc, load: 40%, duration: 3ms, seed: 3}]'],
-  ['paths', 'paths: {count: 2, move: idle}\ntraffic: [{from: h1, to: h2, size: 100KB}]'],
-] as const) {
+    [
+      'a few flows',
+      'traffic: [{incast: [h1..h3], to: h4, size: 3MB}, {from: h1, to: h2, size: 1GB}]\nduration: 20ms',
+    ],
+    ['many flows', 'traffic: [{workload: googlerpc, load: 40%, duration: 3ms, seed: 3}]'],
+    ['paths', 'paths: {count: 2, move: idle}\ntraffic: [{from: h1, to: h2, size: 100KB}]'],
+  ] as const,
+  1,
+)) {
   t.test(`a run of ${what}`, async t => {
     const result = new VirtualRun(parseScenario(NET + traffic, 'x.yaml')).run()
     t.same(unaccounted(result), [])
@@ -58,7 +62,7 @@ for (const [what, traffic] of [
   })
 }
 
-t.test('deadlocks, failures, hundreds of ports and flows', async t => {
+usual('deadlocks, failures, hundreds of ports and flows', async t => {
   const watchdog = {
     detected: 3,
     restored: 2,
@@ -87,6 +91,6 @@ t.test('deadlocks, failures, hundreds of ports and flows', async t => {
     t.same(unaccounted(runResult({ flows: shown, ports })), [])
 })
 
-t.test('a number that is not in the JSON is noticed', async t => {
+usual('a number that is not in the JSON is noticed', async t => {
   t.same(unaccounted(runResult(), 'Jain index 0.9877, 4711 frames'), ['0.9877', '4711'])
 })

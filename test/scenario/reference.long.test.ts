@@ -8,6 +8,7 @@ import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
 import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { documentWith } from './example-document.js'
+import './reference.test.js'
 
 const sections = scenarioSections()
 const validate = new Ajv2020({

@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { packageFile } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
@@ -10,6 +9,7 @@ import { generatedFiles } from '../../lib/scenario/schema/generated-files.js'
 import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
 import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
 import { settingsOf } from '../../lib/scenario/settings.js'
+import { long, usual } from '../support/long.js'
 import { documentWith, exampleOf } from './example-document.js'
 import { problemsOf } from './problems-at.js'
 
@@ -27,14 +27,14 @@ function read(document: unknown) {
   return parseScenario(stringify(document), 'x.yaml')
 }
 
-t.test('the page and the schema are those that "npm run docs" writes', async t => {
+usual('the page and the schema are those that "npm run docs" writes', async t => {
   const root = dirname(packageFile('package.json'))
   for (const [path, text] of Object.entries(generatedFiles())) {
     t.ok(readFileSync(join(root, path), 'utf8') === text, `${path} is current; "npm run docs" writes it`)
   }
 })
 
-t.test('every mapping and every key is on the page', async t => {
+usual('every mapping and every key is on the page', async t => {
   t.ok(keys.length > 120, `${keys.length} keys`)
   const page = generatedFiles()['docs/scenario-reference.md']!
   for (const { section, key } of keys)
@@ -52,7 +52,7 @@ t.test('every mapping and every key is on the page', async t => {
   t.match(page, /`hosts\[\]\.address` \| IPv4/)
 })
 
-t.test('every key says what it takes, what it means, what holds without it', async t => {
+usual('every key says what it takes, what it means, what holds without it', async t => {
   for (const { section, key } of keys) {
     const path = pathOf(section, key)
     t.match(key.description, /^[A-Z0-9`].*[.)]$/s, `${path} has a description`)
@@ -63,7 +63,7 @@ t.test('every key says what it takes, what it means, what holds without it', asy
   }
 })
 
-t.test('every example is a scenario, to the parser and to the schema', async t => {
+usual('every example is a scenario, to the parser and to the schema', async t => {
   for (const { section, key } of keys) {
     const document = documentWith(section, exampleOf(key))
     t.same(problemsOf(stringify(document)), [], pathOf(section, key))
@@ -76,7 +76,7 @@ function standsAlone(section: Section, { name, default: value }: Key): boolean {
   return problemsOf(stringify(documentWith(section, { [name]: value }))).length === 0
 }
 
-t.test('a default that is given is as good as none', async t => {
+usual('a default that is given is as good as none', async t => {
   for (const { section, key } of keys) {
     if (key.default === undefined) continue
     const given = { [key.name]: key.default }
@@ -89,7 +89,7 @@ t.test('a default that is given is as good as none', async t => {
   }
 })
 
-t.test('an example other than the default makes a difference', async t => {
+long('an example other than the default makes a difference', async t => {
   for (const { section, key } of keys) {
     if (key.default === undefined || JSON.stringify(key.default) === JSON.stringify(key.example)) continue
     const others = standsAlone(section, key) ? {} : (key.with ?? {})
@@ -98,23 +98,20 @@ t.test('an example other than the default makes a difference', async t => {
   }
 })
 
-t.test(
-  'the parser accepts no value that the schema refuses: nothing, another kind, out of range',
-  async t => {
-    let accepted = 0
-    for (const { section, key } of keys) {
-      for (const value of [null, '', true, -1, 2, [], {}, [null]]) {
-        const text = stringify(documentWith(section, { ...key.with, [key.name]: value }))
-        if (problemsOf(text).length > 0) continue
-        accepted++
-        t.ok(validate(parse(text)), `${pathOf(section, key)}: ${JSON.stringify(value)}`)
-      }
+long('the parser accepts no value that the schema refuses: nothing, another kind, out of range', async t => {
+  let accepted = 0
+  for (const { section, key } of keys) {
+    for (const value of [null, '', true, -1, 2, [], {}, [null]]) {
+      const text = stringify(documentWith(section, { ...key.with, [key.name]: value }))
+      if (problemsOf(text).length > 0) continue
+      accepted++
+      t.ok(validate(parse(text)), `${pathOf(section, key)}: ${JSON.stringify(value)}`)
     }
-    t.ok(accepted > 50, `${accepted} scenarios`)
-  },
-)
+  }
+  t.ok(accepted > 50, `${accepted} scenarios`)
+})
 
-t.test('every scenario of the bench is right by the schema, and names it for editors', async t => {
+usual('every scenario of the bench is right by the schema, and names it for editors', async t => {
   const folder = dirname(packageFile('bench', 'scenarios', 'dumbbell.yaml'))
   for (const file of readdirSync(folder).filter(name => name.endsWith('.yaml'))) {
     const text = readFileSync(join(folder, file), 'utf8')
@@ -124,7 +121,7 @@ t.test('every scenario of the bench is right by the schema, and names it for edi
   }
 })
 
-t.test('a default that a controller fills in is no contradiction to the schema either', async t => {
+usual('a default that a controller fills in is no contradiction to the schema either', async t => {
   const base = 'hosts: [h1, h2]\nlinks: [h1--h2]\n'
   for (const right of [
     'cc: {name: auto, wAi: 1KB}',
@@ -139,7 +136,7 @@ t.test('a default that a controller fills in is no contradiction to the schema e
   }
 })
 
-t.test('what the schema can say is wrong, it says', async t => {
+usual('what the schema can say is wrong, it says', async t => {
   const base = 'hosts: [h1, h2]\nswitches: {s1: {}}\nlinks: [h1--s1, h2--s1]\n'
   t.ok(validate(parse(base)))
   for (const wrong of [

@@ -3,6 +3,7 @@ import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { portNames, portsOf } from '../../lib/scenario/ports.js'
 import { baseRttNs, idealFctNs, portName, slowdown, Topology } from '../../lib/scenario/topology.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 import { fixedSeed } from '../support/seeds.js'
 
 const seed = fixedSeed(t, 11)
@@ -28,7 +29,7 @@ traffic: [{from: h0, to: h15, size: 1MB}]
 `
 }
 
-t.test(
+usual(
   'base RTT: propagation twice and one payload at each hop, as the reference simulation gives it',
   async t => {
     const rtt = (text: string) => {
@@ -50,7 +51,7 @@ traffic: [{from: a, to: b, size: 1B}]
   },
 )
 
-t.test('shortest paths: all of a fat-tree, ports ascending, hosts never in between', async t => {
+usual('shortest paths: all of a fat-tree, ports ascending, hosts never in between', async t => {
   const scenario = parseScenario(fatTree(), 'x.yaml')
   const topology = new Topology(scenario)
   t.equal(topology.paths('h0', 'h1').length, 1)
@@ -73,7 +74,7 @@ t.test('shortest paths: all of a fat-tree, ports ascending, hosts never in betwe
   t.equal(scenario.int.hops, 5)
 })
 
-t.test('equal-cost paths beyond count are cut, not enumerated for ever', async t => {
+usual('equal-cost paths beyond count are cut, not enumerated for ever', async t => {
   const layers = Array.from({ length: 6 }, (_, i) => `l${i}x0..l${i}x3`)
   const links = layers.slice(1).map((layer, i) => `${layers[i]}--${layer}`)
   const scenario = parseScenario(
@@ -83,7 +84,7 @@ t.test('equal-cost paths beyond count are cut, not enumerated for ever', async t
   t.equal(new Topology(scenario).paths('a', 'b').length, 64, 'of 4^6')
 })
 
-t.test('names of ports', async t => {
+usual('names of ports', async t => {
   const scenario = parseScenario(
     'hosts: [a, b]\nswitches: [s1, s2]\nlinks: [a--s1, {ends: s1--s2, count: 2}, s2--b]',
     'x.yaml',
@@ -96,7 +97,7 @@ t.test('names of ports', async t => {
 })
 
 /** Hand calculations: 58 B of headers, 16 B of RETH in the first packet, 62 B for an ACK, no INT. */
-t.test('ideal FCT of small flows by hand', async t => {
+usual('ideal FCT of small flows by hand', async t => {
   const ideal = (size: string, links: string, extra = '') => {
     const text = `hosts: [a, b]\nswitches: [s]\nlinks: ${links}\ncc: fixed-window\n${extra}traffic: [{from: a, to: b, size: ${size}}]\n`
     const scenario = parseScenario(text, 'x.yaml')
@@ -118,7 +119,7 @@ t.test('ideal FCT of small flows by hand', async t => {
   t.equal(ideal('4096B', equal, 'transport: {pathMtu: 4096}\n'), 2 * (4096 + 74) * 8 + 2 * 496 + 4000)
 })
 
-t.test('the INT shim counts for controllers that ask for telemetry', async t => {
+usual('the INT shim counts for controllers that ask for telemetry', async t => {
   const ideal = (cc: string, int: string) => {
     const text = `hosts: [a, b]\nswitches: [s]\nlink: {rate: 1Gbps, delay: 0us}\nlinks: [a--s, b--s]\ncc: ${cc}\n${cc!.includes('fixed-window') ? '' : `int: ${int}\n`}traffic: [{from: a, to: b, size: 1000B}]\n`
     const scenario = parseScenario(text, 'x.yaml')
@@ -130,7 +131,7 @@ t.test('the INT shim counts for controllers that ask for telemetry', async t => 
   t.equal(ideal('hpcc', '{format: compact, hops: 3}') - without, 2 * 8 * (8 + 3 * 8 + 8 + 8))
 })
 
-t.test('a lone flow in virtual time takes its ideal time, but for rounding to whole nanoseconds', async t => {
+usual('a lone flow in virtual time takes its ideal time, but for rounding to whole nanoseconds', async t => {
   for (const [cc, size, int = '{format: wide}'] of [
     ['{name: fixed-window, window: 10MB}', '1B'],
     ['{name: fixed-window, window: 10MB}', '10KB'],
@@ -151,7 +152,7 @@ t.test('a lone flow in virtual time takes its ideal time, but for rounding to wh
   }
 })
 
-t.test(
+long(
   'a lone flow whose packets do not all collect, or whose telemetry is not all echoed, beats no ideal',
   async t => {
     const ideal = (cc: string, telemetry: string) => {
@@ -173,7 +174,7 @@ t.test(
   },
 )
 
-t.test('no flow of a busy fat-tree beats its ideal', async t => {
+long('no flow of a busy fat-tree beats its ideal', async t => {
   const text = fatTree().replace(/^traffic.*$/m, 'traffic: [{workload: googlerpc, load: 5%, duration: 50us}]')
   const scenario = parseScenario(text, 'x.yaml')
   const { flows } = new VirtualRun(scenario, { seed }).run()
@@ -198,7 +199,7 @@ function simulate(sizes: number[], rates: number[]): number {
   return last
 }
 
-t.test('ideal FCT equals a packet-by-packet calculation on random paths', async t => {
+usual('ideal FCT equals a packet-by-packet calculation on random paths', async t => {
   let state = seed
   const draw = (below: number) => {
     state = (state * 48271) % 0x7fffffff
@@ -229,7 +230,7 @@ t.test('ideal FCT equals a packet-by-packet calculation on random paths', async 
   t.equal(compared, 300)
 })
 
-t.test('of two paths the faster makes the ideal; no path makes none', async t => {
+usual('of two paths the faster makes the ideal; no path makes none', async t => {
   const base = 'hosts: [a, b, c]\nswitches: [s1, s2, x, y]\ncc: fixed-window\n'
   const links = (rate: string) =>
     `links: [a--s1, c--s1, {ends: s1--x, rate: 1Gbps}, {ends: x--s2, rate: 1Gbps}, {ends: s1--y, rate: ${rate}}, {ends: y--s2, rate: ${rate}}, s2--b]\n`
@@ -244,7 +245,7 @@ t.test('of two paths the faster makes the ideal; no path makes none', async t =>
   t.equal(slowdown(5, 0), null)
 })
 
-t.test('ports are called as they are named, also single ones of parallel links', async t => {
+usual('ports are called as they are named, also single ones of parallel links', async t => {
   const scenario = parseScenario(
     'hosts: [h1, h2]\nswitches: [s1, s2]\nlinks: [h1--s1, s1--s2, s1--s2, s2--h2]',
     'x.yaml',

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import t from 'tap'
 import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
@@ -11,6 +10,7 @@ import {
   sizeAt,
   WORKLOAD_NAMES,
 } from '../../lib/scenario/size-distribution.js'
+import { long, usual } from '../support/long.js'
 import { fixedSeed } from '../support/seeds.js'
 
 /** Mean as the integral of 1 - F(x), summed over the points: another way than `meanSize` goes. */
@@ -22,7 +22,7 @@ function meanByTail({ sizesBytes, cumulative }: SizeDistribution): number {
   return mean
 }
 
-t.test('mean sizes of the published workloads', async t => {
+usual('mean sizes of the published workloads', async t => {
   const published = { websearch: 1.71e6, fbhadoop: 120e3, alistorage: 40.9e3, googlerpc: 2.9e3 }
   for (const name of WORKLOAD_NAMES) {
     const distribution = publishedWorkload(name)
@@ -33,7 +33,7 @@ t.test('mean sizes of the published workloads', async t => {
   }
 })
 
-t.test('sizes are linear between the points', async t => {
+usual('sizes are linear between the points', async t => {
   const distribution = parseDistribution('0 0\n100 50\n300 50\n500 100\n', 'd.txt')
   for (const [p, size] of [
     [0, 0],
@@ -49,7 +49,7 @@ t.test('sizes are linear between the points', async t => {
   t.equal(Math.round(sizeAt(websearch, 0.65)), 600_000)
 })
 
-t.test('a malformed distribution is refused with its line', async t => {
+usual('a malformed distribution is refused with its line', async t => {
   for (const [text, message] of [
     ['0 0\n5 x\n', /d\.txt:2:1: '5 x'/],
     ['0 5\n5 100\n', /d\.txt:1:1: .*0 percent/],
@@ -77,7 +77,7 @@ traffic: ${traffic}
 
 const bytesOf = (flows: readonly Flow[]) => flows.reduce((sum, flow) => sum + flow.bytes, 0)
 
-t.test('arrivals come at the load asked for, each host as sender, all others as receivers', async t => {
+usual('arrivals come at the load asked for, each host as sender, all others as receivers', async t => {
   const seed = fixedSeed(t, 5)
   const durationNs = 300e6
   const scenario = scenarioOf('[{workload: fbhadoop, load: 0.3, duration: 300ms}]')
@@ -113,7 +113,7 @@ t.test('arrivals come at the load asked for, each host as sender, all others as 
   t.ok(Math.abs(share(700) - 0.5) < 0.01 && Math.abs(share(120_000) - 0.9) < 0.01)
 })
 
-t.test('a host on a slower link sends in proportion', async t => {
+long('a host on a slower link sends in proportion', async t => {
   const scenario = scenarioOf('[{workload: googlerpc, load: 0.2, duration: 20ms}]', ', rate: 10Gbps')
   const flows = expandTraffic(scenario)
   const slow = flows.filter(flow => flow.from === 'h15').length
@@ -121,7 +121,7 @@ t.test('a host on a slower link sends in proportion', async t => {
   t.ok(Math.abs((others / slow) * 0.1 - 1) < 0.1, `${slow} against ${others}`)
 })
 
-t.test('the same seed gives the same flows; the seed asked for overrides those of the file', async t => {
+usual('the same seed gives the same flows; the seed asked for overrides those of the file', async t => {
   const make = (extra: string) => scenarioOf(`[{workload: fbhadoop, load: 0.3, duration: 1ms${extra}}]`)
   const plain = make('')
   const pinned = make(', seed: 7')
@@ -142,7 +142,7 @@ t.test('the same seed gives the same flows; the seed asked for overrides those o
   same(first, expandTraffic(plain), 'a second workload leaves the first as it was')
 })
 
-t.test('listed flows and workloads together: by start, names unique, settings carried over', async t => {
+usual('listed flows and workloads together: by start, names unique, settings carried over', async t => {
   const scenario = scenarioOf(`
   - {name: late, from: h0, to: h1, size: 1KB, start: 50us}
   - {name: early, from: h0, to: h1, size: 1KB}
@@ -175,7 +175,7 @@ t.test('listed flows and workloads together: by start, names unique, settings ca
   )
 })
 
-t.test('a workload beyond a million flows is refused', async t => {
+usual('a workload beyond a million flows is refused', async t => {
   t.throws(() => scenarioOf('[{name: flood, workload: googlerpc, load: 100%, duration: 1h}]'), {
     code: 'WEIR_BAD_SCENARIO',
     message: /^x\.yaml:\d+:\d+: .*flood.*1000000.*load or duration/,

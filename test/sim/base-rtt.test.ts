@@ -2,7 +2,6 @@
  * T where it cannot be measured on an idle path at connect: beside a queue that others keep, or from a peer that answers no probes
  * and accepts late. A switch writes telemetry, so the queues of others can be told from the path.
  */
-import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { Network } from '../../lib/sim/network.js'
@@ -12,6 +11,7 @@ import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
 import { HostAddress } from '../../lib/wire/address.js'
 import { Switch } from '../../switch-emu/core/switch.js'
+import { long, usual } from '../support/long.js'
 import { write } from './bottleneck.js'
 
 const RATE_BPS = 10e9
@@ -104,7 +104,7 @@ function load({ connect, network }: Star, bytes: number): TrafficFlow[] {
   return flows
 }
 
-t.test('connected beside a standing queue: T is that of the idle path, at once', async t => {
+usual('connected beside a standing queue: T is that of the idle path, at once', async t => {
   const idle = idleNs()
   const it = star(10 * SECOND)
   load(it, 1e9)
@@ -115,7 +115,7 @@ t.test('connected beside a standing queue: T is that of the idle path, at once',
   t.ok(stats.baseRttNs > idle / 2 && stats.baseRttNs < 2 * idle, `${stats.baseRttNs / idle} of it`)
 })
 
-t.test('a second after the load has gone T is right, whatever was known before', async t => {
+long('a second after the load has gone T is right, whatever was known before', async t => {
   const idle = idleNs()
   for (const name of ['hpcc', 'fixed-window']) {
     const it = star(10 * SECOND)
@@ -131,7 +131,7 @@ t.test('a second after the load has gone T is right, whatever was known before',
   }
 })
 
-t.test('a flow that fell idle beside a load without telemetry measures anew when it sends again', async t => {
+usual('a flow that fell idle beside a load without telemetry measures anew when it sends again', async t => {
   const idle = idleNs()
   const it = star(10 * SECOND)
   const loads = load(it, 20e6)
@@ -146,7 +146,7 @@ t.test('a flow that fell idle beside a load without telemetry measures anew when
   t.ok(Math.abs(stats.baseRttNs - idle) < 0.2 * idle, `${stats.baseRttNs / idle} of it`)
 })
 
-t.test(
+long(
   'two HPCC++ flows that connected beside a queue keep one as short as if there had been none',
   async t => {
     const mean = (beside: boolean) => {
@@ -166,7 +166,7 @@ t.test(
   },
 )
 
-t.test(
+usual(
   'a plain peer that accepts after 591 ms: T follows acknowledgements, and nothing is flooded',
   async t => {
     for (const start of ['careful', 'line-rate'] as const) {

@@ -5,6 +5,7 @@
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
+import { usual, variants } from '../support/long.js'
 import { MTU, type Outcome, type PathOptions, write } from './bottleneck.js'
 
 const BYTES = 3e6
@@ -38,7 +39,7 @@ const CASES: [string, PathOptions, number][] = [
   ['loss and reordering', { ...LONG, loss: 0.01, reorder: 0.02, reorderNs: 5 * MILLISECOND }, 250e3],
 ]
 
-for (const [what, path, windowBytes] of CASES) {
+for (const [what, path, windowBytes] of variants(CASES, 2)) {
   t.test(`${what}: no more is sent again than 1.2 times what was dropped`, async t => {
     for (const seed of SEEDS) {
       const outcome = write(path, sender(windowBytes), BYTES, seed)
@@ -55,7 +56,7 @@ for (const [what, path, windowBytes] of CASES) {
   })
 }
 
-t.test('1 % loss costs no timeout', async t => {
+usual('1 % loss costs no timeout', async t => {
   for (const seed of SEEDS) {
     const { timeouts } = write({ ...LONG, loss: 0.01, lossBack: 0.01 }, sender(250e3), BYTES, seed)
     t.equal(timeouts, 0, `seed ${seed}`)
@@ -81,7 +82,7 @@ for (const [what, reorder, reorderNs] of [
   })
 }
 
-t.test('after an outage it goes on by itself, and sends again what was lost', async t => {
+usual('after an outage it goes on by itself, and sends again what was lost', async t => {
   for (const recovery of ['selective', 'goBackN'] as const) {
     const path: PathOptions = { ...LONG, outage: [50 * MILLISECOND, 150 * MILLISECOND] }
     const outcome = write(path, sender(250e3, { recovery }), BYTES, 1)
@@ -95,7 +96,7 @@ t.test('after an outage it goes on by itself, and sends again what was lost', as
   }
 })
 
-t.test('the path is silent for ever: the connection ends no sooner than by the standard', async t => {
+usual('the path is silent for ever: the connection ends no sooner than by the standard', async t => {
   const path: PathOptions = { ...SHALLOW, outage: [100 * MILLISECOND, 60_000 * MILLISECOND] }
   const outcome = write(path, sender(60e3, { ackTimeoutNs: 67_108_864, retryCount: 3 }), BYTES, 1)
   t.not(outcome.error, null)
@@ -105,7 +106,7 @@ t.test('the path is silent for ever: the connection ends no sooner than by the s
   t.ok(outcome.retransmittedBytes <= 24 * MTU, `${outcome.retransmittedBytes} bytes`)
 })
 
-t.test('go-back-N goes on through a full queue', async t => {
+usual('go-back-N goes on through a full queue', async t => {
   for (const seed of SEEDS) {
     const outcome = write(SHALLOW, sender(100e3, { recovery: 'goBackN' }), BYTES, seed)
     t.comment(`seed ${seed}: ${shown(outcome)}`)

@@ -3,7 +3,7 @@ import { range, testSeeds } from './seeds.js'
 
 /** Together with those of swarm.test.ts ten thousand. */
 const totals: Record<string, number> = {}
-for (let from = 101; from < 10_000; from += 1000) {
+for (let from = 51; from < 10_000; from += 1000) {
   t.test(`seeds from ${from} on`, async t => {
     const reached = testSeeds(t, range(from, Math.min(1000, 10_001 - from)))
     for (const [what, count] of Object.entries(reached)) totals[what] = (totals[what] ?? 0) + count

@@ -4,6 +4,7 @@ import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { variants } from '../support/long.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, starSwitch } from './helpers.js'
 
@@ -45,14 +46,17 @@ traffic:
   - { name: f2, from: b, to: c, size: 4MB, start: 100us }
 ${more}`
 
-for (const [name, own, more] of [
-  ['wide', '', ''],
-  ['compact', '', 'int: { format: compact }'],
-  ['INT-MD', '', 'int: { format: p4-int-md }'],
-  ['IFA', '', 'int: { format: ifa }'],
-  ['only the busiest hop', '', 'telemetry: { hops: busiest }'],
-  ['direct answers', ', direct: { threshold: 20KB }', ''],
-] as const) {
+for (const [name, own, more] of variants(
+  [
+    ['wide', '', ''],
+    ['compact', '', 'int: { format: compact }'],
+    ['INT-MD', '', 'int: { format: p4-int-md }'],
+    ['IFA', '', 'int: { format: ifa }'],
+    ['only the busiest hop', '', 'telemetry: { hops: busiest }'],
+    ['direct answers', ', direct: { threshold: 20KB }', ''],
+  ] as const,
+  2,
+)) {
   t.test(`${name}: flows end when they do without`, async t => {
     const ends = (ratioOnly: boolean) => {
       const run = new VirtualRun(parseScenario(text(`ratioOnly: ${ratioOnly}${own}`, more), 'ratio.yaml'))

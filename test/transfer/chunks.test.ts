@@ -9,12 +9,15 @@ import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import type { FileStore } from '../../lib/transfer/file.js'
 import { type DigestKind, decodeMessage } from '../../lib/transfer/messages.js'
+import { isLong, variants } from '../support/long.js'
 import { asOlderPeer } from '../support/older-peer.js'
 import { drawnSeed } from '../support/seeds.js'
 import { CHUNK, TransferBench, WAYS, type Way } from '../support/transfer-bench.js'
 
 const CHUNKS = 20
 const SIZE = (CHUNKS - 1) * CHUNK + 5
+/** Random transfers each way. */
+const RUNS = isLong ? 24 : 3
 const KINDS: readonly DigestKind[] = ['XXH64', 'SHA256']
 
 /** What has moved: which chunk, for the n-th time, by an operation that carries its bytes and not the digest alone. */
@@ -77,7 +80,7 @@ const cases: [string, number[]][] = [
   ['several, two of them side by side', [2, 9, 10, 15]],
   ['all', Array.from({ length: CHUNKS }, (_, chunk) => chunk)],
 ]
-for (const [which, damaged] of cases) {
+for (const [which, damaged] of variants(cases, 3)) {
   bothWays(`a damaged chunk costs a chunk: ${which}`, async (t, way) => {
     for (const digest of KINDS) {
       const bench = await new TransferBench(t, { digest }).start()
@@ -213,7 +216,7 @@ bothWays('what is moved again of a part is as bad: the bound holds there too', a
 
 bothWays('damage, losses and parts in any order: the file is right, or there is none', async (t, way) => {
   const random = new Random(drawnSeed(t))
-  for (let run = 0; run < 12; run++) {
+  for (let run = 0; run < RUNS; run++) {
     const bench = await new TransferBench(t, { digest: KINDS[run % 2] }).start()
     const content = await sourceFile(bench)
     const rate = random.below(3) + 2

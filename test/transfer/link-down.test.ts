@@ -6,12 +6,13 @@ import t from 'tap'
 import type { Transfer } from '../../lib/transfer/transfer.js'
 import { freePort } from '../io/helpers.js'
 import { filesIn } from '../support/files-in.js'
+import { variants } from '../support/long.js'
 import { realHost } from './real-host.js'
 
 const NO_FAULTS = { loss: 0, duplication: 0, reorder: 0 }
 const never = new AbortController().signal
 
-for (const way of ['send', 'get'] as const) {
+for (const way of variants(['send', 'get'] as const, 1)) {
   t.test(`${way}: it goes on when the link is up again`, async t => {
     const folder = t.testdir({})
     const port = freePort()

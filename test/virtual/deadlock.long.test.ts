@@ -2,6 +2,7 @@
 import t from 'tap'
 import { printTables } from '../../lib/scenario/print-tables.js'
 import { dogged, finished, portsOf, run, sum, testRecovery, watchdogs } from './deadlock.js'
+import './deadlock.test.js'
 
 testRecovery('drop')
 

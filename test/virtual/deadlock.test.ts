@@ -3,9 +3,9 @@
  * prevention. What moved when is read from the series of sent and acknowledged bytes, not from the watchdog's own counters.
  */
 import { basename } from 'node:path'
-import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { printTables } from '../../lib/scenario/print-tables.js'
+import { long, usual } from '../support/long.js'
 import {
   acked,
   CYCLE,
@@ -28,7 +28,7 @@ import {
   watchdogs,
 } from './deadlock.js'
 
-t.test('a forwarding loop locks the ring, and the lock outlasts the loop for ever', async t => {
+usual('a forwarding loop locks the ring, and the lock outlasts the loop for ever', async t => {
   const result = runFile('deadlock-ring')
   t.equal(drops(result), 0, 'it is lossless, and stuck')
   for (const flow of result.flows) {
@@ -47,7 +47,7 @@ t.test('a forwarding loop locks the ring, and the lock outlasts the loop for eve
   t.match(printTables(result), /DEADLOCK: .* s1:s2, s2:s3, s3:s4, s4:s1 .*2 flows are unfinished/)
 })
 
-t.test('without the loop, or without PFC, nothing locks', async t => {
+long('without the loop, or without PFC, nothing locks', async t => {
   const noLoop = changed(text('deadlock-ring'), 'to: h3, via: s4, start: 100ms', 'to: h3, via: s4, start: 9s')
   t.ok(finished(run(noLoop)))
   const lossy = run(changed(text('deadlock-ring'), 'pfc: { xoff: 20KB }', 'pfc: off'))
@@ -57,7 +57,7 @@ t.test('without the loop, or without PFC, nothing locks', async t => {
 
 testRecovery('forward')
 
-t.test('an alert changes nothing', async t => {
+long('an alert changes nothing', async t => {
   const result = run(changed(text('deadlock-ring-watchdog'), 'action: forward', 'action: alert'))
   t.notOk(finished(result))
   t.ok(detected(result) >= 4)
@@ -65,7 +65,7 @@ t.test('an alert changes nothing', async t => {
   t.same(result.ports.filter(port => port.deadlocked).length, 4)
 })
 
-t.test('prevention: the ring never locks, and a watchdog sees nothing', async t => {
+usual('prevention: the ring never locks, and a watchdog sees nothing', async t => {
   const result = run(
     changed(
       text('deadlock-ring-prevention'),
@@ -81,7 +81,7 @@ t.test('prevention: the ring never locks, and a watchdog sees nothing', async t 
   t.ok(finished(runFile('deadlock-ring-prevention')), 'the file as it is')
 })
 
-t.test('the three files are one ring', async t => {
+usual('the three files are one ring', async t => {
   const bare = (name: string) => {
     const scenario = parseScenario(text(name), `${name}.yaml`)
     for (const sw of scenario.switches) delete sw.pfc!.watchdog
@@ -93,7 +93,7 @@ t.test('the three files are one ring', async t => {
   }
 })
 
-t.test('a cycle of buffers locks without a loop, and prevention opens it without loss', async t => {
+long('a cycle of buffers locks without a loop, and prevention opens it without loss', async t => {
   const locked = runFile('deadlock-cycle')
   t.equal(drops(locked), 0)
   t.same(
@@ -122,7 +122,7 @@ t.test('a cycle of buffers locks without a loop, and prevention opens it without
   t.ok(sum(result.ports.map(port => port.pausesSent)) > 0, 'though there were pauses')
 })
 
-t.test('a cycle that stays locks again after each restoration', async t => {
+long('a cycle that stays locks again after each restoration', async t => {
   const again = run(dogged('action: forward'))
   t.ok(finished(again))
   for (const { watchdog, name } of portsOf(again)) {
@@ -136,7 +136,7 @@ t.test('a cycle that stays locks again after each restoration', async t => {
   }
 })
 
-t.test('long congestion that moves is no deadlock', async t => {
+usual('long congestion that moves is no deadlock', async t => {
   // Eight to one at 100 Mbit/s: each sender's link is paused most of the time, for more than a second.
   const yaml = `
 link: { rate: 100Mbps, delay: 10us }

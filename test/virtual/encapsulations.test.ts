@@ -1,11 +1,11 @@
 /** One scenario in virtual time, its telemetry in each encapsulation. */
 import { join } from 'node:path'
-import t from 'tap'
 import { dump } from '../../bin/commands/dump-packets.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 
 const T_NS = 25_000
 const RATE = 10e9
@@ -59,7 +59,7 @@ function mean(result: RunResult, name: string, fromNs: number, toNs: number): nu
   return inside.reduce((sum: number, value) => sum + value!, 0) / inside.length
 }
 
-t.test(
+long(
   'every byte arrives; windows are the same in proportion to what packets take on the fullest link',
   async t => {
     for (const format of FORMAT_NAMES) {
@@ -81,7 +81,7 @@ t.test(
   },
 )
 
-t.test('a flow alone takes exactly its ideal time when nothing holds it back', async t => {
+usual('a flow alone takes exactly its ideal time when nothing holds it back', async t => {
   for (const format of FORMAT_NAMES) {
     const scenario = parseScenario(
       `
@@ -104,7 +104,7 @@ traffic: [{from: h1, to: h2, size: 20KB}]
   }
 })
 
-t.test('lossless queues stay lossless while packets become longer', async t => {
+usual('lossless queues stay lossless while packets become longer', async t => {
   for (const format of ['p4-int-md', 'ifa'] as const) {
     const scenario = parseScenario(
       `
@@ -130,7 +130,7 @@ traffic:
   }
 })
 
-t.test('fifteen switches: a record of each, whatever the encapsulation', async t => {
+usual('fifteen switches: a record of each, whatever the encapsulation', async t => {
   for (const format of FORMAT_NAMES) {
     const switches = Array.from({ length: 15 }, (_, i) => `s${i + 1}`)
     const links = ['h1', ...switches, 'h2'].slice(1).map((node, i) => `${['h1', ...switches][i]}--${node}`)

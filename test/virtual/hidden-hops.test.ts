@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, variants } from '../support/long.js'
 
 /** Two senders, two switches; the link of the receiver has half the rate of all others, or less. */
 function bottleneck(int: string, rate: string, more = ''): { meanQueueBytes: number; utilization: number } {
@@ -24,7 +25,7 @@ duration: 10ms
   return { meanQueueBytes: meanQueueBytes!, utilization: utilization! }
 }
 
-for (const rate of ['5Gbps', '2Gbps']) {
+for (const rate of variants(['5Gbps', '2Gbps'], 1)) {
   t.test(`a link of ${rate} that no slot tells of keeps no queue, and is used`, async t => {
     const seen = bottleneck('hops: 2', rate)
     for (const int of ['hops: 1', 'hops: 1, format: p4-int-md', 'hops: 1, format: compact']) {
@@ -36,7 +37,7 @@ for (const rate of ['5Gbps', '2Gbps']) {
   })
 }
 
-t.test('so it does where only the busiest hop is sent back, and where few packets collect', async t => {
+long('so it does where only the busiest hop is sent back, and where few packets collect', async t => {
   for (const telemetry of ['hops: busiest', 'everyPackets: 4']) {
     const { meanQueueBytes, utilization } = bottleneck('hops: 1', '5Gbps', `telemetry: { ${telemetry} }`)
     t.ok(meanQueueBytes < 8000 && utilization > 0.75, `${telemetry}: ${meanQueueBytes} B, ${utilization}`)

@@ -1,10 +1,10 @@
 /** Modes of HPCC++ on whole networks: what they cost, and what they keep. The figures are those of `npm run bench -- hpcc-modes`. */
-import t from 'tap'
 import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { seriesName } from '../../lib/scenario/series.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 
 interface Settings {
   cc?: string
@@ -43,7 +43,7 @@ duration: ${duration}
 }
 
 /** With the settings above, for all tests that compare with it. */
-const usual = run()
+const base = run()
 
 function utilization(result: RunResult): number {
   return result.summary!.bottleneckUtilization!
@@ -53,13 +53,13 @@ function peak(result: RunResult): number {
   return result.ports.find(({ name }) => name === 's1:s2')!.maxQueueBytes
 }
 
-t.test('probes cost less than 2 % of the bytes, and fill the link nearly as well', async t => {
+usual('probes cost less than 2 % of the bytes, and fill the link nearly as well', async t => {
   const probes = run({ telemetry: 'collect: probe' })
   const share = (of: typeof probes) =>
     (of.sum('telemetryBytes') + of.sum('echoBytes') + of.sum('vendorBytes')) / of.sum('dataBytes')
   t.ok(share(probes) < 0.02, `${share(probes)}`)
-  t.ok(share(usual) > 0.1, `${share(usual)}, 5 wide records in every packet`)
-  t.ok(utilization(probes.result) > utilization(usual.result) - 0.03)
+  t.ok(share(base) > 0.1, `${share(base)}, 5 wide records in every packet`)
+  t.ok(utilization(probes.result) > utilization(base.result) - 0.03)
   // One in a round trip: a flow has its share of 104 packets in T.
   const probeShare = probes.sum('vendorFrames') / 2 / probes.sum('dataFrames')
   t.ok(probeShare > 0.5 / 104 && probeShare < 4 / 104, `${probeShare}`)
@@ -69,17 +69,17 @@ t.test('probes cost less than 2 % of the bytes, and fill the link nearly as well
   )
 })
 
-t.test('receiver-based: a fifth of the feedback packets at most, within 3 points of utilization', async t => {
+usual('receiver-based: a fifth of the feedback packets at most, within 3 points of utilization', async t => {
   const receiver = run({ cc: 'rx-hpcc', ackEvery: 16 })
-  t.ok(usual.sum('ackFrames') / usual.sum('dataFrames') > 0.98, 'an ACK a packet')
+  t.ok(base.sum('ackFrames') / base.sum('dataFrames') > 0.98, 'an ACK a packet')
   const feedback = (receiver.sum('ackFrames') + receiver.sum('vendorFrames')) / receiver.sum('dataFrames')
   t.ok(feedback < 0.2, `${feedback}`)
-  const difference = utilization(usual.result) - utilization(receiver.result)
+  const difference = utilization(base.result) - utilization(receiver.result)
   t.ok(difference < 0.03, `${difference}`)
   t.ok(receiver.result.summary!.jainIndex! > 0.95)
 })
 
-t.test('notifications acknowledge: hardly any ACKs beside them, and every byte is there', async t => {
+long('notifications acknowledge: hardly any ACKs beside them, and every byte is there', async t => {
   const { result, sum } = run({ telemetry: 'everyPackets: 8, answer: notify', ackEvery: 64 })
   t.ok(sum('ackFrames') / sum('dataFrames') < 0.05)
   const notified = sum('vendorFrames') / sum('dataFrames')
@@ -88,7 +88,7 @@ t.test('notifications acknowledge: hardly any ACKs beside them, and every byte i
   t.ok(utilization(result) > 0.93)
 })
 
-t.test('direct responses: the first slow-down within half a round trip, and a shorter queue', async t => {
+usual('direct responses: the first slow-down within half a round trip, and a shorter queue', async t => {
   // The way from s1 to the receiver is long: T = 2 x (1 + 3 x 10) us and some.
   const settings = { hopDelay: '10us', baseRtt: '80.4us', duration: '700us', every: '100ns' }
   const slowDown = (direct: boolean) => {
@@ -115,7 +115,7 @@ t.test('direct responses: the first slow-down within half a round trip, and a sh
   t.ok(direct.peak < without.peak, `${direct.peak} beside ${without.peak}`)
 })
 
-t.test('subscribed by flag or by DSCP, with probes: switches answer those that ask', async t => {
+usual('subscribed by flag or by DSCP, with probes: switches answer those that ask', async t => {
   const s1 = 'telemetry: { direct: { threshold: 20KB, of: subscribed } }'
   const duration = '1ms'
   // Its first packet asks, and finds no queue.
@@ -129,7 +129,7 @@ t.test('subscribed by flag or by DSCP, with probes: switches answer those that a
   t.equal(silent.result.ports.find(({ name }) => name === 's1:s2')!.directResponses, 0, 'nobody asks')
 })
 
-t.test('a window smaller than the packets between two ACKs does not stall', async t => {
+long('a window smaller than the packets between two ACKs does not stall', async t => {
   const text = `
 link: { rate: 100Gbps, delay: 1us }
 hosts: [h0..h16]
@@ -179,7 +179,7 @@ duration: 1ms
   }
 }
 
-t.test('deficit round robin: with its guaranteed share as rate each priority gets eta of it', async t => {
+long('deficit round robin: with its guaranteed share as rate each priority gets eta of it', async t => {
   // A packet of 1,114 bytes on the wire (54 of headers, 4 of ICRC, 32 of telemetry) carries 1,024 of payload.
   const payload = 1024 / 1114
   for (const queue of ['port', 'own', 'sojourn']) {
@@ -193,7 +193,7 @@ t.test('deficit round robin: with its guaranteed share as rate each priority get
   }
 })
 
-t.test(
+usual(
   'strict priority: by sojourn time the higher one does not yield to a queue that does not delay it',
   async t => {
     const { high: byLength } = shares('strict', '{ queue: port }')

@@ -1,9 +1,9 @@
 /** Whole networks in virtual time: what PFC, ECN, priorities and weights of a scenario do to its traffic. */
-import t from 'tap'
 import { packageFile } from '../../lib/package-file.js'
 import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { PortResult, RunResult } from '../../lib/scenario/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 
 function bench(name: string): RunResult {
   return new VirtualRun(loadScenario(packageFile('bench', 'scenarios', `${name}.yaml`))).run()
@@ -25,7 +25,7 @@ function allExact(result: RunResult): boolean {
   return result.flows.every(flow => flow.fctNs !== null && flow.ackedBytes === flow.bytes)
 }
 
-t.test(
+long(
   'incast of eight with a fixed window: PFC loses nothing, without it much is lost, HPCC++ needs neither',
   async t => {
     const on = bench('incast-pfc')
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('pauses go upstream, switch by switch, to the host', async t => {
+usual('pauses go upstream, switch by switch, to the host', async t => {
   const result = runText(`
 link: { rate: 10Gbps, delay: 1us }
 hosts: [h1, h2]
@@ -93,7 +93,7 @@ traffic: [{ from: h1, to: h2, size: 3MB }]
   t.ok(paused > 0.5 * 24e6, `a link of ten times the rate is paused most of the time: ${paused} ns`)
 })
 
-t.test(
+usual(
   'a lossy priority beside a lossless one: only the lossless one is paused, only the lossy one loses',
   async t => {
     const result = runText(`
@@ -122,7 +122,7 @@ traffic:
   },
 )
 
-t.test('DWRR weights of a scenario: flows share the link as their priorities are weighted', async t => {
+long('DWRR weights of a scenario: flows share the link as their priorities are weighted', async t => {
   const result = runText(`
 link: { rate: 1Gbps, delay: 5us }
 hosts: [h1..h3]
@@ -139,7 +139,7 @@ duration: 60ms
   t.ok(Math.abs(two! / one! - 3) < 0.6, `${one} and ${two}`)
 })
 
-t.test("a map of its own: hosts send the DSCP that leads to the flow's priority", async t => {
+usual("a map of its own: hosts send the DSCP that leads to the flow's priority", async t => {
   const result = runText(`
 hosts: [h1..h3]
 switches: { s1: { buffer: 500KB, dscpToTc: { 26: 3, 48: 6 }, pfc: { xoff: 20KB } } }
@@ -153,7 +153,7 @@ traffic: [{ incast: [h1, h2], to: h3, size: 1MB }]
   t.ok(portOf(result, 's1:h1').pausesSent > 0, 'its packets are in the lossless priority')
 })
 
-t.test('Fast ECN marks by the queue that a packet leaves behind, ECN by the one that it finds', async t => {
+usual('Fast ECN marks by the queue that a packet leaves behind, ECN by the one that it finds', async t => {
   const marks = (at: string) => {
     const result = runText(`
 link: { rate: 1Gbps, delay: 5us }
@@ -180,7 +180,7 @@ traffic: [{ incast: [h1, h2], to: h3, size: 40KB }]
   t.ok(Math.abs(dequeue.ecnMarks - 2 * (40 - 19)) <= 3, `${dequeue.ecnMarks} marked on leaving`)
 })
 
-t.test('marks of one priority only', async t => {
+long('marks of one priority only', async t => {
   const result = runText(`
 link: { rate: 1Gbps, delay: 5us }
 hosts: [h1..h5]

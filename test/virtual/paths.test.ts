@@ -4,6 +4,7 @@ import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { resultJson } from '../../lib/scenario/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual, variants } from '../support/long.js'
 
 /** The network of bench/scenarios/four-paths.yaml at 10 Gbit/s, its flows of 8 MB. */
 const text = (more: string, start = '0us', size = '8MB') => `
@@ -37,7 +38,7 @@ function aggregateBps({ flows }: RunResult): number {
 
 const without = run('').result
 
-t.test('without a choice all flows take one path', async t => {
+usual('without a choice all flows take one path', async t => {
   t.same(
     uplinks(without).map(({ utilization }) => utilization! > 0.01),
     [true, false, false, false],
@@ -54,7 +55,7 @@ const WAYS: [string, string][] = [
   ['INT-MD', 'int: { format: p4-int-md }\npaths: { count: 8, move: drain }'],
 ]
 
-for (const [i, [name, more]] of WAYS.entries()) {
+for (const [i, [name, more]] of variants([...WAYS.entries()], 2)) {
   t.test(`${name}: all four paths are used, and nothing is lost, sent again or overtaken`, async t => {
     const seed = i + 1
     const { result, rx } = run(more, seed)
@@ -84,19 +85,16 @@ for (const [i, [name, more]] of WAYS.entries()) {
   })
 }
 
-t.test(
-  'after selection four flows have at least 3.5 times the goodput that they had on one path',
-  async t => {
-    const alone = aggregateBps(run('', 1, '0us', '16MB').result)
-    for (const way of ['choose', 'hash']) {
-      const { result } = run(`paths: { count: 8, start: ${way}, move: drain }`, 1, '0us', '16MB')
-      const ratio = aggregateBps(result) / alone
-      t.ok(ratio >= 3.5, `start ${way}: ${ratio}`)
-    }
-  },
-)
+long('after selection four flows have at least 3.5 times the goodput that they had on one path', async t => {
+  const alone = aggregateBps(run('', 1, '0us', '16MB').result)
+  for (const way of ['choose', 'hash']) {
+    const { result } = run(`paths: { count: 8, start: ${way}, move: drain }`, 1, '0us', '16MB')
+    const ratio = aggregateBps(result) / alone
+    t.ok(ratio >= 3.5, `start ${way}: ${ratio}`)
+  }
+})
 
-t.test('a seed gives the same run, another one another', async t => {
+long('a seed gives the same run, another one another', async t => {
   const json = (seed: number) =>
     resultJson({
       ...run('paths: { count: 8, move: drain }', seed, '0us', '2MB').result,
@@ -107,7 +105,7 @@ t.test('a seed gives the same run, another one another', async t => {
   t.not(json(3), json(4))
 })
 
-t.test('flows that find all paths full are refused, or wait until one is free', async t => {
+usual('flows that find all paths full are refused, or wait until one is free', async t => {
   const full = 'admission: 0.6'
   const bound = `paths: { count: 1, ${full} }`
   const refused = run(bound, 1, '2ms').result.flows
@@ -124,7 +122,7 @@ t.test('flows that find all paths full are refused, or wait until one is free', 
   for (const flow of late.slice(1)) t.ok(flow.paths!.delayedNs > 4e6, `${flow.paths!.delayedNs} ns`)
 })
 
-t.test(
+usual(
   'path probes that come faster than a link takes them leave room for data and acknowledgements',
   async t => {
     const slow = parseScenario(

@@ -2,17 +2,17 @@
  * Scenarios in virtual time beside the figures of an independent simulator (bench/reference), within the tolerances
  * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
  */
-import t from 'tap'
 import { packageFile } from '../../lib/package-file.js'
 import { loadScenario } from '../../lib/scenario/load-scenario.js'
 import { resultJson } from '../../lib/scenario/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { long, usual } from '../support/long.js'
 import { run, runOf, testAgainstReference } from './reference.js'
 
 testAgainstReference('dumbbell-100g')
 testAgainstReference('incast-16')
 
-t.test('incast-16: every byte, nothing sent again', async t => {
+long('incast-16: every byte, nothing sent again', async t => {
   const result = runOf('incast-16')
   t.equal(result.flows.length, 16)
   for (const flow of result.flows) {
@@ -26,14 +26,14 @@ t.test('incast-16: every byte, nothing sent again', async t => {
   t.ok(port.txBytes > 16 * 500_000 && port.txBytes < 16 * 500_000 + packets * 150, `${port.txBytes} bytes`)
 })
 
-t.test('the same seed gives the same bytes', async t => {
+usual('the same seed gives the same bytes', async t => {
   const once = runOf('incast-16')
   const again = run('incast-16')
   t.not(once, again)
   t.equal(resultJson({ ...once, wallSeconds: 0 }), resultJson({ ...again, wallSeconds: 0 }))
 })
 
-t.test('a fixed window of one bandwidth-delay product shares the link by halves', async t => {
+usual('a fixed window of one bandwidth-delay product shares the link by halves', async t => {
   // Two flows of equal windows through one bottleneck: whatever the order of their packets, neither can have more
   // than its window in flight, so their shares are equal, the link is full, and the queue is one window's excess.
   const scenario = loadScenario(packageFile('bench', 'scenarios', 'dumbbell-100g.yaml'))

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { usual, variants } from '../support/long.js'
 
 /** Three senders over two switches, then a pause of more than a wrap of compact stamps, then they send again. */
 const text = (more: string) => `
@@ -44,7 +45,7 @@ const MODES: [string, string][] = [
 
 const lastOf = (fcts: (number | null)[]) => fcts.at(-1)!
 
-for (const [name, more] of MODES) {
+for (const [name, more] of variants(MODES, 1)) {
   t.test(`${name}: nothing is taken for a lie or a forgery`, async t => {
     const plain = run(more)
     const keyed = run(`${more}\ntransport: { key: correct horse battery staple }`)
@@ -64,7 +65,7 @@ for (const [name, more] of MODES) {
   })
 }
 
-t.test(
+usual(
   'shares that deficit round robin guarantees are exceeded while others are idle, and that is no lie',
   async t => {
     const text = `

@@ -1,0 +1,1 @@
+import './connections.test.js'

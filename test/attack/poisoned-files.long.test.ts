@@ -1,0 +1,1 @@
+import './poisoned-files.test.js'

@@ -1,0 +1,1 @@
+import './swapped-folders.test.js'

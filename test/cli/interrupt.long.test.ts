@@ -1,0 +1,1 @@
+import './interrupt.test.js'

@@ -1,0 +1,1 @@
+import './perf.test.js'

@@ -1,0 +1,1 @@
+import './send.test.js'

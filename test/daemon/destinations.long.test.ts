@@ -1,0 +1,1 @@
+import './destinations.test.js'

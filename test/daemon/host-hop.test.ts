@@ -1,3 +1,0 @@
-import { testHostHop } from './host-hops.js'
-
-testHostHop(true)

@@ -1,0 +1,1 @@
+import './stopped-perf.test.js'

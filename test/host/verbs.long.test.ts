@@ -1,0 +1,1 @@
+import './verbs.test.js'

@@ -1,0 +1,1 @@
+import './doctor.test.js'

@@ -1,0 +1,1 @@
+import './concurrent-flows.test.js'

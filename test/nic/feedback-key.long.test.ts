@@ -1,0 +1,1 @@
+import './feedback-key.test.js'

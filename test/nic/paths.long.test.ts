@@ -1,0 +1,1 @@
+import './paths.test.js'

@@ -1,0 +1,1 @@
+import './lab-api.test.js'

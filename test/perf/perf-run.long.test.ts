@@ -1,0 +1,1 @@
+import './perf-run.test.js'

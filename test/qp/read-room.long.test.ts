@@ -1,0 +1,1 @@
+import './read-room.test.js'

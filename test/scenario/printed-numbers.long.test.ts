@@ -1,0 +1,1 @@
+import './printed-numbers.test.js'

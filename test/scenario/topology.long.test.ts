@@ -1,0 +1,1 @@
+import './topology.test.js'

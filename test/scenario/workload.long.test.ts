@@ -1,0 +1,1 @@
+import './workload.test.js'

@@ -1,0 +1,1 @@
+import './random-loss.test.js'

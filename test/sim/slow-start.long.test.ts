@@ -1,0 +1,1 @@
+import './slow-start.test.js'

@@ -1,0 +1,1 @@
+import './ratio-only.test.js'

@@ -1,0 +1,1 @@
+import './link-down.test.js'

@@ -1,0 +1,1 @@
+import './encapsulations.test.js'

@@ -1,0 +1,1 @@
+import './hidden-hops.test.js'

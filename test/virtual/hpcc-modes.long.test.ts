@@ -1,0 +1,1 @@
+import './hpcc-modes.test.js'

@@ -1,0 +1,1 @@
+import './lossless.test.js'
