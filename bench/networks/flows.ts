@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
 import { Program } from '../support/run-program.js'
-import type { Load, NetworkPath } from './path.js'
+import type { Load, NetworkPath, PathCounts } from './path.js'
 
 /** The first port of iperf3's servers: each flow has a server of its own. */
 const IPERF_PORT = 5310
@@ -16,41 +16,56 @@ export interface FlowFigures {
   retransmittedBytes: number
 }
 
-export type StartFlow = (
+/** Makes a flow ready to begin, and returns what begins it: flows that share a path are to begin at the same time. */
+export type PrepareFlow = (
   path: NetworkPath,
   sender: 0 | 1,
   seconds: number,
   load: Load,
-) => Promise<FlowFigures>
+) => Promise<() => Promise<FlowFigures>>
 
 /** `weir perf bw --op write` by a sender's daemon. */
-export const weirFlow: StartFlow = async ({ senders, receiver }, sender, seconds, load) => {
-  const reply = await senders[sender].client.perf({
-    host: receiver.address,
-    test: 'bw',
-    op: 'write',
-    size: load.messageBytes,
-    qps: 1,
-    depth: load.depth,
-    durationNs: seconds * 1e9,
-    warmupNs: 1,
-  })
-  return { goodputBps: reply.goodputBps, bytes: reply.bytes, retransmittedBytes: reply.retransmittedBytes }
-}
+export const weirFlow: PrepareFlow =
+  async ({ senders, receiver }, sender, seconds, load) =>
+  async () => {
+    const reply = await senders[sender].client.perf({
+      host: receiver.address,
+      test: 'bw',
+      op: 'write',
+      size: load.messageBytes,
+      qps: 1,
+      depth: load.depth,
+      durationNs: seconds * 1e9,
+      warmupNs: 1,
+    })
+    return { goodputBps: reply.goodputBps, bytes: reply.bytes, retransmittedBytes: reply.retransmittedBytes }
+  }
+
+/** A shell that runs the program named when it is told to: it takes a lab a third of a second to make one. */
+const WHEN_TOLD = ['sh', '-c', 'echo ready; read -r word; exec "$@"', 'sh']
 
 /** iperf3 with that congestion control of the kernel. */
-export function tcpFlow(control: 'cubic' | 'bbr' | 'reno'): StartFlow {
+export function tcpFlow(control: 'cubic' | 'bbr' | 'reno'): PrepareFlow {
   return async ({ senders, receiver }, sender, seconds) => {
     const port = String(IPERF_PORT + sender)
     const listen = ['iperf3', '-s', '-1', '-B', receiver.address, '-p', port, '--forceflush']
+    const words = ['iperf3', '-c', receiver.address, '-p', port, '-C', control, '-t', String(seconds), '-J']
     const server = new Program([...receiver.within, ...listen])
+    const client = new Program([...senders[sender].within, ...WHEN_TOLD, ...words])
     try {
-      await server.says(/listening/)
-      const words = ['iperf3', '-c', receiver.address, '-p', port, '-C', control, '-t', String(seconds), '-J']
-      const text = await new Program([...senders[sender].within, ...words]).output(seconds * 1000 + GRACE_MS)
-      return figuresOf(JSON.parse(text))
-    } finally {
-      await server.end()
+      await Promise.all([server.says(/listening/), client.says(/ready/)])
+    } catch (error) {
+      await Promise.all([server.end(), client.end()])
+      throw error
+    }
+    return async () => {
+      try {
+        client.tell('go\n')
+        const text = await client.output(seconds * 1000 + GRACE_MS)
+        return figuresOf(JSON.parse(text.slice(text.indexOf('{'))))
+      } finally {
+        await server.end()
+      }
     }
   }
 }
@@ -67,21 +82,27 @@ function figuresOf({ error, start, end }: Iperf3Report): FlowFigures {
   return { goodputBps, bytes, retransmittedBytes: end.sum_sent.retransmits * start.tcp_mss_default }
 }
 
-/** Flows that run at the same time, and what the path dropped meanwhile. */
-export interface Trial {
+/** Flows that run at the same time, and what the path did with their packets meanwhile. */
+export interface Trial extends PathCounts {
   flows: FlowFigures[]
-  droppedPackets: number
 }
 
 /** The first flow is of the first sender, the second of the other one. */
 export async function trial(
   path: NetworkPath,
-  starts: readonly StartFlow[],
+  flows: readonly PrepareFlow[],
   seconds: number,
   load: Load,
 ): Promise<Trial> {
+  const starts = await Promise.all(flows.map((prepare, i) => prepare(path, i as 0 | 1, seconds, load)))
   await sleep(DRAIN_MS)
-  const before = await path.dropped()
-  const flows = await Promise.all(starts.map((start, i) => start(path, i as 0 | 1, seconds, load)))
-  return { flows, droppedPackets: (await path.dropped()) - before }
+  const before = await path.counts()
+  const figures = await Promise.all(starts.map(start => start()))
+  const after = await path.counts()
+  return {
+    flows: figures,
+    sentBytes: after.sentBytes - before.sentBytes,
+    droppedByQueue: after.droppedByQueue - before.droppedByQueue,
+    droppedAtRandom: after.droppedAtRandom - before.droppedAtRandom,
+  }
 }

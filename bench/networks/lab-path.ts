@@ -48,12 +48,16 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
       const client = await connectDaemon(daemonSocket(name, host))
       senders.push({ address: addressOf(host), within: within(host), client })
     }
-    const dropped = async () => {
-      const atPorts = status().ports.reduce((sum, { drops }) => sum + drops, 0)
-      return atPorts + (options.dropPerMille === undefined ? 0 : droppedAtRandom(within(RECEIVER)))
+    const counts = async () => {
+      const ports = status().ports
+      return {
+        sentBytes: ports.find(({ name }) => name === `s1:${RECEIVER}`)!.txBytes,
+        droppedByQueue: ports.reduce((sum, { drops }) => sum + drops, 0),
+        droppedAtRandom: options.dropPerMille === undefined ? 0 : droppedAtRandom(within(RECEIVER)),
+      }
     }
     const receiver = { address: addressOf(RECEIVER), within: within(RECEIVER) }
-    return { senders: senders as [Sender, Sender], receiver, dropped, close }
+    return { senders: senders as [Sender, Sender], receiver, counts, close }
   } catch (error) {
     await close()
     throw error

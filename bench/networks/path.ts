@@ -12,12 +12,22 @@ export interface Sender extends Place {
   client: DaemonClient
 }
 
+/** Counted since the path was made. */
+export interface PathCounts {
+  /** Bytes that have left the bottleneck's queue, without the 4 bytes of FCS. */
+  sentBytes: number
+  /** Packets that the queue had no room for. */
+  droppedByQueue: number
+  /** Packets dropped at random, behind the queue. */
+  droppedAtRandom: number
+}
+
 /** Two sending hosts and a receiving one, whose only common link is the bottleneck. */
 export interface NetworkPath {
   readonly senders: readonly [Sender, Sender]
   readonly receiver: Place
-  /** Packets that the path has dropped so far. */
-  dropped(): Promise<number>
+  /** What has gone through the bottleneck so far, and what has not. */
+  counts(): Promise<PathCounts>
   close(): Promise<void>
 }
 

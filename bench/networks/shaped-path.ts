@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WeirError } from '../../lib/errors.js'
 import { type Place, WeirDaemon } from '../support/weir-daemon.js'
-import type { NetworkPath, Sender } from './path.js'
+import type { NetworkPath, PathCounts, Sender } from './path.js'
 
 const MTU = 1500
 /** Names are PREFIX, the process's id, and the host. */
@@ -48,7 +48,7 @@ export async function shapedPath(shaping: Shaping | null, daemon: readonly strin
     throw error
   }
   const sender = (i: number): Sender => ({ ...place(i), client: daemons[i]!.client })
-  return { senders: [sender(0), sender(1)], receiver: place(2), dropped: async () => dropped(), close }
+  return { senders: [sender(0), sender(1)], receiver: place(2), counts: async () => counts(), close }
 }
 
 function place(i: number): Place {
@@ -105,9 +105,10 @@ function shape({ rateMbps, burstBytes, limitBytes }: Shaping): void {
   run('tc', '-n', nameOf(ROUTER), 'qdisc', 'add', 'dev', BOTTLENECK, 'root', 'tbf', ...words)
 }
 
-function dropped(): number {
+function counts(): PathCounts {
   const shown = run('tc', '-n', nameOf(ROUTER), '-s', '-j', 'qdisc', 'show', 'dev', BOTTLENECK)
-  return (JSON.parse(shown) as { drops: number }[]).reduce((sum, { drops }) => sum + drops, 0)
+  const [qdisc] = JSON.parse(shown) as { bytes: number; drops: number }[]
+  return { sentBytes: qdisc!.bytes, droppedByQueue: qdisc!.drops, droppedAtRandom: 0 }
 }
 
 /** Namespaces of processes that are no more. */

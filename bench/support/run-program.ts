@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { WeirError } from '../../lib/errors.js'
@@ -17,7 +17,7 @@ export function isInstalled(program: string): boolean {
 
 /** A program that runs until `end`, and dies with this process. */
 export class Program {
-  readonly #child: ChildProcess
+  readonly #child: ChildProcessWithoutNullStreams
   readonly #ended: Promise<void>
   readonly #words: readonly string[]
   stdout = ''
@@ -26,7 +26,7 @@ export class Program {
   constructor(words: readonly string[]) {
     this.#words = words
     const [program, ...args] = words
-    const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child
     child.stdout.setEncoding('utf8').on('data', text => {
       this.stdout += text
@@ -34,6 +34,8 @@ export class Program {
     child.stderr.setEncoding('utf8').on('data', text => {
       this.stderr += text
     })
+    // A program that has ended reads no more: how it ended says why.
+    child.stdin.on('error', () => {})
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
     this.#ended = new Promise(resolve => {
@@ -46,6 +48,11 @@ export class Program {
         resolve()
       })
     })
+  }
+
+  /** Writes to its standard input, which then ends. */
+  tell(text: string): void {
+    this.#child.stdin.end(text)
   }
 
   /** Resolves when `stdout` matches. Throws when the program ends first. */

@@ -8,7 +8,7 @@ import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/address.js'
-import { Bottleneck, HOST_RATE_BPS, type PathOptions, PORT, Writer } from './bottleneck.js'
+import { Bottleneck, HOST_RATE_BPS, MTU, type PathOptions, PORT, Writer } from './bottleneck.js'
 import { LinuxReceiver, LinuxSender, SEGMENT_BYTES } from './linux-tcp.js'
 
 export interface FlowPlan {
@@ -24,6 +24,8 @@ export interface FlowOutcome {
   timeouts: number
 }
 
+export const WEIR_PACKET_BYTES = MTU
+
 /** As a daemon has it. */
 export const DAEMON: Partial<NicConfig> = {
   cc: { name: 'cubic', options: {} },
@@ -37,7 +39,14 @@ export const DAEMON: Partial<NicConfig> = {
   baseRttWindowNs: 10 * SECOND,
 }
 const TICK = 100 * MILLISECOND
-const MESSAGE_BYTES = 16_384
+const TICKS_PER_SECOND = 10
+const MESSAGE_BYTES = 16 * MTU
+
+/** Mean goodput from a time on, in seconds. */
+export function goodputBps({ bytes }: FlowOutcome, fromSeconds = 0): number {
+  const from = fromSeconds * TICKS_PER_SECOND
+  return ((bytes.at(-1)! - bytes[from]!) * 8 * TICKS_PER_SECOND) / (bytes.length - 1 - from)
+}
 
 /** Times are from when all connections of Weir stand. */
 export function beside(
@@ -81,7 +90,7 @@ export function beside(
         random: () => source.u32(),
         lineRateBps: HOST_RATE_BPS,
         icrc: 'off',
-        pathMtu: 1024,
+        pathMtu: MTU,
         ackTimeoutNs: 268_435_456,
         ...config,
       })
@@ -102,7 +111,7 @@ export function beside(
       bytes: () => writer.doneBytes,
       figures: () => {
         const { stats } = writer.connection!
-        return { retransmitted: stats.retransmittedBytes / 1024, timeouts: stats.timeouts }
+        return { retransmitted: stats.retransmittedBytes / MTU, timeouts: stats.timeouts }
       },
     }
   })

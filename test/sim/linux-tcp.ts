@@ -19,8 +19,8 @@ const TRANSMISSION_AT = 4
 
 const BETA = 717 / 1024
 const C = 0.4
-/** 8 x (1024 + 717) / 3 / (1024 - 717) / 8: acknowledged windows for which Reno adds a segment. */
-const RENO_WINDOWS = 1741 / 921
+/** Windows that are acknowledged before Reno adds a segment: beta_scale / 8. */
+const RENO_WINDOWS = (1024 + 717) / 3 / (1024 - 717)
 const INITIAL_WINDOW = 10
 const DUPLICATES = 3
 const RTO_LEAST: Nanos = 200 * MILLISECOND
@@ -197,7 +197,7 @@ export class LinuxSender implements Node {
     for (; this.#una < una; this.#una++) this.#segments.delete(this.#una)
     if (rttNs > 0) this.#time(now, rttNs / SECOND)
     const newlyLost = this.#judge()
-    if (newlyLost > 0 && !wasRecovering && this.#una > this.#recoverUntil) this.#enter(newly)
+    if (newlyLost > 0 && !wasRecovering && this.#una > this.#recoverUntil) this.#enter()
     else if (wasRecovering && !this.#recovering) {
       this.cubic.cwnd = this.cubic.ssthresh
     }
@@ -235,13 +235,12 @@ export class LinuxSender implements Node {
     return lost
   }
 
-  #enter(newly: number): void {
+  #enter(): void {
     this.#priorCwnd = this.cubic.cwnd
     this.#prrDelivered = 0
     this.#prrOut = 0
     this.cubic.reduce()
     this.#recoverUntil = this.#next - 1
-    void newly
   }
 
   /** tcp_cwnd_reduction. */

@@ -1,0 +1,79 @@
+/** CUBIC beside the kernel's TCP on one full queue, by a model of that TCP: who gets how much, and what each loses. */
+import t from 'tap'
+import { Random } from '../../lib/sim/random.js'
+import { MILLISECOND } from '../../lib/time/nanos.js'
+import { fixedSeeds } from '../support/seeds.js'
+import { beside, type FlowOutcome, goodputBps, WEIR_PACKET_BYTES } from './beside.js'
+import type { PathOptions } from './bottleneck.js'
+import { cubicGoodputBps } from './cubic-model.js'
+import { SEGMENT_BYTES } from './linux-tcp.js'
+
+const SEEDS = fixedSeeds([1, 2, 3])
+/** 100 Mbit/s and a queue of one bandwidth-delay product. */
+const TEN_MS: PathOptions = {
+  rateBps: 100e6,
+  rttNs: 10 * MILLISECOND,
+  bufferBytes: 125_000,
+  jitterNs: 0.2 * MILLISECOND,
+}
+/** A modem: the queue holds 50 ms. */
+const NARROW: PathOptions = {
+  rateBps: 5e6,
+  rttNs: 0.1 * MILLISECOND,
+  bufferBytes: 32 * 1024,
+  jitterNs: 0.2 * MILLISECOND,
+}
+
+const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
+
+t.test('the model of TCP fills a path, and two share it', async t => {
+  const [alone] = beside(TEN_MS, [{ kind: 'tcp', startNs: 0 }], 6, 1)
+  t.ok(goodputBps(alone!) > 0.93 * TEN_MS.rateBps, `${goodputBps(alone!)} bit/s alone`)
+  const both = [0, 300].map(ms => ({ kind: 'tcp' as const, startNs: ms * MILLISECOND }))
+  const shares = SEEDS.map(seed => {
+    const [first, second] = beside(TEN_MS, both, 20, seed)
+    return goodputBps(first!) / goodputBps(second!)
+  })
+  t.ok(mean(shares) > 0.5 && mean(shares) < 2, `${shares}`)
+})
+
+t.test('the model of TCP has the response function of CUBIC where packets are lost at random', async t => {
+  const loss = 0.002
+  const path = { ...TEN_MS, rttNs: 20 * MILLISECOND, bufferBytes: 250_000, loss }
+  const got = mean(
+    SEEDS.map(seed => goodputBps(beside(path, [{ kind: 'tcp', startNs: 0 }], 40, seed)[0]!, 4)),
+  )
+  const random = new Random(1)
+  const options = { loss, rttSeconds: 0.02, segmentBytes: SEGMENT_BYTES, linux: true }
+  const wanted = cubicGoodputBps(options, 500, () => random.next())
+  t.ok(Math.abs(got / wanted - 1) < 0.15, `${got} is about ${wanted} bit/s`)
+})
+
+t.test('100 Mbit/s, 10 ms: half to twice what TCP gets, whoever begins', async t => {
+  for (const [weirMs, tcpMs] of [
+    [0, 300],
+    [300, 0],
+  ] as const) {
+    const plans = [
+      { kind: 'weir' as const, startNs: weirMs * MILLISECOND },
+      { kind: 'tcp' as const, startNs: tcpMs * MILLISECOND },
+    ]
+    const shares = SEEDS.map(seed => {
+      const [weir, tcp] = beside(TEN_MS, plans, 15, seed)
+      return goodputBps(weir!, 1) / goodputBps(tcp!, 1)
+    })
+    t.comment(`${shares.map(share => share.toFixed(2))}`)
+    t.ok(mean(shares) < 2 && mean(shares) > 0.5, `${shares} of TCP's`)
+  }
+})
+
+t.test('5 Mbit/s, 32 KiB: it fills the path, and loses no greater share of its packets than TCP', async t => {
+  const alone = (kind: 'weir' | 'tcp') => beside(NARROW, [{ kind, startNs: 0 }], 15, 1)[0]!
+  const [weir, tcp] = [alone('weir'), alone('tcp')]
+  const dropShare = ({ bytes, droppedPackets }: FlowOutcome, packetBytes: number) =>
+    droppedPackets / (bytes.at(-1)! / packetBytes + droppedPackets)
+  t.ok(goodputBps(weir) > 0.92 * NARROW.rateBps, `${goodputBps(weir)} bit/s`)
+  const shares = [dropShare(weir, WEIR_PACKET_BYTES), dropShare(tcp, SEGMENT_BYTES)] as const
+  t.ok(shares[0] <= shares[1], `${shares}`)
+  t.equal(weir.timeouts, 0)
+})
