@@ -34,6 +34,7 @@ export function switchOptions(
     })),
     classifier: classifierOptions(sw),
     features: {
+      ...sw.features,
       ...(ecn && { ecn }),
       ...(pfc && {
         pfc: {

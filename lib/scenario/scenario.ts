@@ -79,7 +79,12 @@ export interface Switch {
   weights?: number[]
   /** What the switch tells of load, and whether it tells senders by itself; absent: of ports and links, and no. */
   telemetry?: SwitchTelemetry
+  /** Other features of `switch-emu/core/catalogue.ts` that are on, by name; absent: none. */
+  features?: Record<string, FeatureSettings | FeatureSettings[]>
 }
+
+/** Options of a feature as its class gets them: in bytes and ns, every default filled in. */
+export type FeatureSettings = Record<string, unknown>
 
 /** Telemetry of one switch (drafts of HPCC++: draft-02, QoS queueing; draft-01, section 6.3). */
 export interface SwitchTelemetry {

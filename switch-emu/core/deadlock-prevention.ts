@@ -19,6 +19,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import type { FeatureReport, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { PORTS_MAX } from './forwarding.js'
 import { setDscp } from './ip-header.js'
 import { PRIORITIES } from './shared-buffer.js'
@@ -98,4 +99,14 @@ export class DeadlockPrevention implements SwitchFeature {
 
 function isBelow(value: number, bound: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < bound
+}
+
+/** Its port groups are of all switches together: `deadlockPrevention` of a scenario file. */
+export const PREVENTION: FeatureEntry = {
+  name: 'deadlockPrevention',
+  doc: 'Packets on high-risk paths change their priority.',
+  usual: 'every packet keeps its priority',
+  example: { groups: [[0, 1]], from: 3, to: 4 },
+  options: null,
+  create: (options: DeadlockPreventionOptions) => new DeadlockPrevention(options),
 }

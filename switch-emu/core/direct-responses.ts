@@ -18,6 +18,7 @@ import { BloomFilter } from './bloom-filter.js'
 import { flowHash } from './ecmp.js'
 import type { EgressPort } from './egress-port.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { IntStamper } from './int-stamper.js'
 import { dscp } from './ip-header.js'
 import { LoadView } from './load-view.js'
@@ -232,4 +233,46 @@ function endHeaders(frame: Frame): void {
   if (ipv4.version(view, l3) === 4) ipv4.addLength(view, l3, frame.length - l3)
   else ipv6.setPayloadLength(view, l3, frame.length - l4)
   udp.setLength(view, l4, frame.length - l4)
+}
+
+export const DIRECT: FeatureEntry = {
+  name: 'direct',
+  within: 'telemetry',
+  doc: 'The switch answers senders or receivers by itself.',
+  usual: 'the switch sends nothing by itself',
+  example: { threshold: '50KB' },
+  about: 'Telemetry that a congested switch sends by itself (draft-pan-tsvwg-hpccplus-01, section 6.3).',
+  options: [
+    {
+      name: 'threshold',
+      kind: 'bytes',
+      min: 1,
+      doc: 'A packet that finds so much in its egress queue, itself included, is answered.',
+      example: '50KB',
+    },
+    {
+      name: 'interval',
+      kind: 'time',
+      doc: 'A flow is answered once in this time at most.',
+      default: '10us',
+      example: '20us',
+    },
+    {
+      name: 'to',
+      kind: 'choice',
+      choices: ['sender', 'receiver'],
+      doc: 'Who gets the direct responses.',
+      usual: '`receiver` if the controller of the scenario works there, else `sender`',
+      example: 'sender',
+    },
+    {
+      name: 'of',
+      kind: 'choice',
+      choices: ['all', 'subscribed'],
+      doc: 'All packets that collect telemetry, or only those that ask (`telemetry.subscribe`).',
+      default: 'all',
+      example: 'subscribed',
+    },
+  ],
+  create: (options: DirectResponseOptions, sw) => new DirectResponses(options, sw),
 }

@@ -8,6 +8,7 @@ import * as telemetryHop from '../../lib/wire/telemetry-hop.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { EgressPort } from './egress-port.js'
 import type { FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { ecn, ttl } from './ip-header.js'
 import { LoadView, type LoadViewOptions } from './load-view.js'
 
@@ -69,4 +70,41 @@ export class IntStamper implements SwitchFeature {
 function mendChecksum({ view, l3, l4, length }: Frame): void {
   if (ipv4.version(view, l3) === 4) udp.setChecksum(view, l4, 0)
   else writeL4Checksum(view, l3, length)
+}
+
+export const TELEMETRY: FeatureEntry = {
+  name: 'telemetry',
+  doc: 'What the switch writes about its load, and whether it answers by itself. `off`: it writes nothing into packets that collect telemetry, as a switch that knows no INT.',
+  usual: 'each key at its default',
+  example: { queue: 'sojourn' },
+  title: 'telemetry of a switch',
+  about: 'What the switch writes about its load.',
+  mayBeOff: true,
+  options: [
+    {
+      name: 'queue',
+      kind: 'choice',
+      choices: ['port', 'own', 'sojourn'],
+      doc: "The queue length that is written: of the whole port, of the packet's own queue, or the packet's time in the switch as the bytes that the link sends in that time.",
+      default: 'port',
+      example: 'sojourn',
+    },
+    {
+      name: 'rate',
+      kind: 'choice',
+      choices: ['link', 'share'],
+      doc: "The rate that is written: the link's, or what `scheduler` guarantees the packet's priority, with the bytes and the queue of that priority alone.",
+      default: 'link',
+      example: 'share',
+    },
+    {
+      name: 'ratioOnly',
+      kind: 'flag',
+      doc: 'Every link is described as if it had 100 Gbit/s, bytes and queue scaled, for paths across operators.',
+      default: false,
+      example: true,
+    },
+  ],
+  standard: {},
+  create: (options: LoadViewOptions, sw) => new IntStamper(options, sw),
 }

@@ -3,6 +3,7 @@ import type { Nanos } from '../../lib/time/nanos.js'
 import { DropReason } from './counters.js'
 import type { EgressPort } from './egress-port.js'
 import type { FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { PRIORITIES } from './shared-buffer.js'
 import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 
@@ -36,4 +37,51 @@ export class Marking implements SwitchFeature {
     if (this.#wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
       port.counters.onMarked()
   }
+}
+
+export const MARKING: FeatureEntry = {
+  name: 'ecn',
+  doc: 'Marking of egress queues.',
+  usual: 'nothing is marked',
+  example: { kmin: '100KB', kmax: '400KB' },
+  about:
+    'Marking of egress queues [WRED_PROFILE]. Packets that are not ECN-capable are dropped instead of marked, except from lossless queues. A list of such mappings marks each priority its own way.',
+  several: true,
+  options: [
+    {
+      name: 'kmin',
+      kind: 'bytes',
+      doc: 'Up to this queue nothing is marked [green_min_threshold].',
+      example: '100KB',
+    },
+    {
+      name: 'kmax',
+      kind: 'bytes',
+      doc: 'Above this queue everything is marked [green_max_threshold].',
+      example: '400KB',
+    },
+    {
+      name: 'pmax',
+      kind: 'share',
+      doc: 'Probability of a mark as the queue nears `kmax` [green_drop_probability].',
+      default: 0.2,
+      example: '1%',
+    },
+    {
+      name: 'at',
+      kind: 'choice',
+      choices: ['enqueue', 'dequeue'],
+      doc: 'Packets are marked as they enter the queue, or as they leave it (Fast ECN).',
+      default: 'enqueue',
+      example: 'dequeue',
+    },
+    {
+      name: 'priorities',
+      kind: 'priorities',
+      doc: 'Priorities whose queues are marked.',
+      default: [0, 1, 2, 3, 4, 5, 6, 7],
+      example: [3],
+    },
+  ],
+  create: (options: MarkingOptions, sw) => new Marking(options, sw),
 }

@@ -26,6 +26,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { EgressPort } from './egress-port.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { PauseAction } from './pause-state.js'
 import { Pfc } from './pfc.js'
 import type { PortFigures } from './port-report.js'
@@ -323,11 +324,75 @@ function checkOptions(options: WatchdogOptions): void {
 }
 
 /** The queues of a switch. */
-export function queuesOf(sw: FeatureSwitch): WatchedQueues {
+function queuesOf(sw: FeatureSwitch): WatchedQueues {
   return {
     pausedSinceNs: (now, port, priority) => sw.ports[port]!.pause.sinceNs(now, priority),
     pausedUntilNs: (port, priority) => sw.ports[port]!.pause.firstExpiry(1 << priority),
     setPauseAction: (now, port, priority, action) => sw.setPauseAction(now, port, priority, action),
     setPauseSending: (now, port, priority, on) => sw.find(Pfc)?.setPauseSending(now, port, priority, on),
   }
+}
+
+export const WATCHDOG: FeatureEntry = {
+  name: 'watchdog',
+  within: 'pfc',
+  doc: 'Detection of deadlocks.',
+  usual: 'nothing is detected',
+  example: { detectionTime: '200ms', action: 'drop' },
+  with: { xoff: '500KB' },
+  title: 'a watchdog',
+  about: "Detection and clearance of PFC deadlocks. The names are those of SONiC's `pfcwd`.",
+  options: [
+    {
+      name: 'detectionTime',
+      kind: 'time',
+      doc: 'A queue that its peer keeps paused for so long without a gap is deadlocked.',
+      default: '200ms',
+      example: '100ms',
+    },
+    {
+      name: 'restorationTime',
+      kind: 'time',
+      doc: 'For how long the queue then ignores pauses.',
+      default: '200ms',
+      example: '400ms',
+    },
+    {
+      name: 'action',
+      kind: 'choice',
+      choices: ['drop', 'forward', 'alert'],
+      doc: 'What happens to a deadlocked queue: its packets are dropped, or sent as if nothing were paused, or nothing is done.',
+      default: 'drop',
+      example: 'forward',
+    },
+    {
+      name: 'limit',
+      kind: 'mapping',
+      doc: 'When the watchdog turns PFC off, until an event (`pfcOn`) or `weir lab pfc` restores it. Not with `action: alert`.',
+      usual: 'never',
+      example: { deadlocks: 3, window: '10s' },
+      options: [
+        {
+          name: 'deadlocks',
+          kind: 'count',
+          min: 1,
+          max: LIMIT_MAX,
+          doc: 'So many deadlocks of one queue within the window turn PFC off for its port and priority.',
+          example: 3,
+        },
+        { name: 'window', kind: 'time', doc: 'The window.', example: '10s' },
+      ],
+    },
+  ],
+  check: ({ action, limit }: Partial<WatchdogOptions>) =>
+    limit !== undefined && action === 'alert'
+      ? [
+          {
+            option: 'limit',
+            wrong: 'action alert changes nothing: it has no limit at which to turn PFC off',
+          },
+        ]
+      : [],
+  create: (options: WatchdogOptions, sw, timers) =>
+    new PfcWatchdog(sw.ports.length, options, queuesOf(sw), timers),
 }

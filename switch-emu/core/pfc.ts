@@ -2,6 +2,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import type { DropReason } from './counters.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureEntry } from './feature-entry.js'
 import { IngressAccounting, type PfcOptions } from './ingress-accounting.js'
 import { PfcSender } from './pfc-sender.js'
 import type { PortFigures } from './port-report.js'
@@ -92,6 +93,90 @@ export class Pfc implements SwitchFeature {
 }
 
 /** Bit p: priority p is lossless. */
-export function losslessMaskOf({ priorities }: Pick<PfcOptions, 'priorities'>): number {
+function losslessMaskOf({ priorities }: Pick<PfcOptions, 'priorities'>): number {
   return priorities.reduce((mask, p) => mask | (1 << p), 0)
+}
+
+const STATIC = { xoff: '500KB' }
+
+export const PFC: FeatureEntry = {
+  name: 'pfc',
+  doc: 'Priority flow control.',
+  default: 'off',
+  example: STATIC,
+  about:
+    'Priority flow control (802.1Qbb). Give `xoff` or `alpha`. `pfc: off` is the default: a full buffer drops.',
+  mayBeOff: true,
+  json: { oneOf: [{ required: ['xoff'] }, { required: ['alpha'] }] },
+  options: [
+    {
+      name: 'xoff',
+      kind: 'bytes',
+      min: 1,
+      doc: 'Bytes that came in by one port with one priority and have not left; above it the peer is paused [static_th].',
+      usual: '`alpha` is the threshold',
+      example: '500KB',
+    },
+    {
+      name: 'alpha',
+      kind: 'number',
+      min: 1 / 1024,
+      max: 128,
+      doc: 'Instead of `xoff`: the threshold is this times the shared memory that is free [dynamic_th, its logarithm to base 2].',
+      usual: '`xoff` is the threshold',
+      example: 1,
+    },
+    {
+      name: 'xon',
+      kind: 'bytes',
+      doc: 'At so many bytes the peer may go on [xon].',
+      usual: '80 % of `xoff`; none with `alpha`',
+      example: '300KB',
+      with: STATIC,
+    },
+    {
+      name: 'xonOffset',
+      kind: 'bytes',
+      doc: 'The peer may go on at so many bytes below the threshold [xon_offset].',
+      usual: '2288B with `alpha`; none with `xoff`',
+      example: '4KB',
+      with: { alpha: 1 },
+    },
+    {
+      name: 'reserved',
+      kind: 'bytes',
+      doc: 'Memory that each port and lossless priority has for itself [size].',
+      default: 0,
+      example: '4KB',
+      with: STATIC,
+    },
+    {
+      name: 'headroom',
+      kind: 'bytes',
+      doc: 'Room of each port and lossless priority for what still arrives after a pause [xoff of a buffer profile].',
+      usual: 'what the link can bring: 2 x delay x rate + 3 frames + 60B',
+      example: '50KB',
+      with: STATIC,
+    },
+    {
+      name: 'quanta',
+      kind: 'count',
+      min: 1,
+      max: 65_535,
+      doc: 'Length of a pause, in 512 bit times. A pause is repeated at half time while it is needed.',
+      default: 65_535,
+      example: 1000,
+      with: STATIC,
+    },
+    {
+      name: 'priorities',
+      kind: 'priorities',
+      doc: 'Lossless priorities [pfc_enable].',
+      default: [3],
+      example: [3, 4],
+      with: STATIC,
+    },
+  ],
+  losslessMask: losslessMaskOf,
+  create: (options: PfcOptions, sw) => new Pfc(options, sw),
 }
