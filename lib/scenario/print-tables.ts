@@ -1,5 +1,5 @@
-import { featureEntries } from '../../switch-emu/core/catalogue.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
+import { featureColumns } from './feature-columns.js'
 import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
@@ -117,11 +117,9 @@ function portTable(result: RunResult, columns: number): string {
   const used = result.ports.filter(port => port.txBytes > 0 || port.drops > 0)
   if (used.length === 0) return ''
   const shown = used.length > PORT_ROWS_MAX ? busiest(used) : used
-  const figures = featureEntries()
-    .flatMap(entry => entry.figures ?? [])
-    .filter(({ name }) => shown.some(port => figureOf(port, name) !== NOTHING))
+  const features = featureColumns(shown)
   const head = ['port', 'rate', 'busy', 'peak queue', 'mean queue', 'marks', 'drops', 'pauses']
-  head.push(...figures.map(({ column }) => column))
+  head.push(...features.head)
   const rows = shown.map(port => [
     port.name,
     formatRate(port.rateBps),
@@ -131,16 +129,10 @@ function portTable(result: RunResult, columns: number): string {
     String(port.ecnMarks),
     String(port.drops),
     String(port.pausesSent),
-    ...figures.map(({ name }) => figureOf(port, name)),
+    ...features.cells(port),
   ])
   const rest = used.length - shown.length
   return table(head, rows, 1, columns) + (rest > 0 ? 'and others with shorter queues\n' : '')
-}
-
-/** A number that a feature of the switch has added to a port: `member`, or `member.name` of a mapping. */
-function figureOf(port: PortResult, name: string): string {
-  const value = name.split('.').reduce<unknown>((of, key) => (of as Record<string, unknown>)?.[key], port)
-  return typeof value === 'number' ? String(value) : NOTHING
 }
 
 /** Those with the highest peaks, in their old order. */

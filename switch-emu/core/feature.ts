@@ -68,6 +68,8 @@ export interface FeatureSwitch {
   readonly random: () => number
   /** All packet memory, bytes. */
   readonly bufferBytes: number
+  /** When the switch begins: no time that a feature hears of is before it. */
+  readonly startNs: Nanos
   /** Bytes of the longest IP packet on the links. */
   readonly mtuBytes: number
   /** Bit p: priority p is lossless. */

@@ -43,6 +43,8 @@ export interface SwitchOptions {
   responder?: Responder
   /** What it does beside forwarding: features by name, as `catalogue.ts` has them. */
   features?: FeatureOptions
+  /** When the switch begins; timers of features count from there. Default 0. */
+  startNs?: Nanos
   /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
   mtuBytes?: number
 }
@@ -61,6 +63,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly routes = new ForwardingTable()
   readonly pool: FramePool
   readonly random: () => number
+  readonly startNs: Nanos
   readonly mtuBytes: number
   readonly losslessMask: number
   readonly #classifier: Classifier
@@ -87,6 +90,7 @@ export class Switch implements Node, FeatureSwitch {
     this.ports = ports.map((port, index) => new EgressPort(index, port, { bufferBytes, pool, losslessMask }))
     this.pool = pool
     this.random = options.random
+    this.startNs = options.startNs ?? 0
     this.mtuBytes = options.mtuBytes ?? 0xffff
     this.#classifier = new Classifier(options.classifier)
     this.#responder = options.responder ?? null
