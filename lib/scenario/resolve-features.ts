@@ -1,6 +1,10 @@
 /** Features of a switch in a scenario file, by the options that the catalogue of switch-emu/core names. */
 import { featureEntries } from '../../switch-emu/core/catalogue.js'
-import { type FeatureEntry, type FeatureOption, optionKey } from '../../switch-emu/core/feature-entry.js'
+import {
+  type FeatureEntry,
+  type FeatureOption,
+  optionKey,
+} from '../../switch-emu/core/feature/feature-entry.js'
 import type { Path, Problems } from './problems.js'
 import type { FeatureSettings } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'

@@ -148,7 +148,7 @@ export interface PfcSettings {
   watchdog?: WatchdogSettings
 }
 
-/** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc-watchdog.ts`. */
+/** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc/pfc-watchdog.ts`. */
 export interface WatchdogSettings {
   /** A queue that is paused for so long without a gap is deadlocked. Default 200 ms. */
   detectionTimeNs: Nanos
@@ -160,7 +160,7 @@ export interface WatchdogSettings {
   limit?: { deadlocks: number; windowNs: Nanos }
 }
 
-/** Another priority for packets on high-risk paths: `switch-emu/core/deadlock-prevention.ts`. */
+/** Another priority for packets on high-risk paths: `switch-emu/core/pfc/deadlock-prevention.ts`. */
 export interface DeadlockPreventionSettings {
   groups: PortGroup[]
   /** Priority of the packets that are looked at. Default 3. */

@@ -1,14 +1,14 @@
 /** Every feature of a switch, in the order in which the stages of a frame's way call them: the one place to add a new one. */
 import { WeirError } from '../../lib/errors.js'
-import { type DeadlockPreventionOptions, PREVENTION } from './deadlock-prevention.js'
-import { DIRECT, type DirectResponseOptions } from './direct-responses.js'
-import type { FeatureEntry } from './feature-entry.js'
-import type { PfcOptions } from './ingress-accounting.js'
-import { TELEMETRY } from './int-stamper.js'
-import type { LoadViewOptions } from './load-view.js'
-import { MARKING, type MarkingOptions } from './marking.js'
-import { PFC, type PfcReport } from './pfc.js'
-import { WATCHDOG, type WatchdogOptions, type WatchdogReport } from './pfc-watchdog.js'
+import type { FeatureEntry } from './feature/feature-entry.js'
+import { MARKING, type MarkingOptions } from './marking/marking.js'
+import { type DeadlockPreventionOptions, PREVENTION } from './pfc/deadlock-prevention.js'
+import type { PfcOptions } from './pfc/ingress-accounting.js'
+import { PFC, type PfcReport } from './pfc/pfc.js'
+import { WATCHDOG, type WatchdogOptions, type WatchdogReport } from './pfc/pfc-watchdog.js'
+import { DIRECT, type DirectResponseOptions } from './telemetry/direct-responses.js'
+import { TELEMETRY } from './telemetry/int-stamper.js'
+import type { LoadViewOptions } from './telemetry/load-view.js'
 
 /** Features of a switch and their options, by name. Absent or false: the feature is off. */
 export interface FeatureOptions {

@@ -1,11 +1,11 @@
 import { WeirError } from '../../lib/errors.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { type FeatureOptions, featureEntries } from './catalogue.js'
-import type { EnqueueStage, GrowStage } from './egress-port.js'
-import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
-import type { FeatureEntry } from './feature-entry.js'
-import type { PortFigures } from './port-report.js'
-import { QueueTimers, type TimerOwner } from './queue-timers.js'
+import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature/feature.js'
+import type { FeatureEntry } from './feature/feature-entry.js'
+import { QueueTimers, type TimerOwner } from './feature/queue-timers.js'
+import type { EnqueueStage, GrowStage } from './queueing/egress-port.js'
+import type { PortFigures } from './queueing/port-report.js'
 
 type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
 /** Takes frames in, and hears of it when they leave. */

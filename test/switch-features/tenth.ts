@@ -4,12 +4,12 @@ import type { Nanos } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import * as udp from '../../lib/wire/udp.js'
-import { DropReason } from '../../switch-emu/core/counters.js'
-import type { EgressPort } from '../../switch-emu/core/egress-port.js'
-import type { FeatureSwitch, SwitchFeature } from '../../switch-emu/core/feature.js'
-import type { FeatureEntry } from '../../switch-emu/core/feature-entry.js'
-import { markCe } from '../../switch-emu/core/ip-header.js'
-import type { QueueTimers } from '../../switch-emu/core/queue-timers.js'
+import type { FeatureSwitch, SwitchFeature } from '../../switch-emu/core/feature/feature.js'
+import type { FeatureEntry } from '../../switch-emu/core/feature/feature-entry.js'
+import type { QueueTimers } from '../../switch-emu/core/feature/queue-timers.js'
+import { markCe } from '../../switch-emu/core/forwarding/ip-header.js'
+import { DropReason } from '../../switch-emu/core/queueing/counters.js'
+import type { EgressPort } from '../../switch-emu/core/queueing/egress-port.js'
 
 export interface TenthOptions {
   every: number

@@ -1,7 +1,7 @@
 /** Keys of a switch for its features, from the options that the catalogue of switch-emu/core names. */
 import * as z from 'zod'
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
-import type { FeatureEntry, FeatureOption } from '../../../switch-emu/core/feature-entry.js'
+import type { FeatureEntry, FeatureOption } from '../../../switch-emu/core/feature/feature-entry.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredKey, requiredPart } from './keys.js'
 
