@@ -3,12 +3,12 @@ import type { FramePool } from '../lib/frame/frame-pool.js'
 import type { Node } from '../lib/frame/node.js'
 import type { Link, Scenario } from '../lib/scenario/scenario.js'
 import { Network } from '../lib/sim/network.js'
-import type { Nanos } from '../lib/time/nanos.js'
+import { type Nanos, NEVER } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/address.js'
-import { Graph } from './core/graph.js'
-import { PfcWatchdog } from './core/pfc-watchdog.js'
-import type { Responder } from './core/responder.js'
-import { installRoutes } from './core/routes.js'
+import type { Responder } from './core/answers/responder.js'
+import { Graph } from './core/forwarding/graph.js'
+import { installRoutes } from './core/forwarding/routes.js'
+import { PfcWatchdog } from './core/pfc/pfc-watchdog.js'
 import { Switch } from './core/switch.js'
 import { portLinks } from './node-links.js'
 import { OperatorEvents } from './operator-events.js'
@@ -63,6 +63,7 @@ export class Fabric {
           random: options.random,
           responder: options.responder?.(sw.id),
           mtuBytes: options.mtuBytes,
+          startNs: options.startNs,
         }),
     )
     this.#staticRoutes = route(scenario, this.switches)
@@ -74,6 +75,10 @@ export class Fabric {
     for (const sw of this.switches)
       this.#ids.set(sw.name, this.network.addNode(options.captures?.tap(sw.name, sw) ?? sw))
     this.#plugLinks()
+    // A feature may have set a timer, and no frame has woken it.
+    for (const sw of this.switches) {
+      if (sw.nextTimeout() !== NEVER) this.network.kick(this.#ids.get(sw.name)!)
+    }
   }
 
   /**

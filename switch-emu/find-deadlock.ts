@@ -11,8 +11,8 @@
  */
 import type { Scenario } from '../lib/scenario/scenario.js'
 import type { Nanos } from '../lib/time/nanos.js'
-import { Pfc } from './core/pfc.js'
-import { PRIORITIES } from './core/shared-buffer.js'
+import { Pfc } from './core/pfc/pfc.js'
+import { PRIORITIES } from './core/queueing/shared-buffer.js'
 import type { Switch } from './core/switch.js'
 import { linksOf } from './node-links.js'
 

@@ -4,7 +4,7 @@ import type { Scenario } from '../lib/scenario/scenario.js'
 import { seriesName } from '../lib/scenario/series.js'
 import { portName, Topology } from '../lib/scenario/topology.js'
 import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { EgressPort } from './core/egress-port.js'
+import type { EgressPort } from './core/queueing/egress-port.js'
 import type { Switch } from './core/switch.js'
 
 /** Samples of one run at most: later ones are not taken. */

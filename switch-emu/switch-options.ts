@@ -4,9 +4,9 @@ import { dscpMap } from '../lib/scenario/priorities.js'
 import type { EcnSettings, Scenario, Switch } from '../lib/scenario/scenario.js'
 import { directKey } from '../lib/wire/direct-tag.js'
 import type { FeatureOptions } from './core/catalogue.js'
-import type { ClassifierOptions } from './core/classifier.js'
+import type { ClassifierOptions } from './core/forwarding/classifier.js'
+import type { EcnOptions } from './core/marking/wred.js'
 import type { SwitchOptions } from './core/switch.js'
-import type { EcnOptions } from './core/wred.js'
 import { deadlockOptions } from './deadlock-options.js'
 
 /** A link as the port at one end of it sees it. */
@@ -34,6 +34,7 @@ export function switchOptions(
     })),
     classifier: classifierOptions(sw),
     features: {
+      ...sw.features,
       ...(ecn && { ecn }),
       ...(pfc && {
         pfc: {

@@ -1,5 +1,6 @@
 /** What `weir lab` prints for people. */
 import { basename, dirname, join } from 'node:path'
+import { featureColumns } from '../../lib/scenario/feature-columns.js'
 import { fold } from '../../lib/scenario/fold.js'
 import { table } from '../../lib/scenario/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
@@ -100,6 +101,8 @@ function hostTable(hosts: readonly HostStatus[]): string {
 
 function portTable(ports: readonly PortStatus[]): string {
   const head = ['port', 'rate', 'sending', 'busy', 'queue', 'peak', 'drops', 'marks', 'pauses', 'paused']
+  const features = featureColumns(ports)
+  head.push(...features.head)
   const rows = ports.map(port => [
     port.name,
     formatRate(port.rateBps),
@@ -111,6 +114,7 @@ function portTable(ports: readonly PortStatus[]): string {
     String(port.ecnMarks),
     String(port.pausesSent),
     formatDuration(Math.round(port.pausedNs)),
+    ...features.cells(port),
   ])
   return table(head, rows, 1, columnsMost(process.stdout))
 }

@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../units/units.js'
+import { featureColumns } from './feature-columns.js'
 import { fold } from './fold.js'
 import { printDeadlocks } from './print-deadlocks.js'
 import type { FlowResult, PortResult, RealTimeResult, RunResult, Spread, Totals } from './result.js'
@@ -116,7 +117,9 @@ function portTable(result: RunResult, columns: number): string {
   const used = result.ports.filter(port => port.txBytes > 0 || port.drops > 0)
   if (used.length === 0) return ''
   const shown = used.length > PORT_ROWS_MAX ? busiest(used) : used
+  const features = featureColumns(shown)
   const head = ['port', 'rate', 'busy', 'peak queue', 'mean queue', 'marks', 'drops', 'pauses']
+  head.push(...features.head)
   const rows = shown.map(port => [
     port.name,
     formatRate(port.rateBps),
@@ -126,6 +129,7 @@ function portTable(result: RunResult, columns: number): string {
     String(port.ecnMarks),
     String(port.drops),
     String(port.pausesSent),
+    ...features.cells(port),
   ])
   const rest = used.length - shown.length
   return table(head, rows, 1, columns) + (rest > 0 ? 'and others with shorter queues\n' : '')

@@ -1,6 +1,6 @@
 /** Hosts, switches and links of a scenario file. */
 
-import { PORTS_MAX } from '../../switch-emu/core/forwarding.js'
+import { PORTS_MAX } from '../../switch-emu/core/forwarding/forwarding.js'
 import { formatRate } from '../units/units.js'
 import { expandNames, offer } from './names.js'
 import type { NodePlaces, Path, Problems } from './problems.js'

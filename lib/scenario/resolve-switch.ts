@@ -4,21 +4,20 @@
  */
 import { formatBytes } from '../units/units.js'
 import type { Path, Problems } from './problems.js'
+import { resolveFeature, resolveFeatures } from './resolve-features.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'
-import type { EcnSettings, PfcSettings, Switch } from './scenario.js'
+import type { EcnSettings, PfcSettings, Switch, WatchdogSettings } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
 import { show } from './schema/fields.js'
-import { ecnSchema, pfcSchema, switchSchema, WEIGHT_MAX } from './schema/switch.js'
-import { resolveWatchdog } from './watchdog.js'
+import { switchSchema, WEIGHT_MAX } from './schema/switch.js'
 
 const DEFAULT_BUFFER_BYTES = 32e6
-const DEFAULT_PMAX = 0.2
-/** Where flows are by default. */
-const DEFAULT_PFC_PRIORITIES = [3]
 /** Static thresholds: the peer may go on at this share of xoff. */
 const DEFAULT_XON_SHARE = 0.8
 /** Dynamic thresholds: SONiC's xon_offset, 11 cells of 208 bytes. */
 const DEFAULT_XON_OFFSET_BYTES = 2288
+/** Features with rules that go beyond their own mapping. */
+const RESOLVED_HERE = ['ecn', 'pfc', 'telemetry']
 const PRIORITIES = 8
 const DSCPS = 64
 
@@ -26,18 +25,20 @@ const DSCPS = 64
 export function resolveSwitch(problems: Problems, path: Path, value: unknown): Omit<Switch, 'name'> | null {
   const shape = checkShape(problems, path, switchSchema, value, 'a switch')
   if (shape === null) return null
+  const given = shape as Readonly<Record<string, unknown>>
   const bufferBytes = shape.buffer ?? DEFAULT_BUFFER_BYTES
   const { queueBytesMax } = shape
   if (queueBytesMax !== undefined && queueBytesMax > bufferBytes) {
     const buffer = formatBytes(bufferBytes)
     problems.at([...path, 'queueBytesMax'], `a queue cannot hold more than the buffer (${buffer})`)
   }
-  const ecn = resolveEcn(problems, [...path, 'ecn'], shape.ecn)
-  const pfc = resolvePfc(problems, [...path, 'pfc'], shape.pfc, bufferBytes)
+  const ecn = resolveEcn(problems, [...path, 'ecn'], given.ecn)
+  const pfc = resolvePfc(problems, [...path, 'pfc'], given.pfc, bufferBytes)
   const dscpToTc = resolveMap(problems, [...path, 'dscpToTc'], shape.dscpToTc, 'DSCP', DSCPS)
   const pcpToTc = resolveMap(problems, [...path, 'pcpToTc'], shape.pcpToTc, 'PCP', PRIORITIES)
   const weights = resolveScheduler(problems, [...path, 'scheduler'], shape.scheduler)
-  const telemetry = resolveSwitchTelemetry(problems, [...path, 'telemetry'], shape.telemetry)
+  const telemetry = resolveSwitchTelemetry(problems, [...path, 'telemetry'], given.telemetry)
+  const features = resolveFeatures(problems, path, given, RESOLVED_HERE)
   return {
     id: shape.id ?? 0,
     bufferBytes,
@@ -48,6 +49,7 @@ export function resolveSwitch(problems: Problems, path: Path, value: unknown): O
     ...(pcpToTc && { pcpToTc }),
     ...(weights && { weights }),
     ...(telemetry && { telemetry }),
+    ...(features && { features }),
   }
 }
 
@@ -60,25 +62,20 @@ function resolveEcn(problems: Problems, path: Path, value: unknown): EcnSettings
   const found: EcnSettings[] = []
   const taken = new Set<number>()
   for (const { item, at } of items) {
-    const shape = checkShape(problems, at, ecnSchema, item, 'ecn')
-    if (shape?.kmin === undefined || shape.kmax === undefined) continue
-    if (shape.kmin > shape.kmax) {
+    const marking = resolveFeature<EcnSettings>(problems, at, 'ecn', item)
+    if (marking === null) continue
+    const { kminBytes, kmaxBytes } = marking
+    if (kminBytes > kmaxBytes) {
       problems.at(
         [...at, 'kmin'],
-        `kmin (${formatBytes(shape.kmin)}) must not be above kmax (${formatBytes(shape.kmax)})`,
+        `kmin (${formatBytes(kminBytes)}) must not be above kmax (${formatBytes(kmaxBytes)})`,
       )
     }
-    const priorities = sortedSet(shape.priorities ?? [...Array(PRIORITIES).keys()])
+    const priorities = sortedSet(marking.priorities)
     const twice = priorities.find(p => taken.has(p))
     if (twice !== undefined) problems.at(at, `priority ${twice} is marked by another entry already`)
     for (const p of priorities) taken.add(p)
-    found.push({
-      kminBytes: shape.kmin,
-      kmaxBytes: shape.kmax,
-      pmax: shape.pmax ?? DEFAULT_PMAX,
-      at: shape.at ?? 'enqueue',
-      priorities,
-    })
+    found.push({ ...marking, priorities })
   }
   return found.length > 0 ? found : undefined
 }
@@ -91,11 +88,43 @@ function resolvePfc(
 ): PfcSettings | undefined {
   // YAML 1.2 reads `off` as text.
   if (value === undefined || value === 'off' || value === false) return undefined
-  const shape = checkShape(problems, path, pfcSchema, value, 'pfc (or it is off)')
-  if (shape === null) return undefined
-  const { xoff, alpha, xon, xonOffset, headroom, reserved, quanta } = shape
-  const watchdog = resolveWatchdog(problems, [...path, 'watchdog'], shape.watchdog)
-  const given = value as object
+  const pfc = resolveFeature<Omit<PfcSettings, 'watchdog'> & { watchdog?: unknown }>(
+    problems,
+    path,
+    'pfc',
+    value,
+    'pfc (or it is off)',
+  )
+  if (pfc === null) return undefined
+  const { watchdog: given, ...settings } = pfc
+  const { xoffBytes, xonBytes, xonOffsetBytes, reservedBytes } = settings
+  const watchdog =
+    given === undefined
+      ? null
+      : resolveFeature<WatchdogSettings>(problems, [...path, 'watchdog'], 'watchdog', given)
+  checkThreshold(problems, path, value as object)
+  if (xoffBytes !== undefined) {
+    const tooHigh = (name: string, bytes: number | undefined) => {
+      if (bytes !== undefined && bytes >= xoffBytes)
+        problems.at([...path, name], `${name} must be below xoff`)
+    }
+    tooHigh('xon', xonBytes)
+    tooHigh('xonOffset', xonOffsetBytes)
+    tooHigh('reserved', reservedBytes)
+    if (xoffBytes >= bufferBytes) {
+      const buffer = formatBytes(bufferBytes)
+      problems.at([...path, 'xoff'], `xoff must lie below the buffer (${buffer}), or nothing is ever paused`)
+    }
+  }
+  return {
+    ...settings,
+    ...(xonBytes === undefined && xonOffsetBytes === undefined && usualXon(xoffBytes)),
+    priorities: sortedSet(settings.priorities),
+    ...(watchdog && { watchdog }),
+  }
+}
+
+function checkThreshold(problems: Problems, path: Path, given: object): void {
   if ('xoff' in given && 'alpha' in given) {
     problems.at([...path, 'alpha'], 'alpha is a dynamic threshold and xoff a static one; give one of them')
   } else if (!('xoff' in given || 'alpha' in given)) {
@@ -104,32 +133,13 @@ function resolvePfc(
       'xoff is missing: a size (500KB), or instead of it alpha, a share of the free memory (1)',
     )
   }
-  if (xoff !== undefined) {
-    const tooHigh = (name: string, bytes: number | undefined) => {
-      if (bytes !== undefined && bytes >= xoff) problems.at([...path, name], `${name} must be below xoff`)
-    }
-    tooHigh('xon', xon)
-    tooHigh('xonOffset', xonOffset)
-    tooHigh('reserved', reserved)
-    if (xoff >= bufferBytes) {
-      const buffer = formatBytes(bufferBytes)
-      problems.at([...path, 'xoff'], `xoff must lie below the buffer (${buffer}), or nothing is ever paused`)
-    }
-  }
-  const byDefault = xon === undefined && xonOffset === undefined
-  const xonBytes = byDefault && xoff !== undefined ? Math.floor(xoff * DEFAULT_XON_SHARE) : xon
-  const xonOffsetBytes = byDefault && xoff === undefined ? DEFAULT_XON_OFFSET_BYTES : xonOffset
-  return {
-    priorities: sortedSet(shape.priorities ?? DEFAULT_PFC_PRIORITIES),
-    ...(xoff !== undefined && { xoffBytes: xoff }),
-    ...(alpha !== undefined && { alpha }),
-    ...(xonBytes !== undefined && { xonBytes }),
-    ...(xonOffsetBytes !== undefined && { xonOffsetBytes }),
-    ...(reserved !== undefined && { reservedBytes: reserved }),
-    ...(headroom !== undefined && { headroomBytes: headroom }),
-    ...(quanta !== undefined && { quanta }),
-    ...(watchdog && { watchdog }),
-  }
+}
+
+/** When the peer may go on unless the file says so. */
+function usualXon(xoffBytes: number | undefined): Pick<PfcSettings, 'xonBytes' | 'xonOffsetBytes'> {
+  return xoffBytes === undefined
+    ? { xonOffsetBytes: DEFAULT_XON_OFFSET_BYTES }
+    : { xonBytes: Math.floor(xoffBytes * DEFAULT_XON_SHARE) }
 }
 
 /** A map of numbers below `size` to priorities. */

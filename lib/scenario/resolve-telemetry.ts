@@ -9,6 +9,7 @@ import {
 import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetrySettings } from '../cc/telemetry-options.js'
 import { dscpMap } from './priorities.js'
 import type { Path, Problems } from './problems.js'
+import { resolveFeature } from './resolve-features.js'
 import type {
   CcChoice,
   DirectSettings,
@@ -20,9 +21,7 @@ import type {
 } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
 import { telemetrySchema } from './schema/settings.js'
-import { directSchema, switchTelemetrySchema } from './schema/switch.js'
 
-const DEFAULT_INTERVAL_NS = 10_000
 /** Load that is believed where switches tell a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
 
@@ -161,28 +160,18 @@ export function resolveSwitchTelemetry(
   if (value === undefined) return undefined
   // YAML 1.2 reads `off` as text.
   if (value === 'off' || value === false) return { writes: false, queue: 'port', rate: 'link' }
-  const shape = checkShape(
+  const shape = resolveFeature<Omit<SwitchTelemetry, 'writes' | 'direct'> & { direct?: unknown }>(
     problems,
     path,
-    switchTelemetrySchema,
+    'telemetry',
     value,
     'telemetry of a switch (or it is off)',
   )
   if (shape === null) return undefined
-  const direct = resolveDirect(problems, [...path, 'direct'], shape.direct)
-  return {
-    writes: true,
-    queue: shape.queue ?? 'port',
-    rate: shape.rate ?? 'link',
-    ...(shape.ratioOnly && { ratioOnly: true }),
-    ...(direct && { direct }),
-  }
-}
-
-function resolveDirect(problems: Problems, path: Path, value: unknown): DirectSettings | undefined {
-  if (value === undefined) return undefined
-  const shape = checkShape(problems, path, directSchema, value, 'direct')
-  if (shape?.threshold === undefined) return undefined
-  const { threshold, interval = DEFAULT_INTERVAL_NS, to, of = 'all' } = shape
-  return { thresholdBytes: threshold, intervalNs: interval, ...(to && { to }), of }
+  const { direct: given, ...telemetry } = shape
+  const direct =
+    given === undefined
+      ? null
+      : resolveFeature<DirectSettings>(problems, [...path, 'direct'], 'direct', given)
+  return { writes: true, ...telemetry, ...(direct && { direct }) }
 }

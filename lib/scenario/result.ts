@@ -204,7 +204,7 @@ export interface FlowPathsResult {
   delayedNs: number
 }
 
-/** What one port of a switch did. */
+/** What one port of a switch did. Features of the switch add members of their own, as they stand in `switch-emu/core/catalogue.ts`. */
 export interface PortResult {
   switch: string
   port: number

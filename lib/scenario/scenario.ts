@@ -79,7 +79,12 @@ export interface Switch {
   weights?: number[]
   /** What the switch tells of load, and whether it tells senders by itself; absent: of ports and links, and no. */
   telemetry?: SwitchTelemetry
+  /** Other features of `switch-emu/core/catalogue.ts` that are on, by name; absent: none. */
+  features?: Record<string, FeatureSettings | FeatureSettings[]>
 }
+
+/** Options of a feature as its class gets them: in bytes and ns, every default filled in. */
+export type FeatureSettings = Record<string, unknown>
 
 /** Telemetry of one switch (drafts of HPCC++: draft-02, QoS queueing; draft-01, section 6.3). */
 export interface SwitchTelemetry {
@@ -143,7 +148,7 @@ export interface PfcSettings {
   watchdog?: WatchdogSettings
 }
 
-/** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc-watchdog.ts`. */
+/** Detection and clearance of PFC deadlocks: `switch-emu/core/pfc/pfc-watchdog.ts`. */
 export interface WatchdogSettings {
   /** A queue that is paused for so long without a gap is deadlocked. Default 200 ms. */
   detectionTimeNs: Nanos
@@ -155,7 +160,7 @@ export interface WatchdogSettings {
   limit?: { deadlocks: number; windowNs: Nanos }
 }
 
-/** Another priority for packets on high-risk paths: `switch-emu/core/deadlock-prevention.ts`. */
+/** Another priority for packets on high-risk paths: `switch-emu/core/pfc/deadlock-prevention.ts`. */
 export interface DeadlockPreventionSettings {
   groups: PortGroup[]
   /** Priority of the packets that are looked at. Default 3. */

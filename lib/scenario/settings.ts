@@ -54,6 +54,8 @@ export interface SwitchSettings {
   /** By priority; 0 = strict. */
   weights: number[]
   telemetry: Resolved<SwitchTelemetry, 'ratioOnly' | 'direct'>
+  /** Other features; absent: none is on. */
+  features?: Switch['features']
 }
 
 export interface RunSettings {
@@ -152,6 +154,7 @@ function switchSettings(scenario: Scenario, sw: Switch): SwitchSettings {
       ratioOnly: sw.telemetry?.ratioOnly ?? false,
       direct: direct === undefined ? null : { ...direct, to },
     },
+    ...(sw.features && { features: sw.features }),
   }
 }
 

@@ -1,14 +1,14 @@
 /** Every feature of a switch, in the order in which the stages of a frame's way call them: the one place to add a new one. */
-import { DeadlockPrevention, type DeadlockPreventionOptions } from './deadlock-prevention.js'
-import { type DirectResponseOptions, DirectResponses } from './direct-responses.js'
-import type { FeatureSwitch, SwitchFeature } from './feature.js'
-import type { PfcOptions } from './ingress-accounting.js'
-import { IntStamper } from './int-stamper.js'
-import type { LoadViewOptions } from './load-view.js'
-import { Marking, type MarkingOptions } from './marking.js'
-import { losslessMaskOf, Pfc, type PfcReport } from './pfc.js'
-import { PfcWatchdog, queuesOf, type WatchdogOptions, type WatchdogReport } from './pfc-watchdog.js'
-import type { QueueTimers } from './queue-timers.js'
+import { WeirError } from '../../lib/errors.js'
+import type { FeatureEntry } from './feature/feature-entry.js'
+import { MARKING, type MarkingOptions } from './marking/marking.js'
+import { type DeadlockPreventionOptions, PREVENTION } from './pfc/deadlock-prevention.js'
+import type { PfcOptions } from './pfc/ingress-accounting.js'
+import { PFC, type PfcReport } from './pfc/pfc.js'
+import { WATCHDOG, type WatchdogOptions, type WatchdogReport } from './pfc/pfc-watchdog.js'
+import { DIRECT, type DirectResponseOptions } from './telemetry/direct-responses.js'
+import { TELEMETRY } from './telemetry/int-stamper.js'
+import type { LoadViewOptions } from './telemetry/load-view.js'
 
 /** Features of a switch and their options, by name. Absent or false: the feature is off. */
 export interface FeatureOptions {
@@ -35,29 +35,23 @@ export interface FeatureReports extends Partial<PfcReport> {
   directResponses?: number
 }
 
-/** What the catalogue says of a feature. */
-export interface FeatureEntry {
-  /** The key of its options. */
-  name: string
-  /** Options that it has where none are given. Default: it is off then. */
-  standard?: unknown
-  /** Bit p: it makes priority p lossless, as its options have it. Default: none. */
-  losslessMask?(options: never): number
-  create(options: never, sw: FeatureSwitch, timers: QueueTimers): SwitchFeature
+const FEATURES: FeatureEntry[] = [MARKING, PFC, TELEMETRY, DIRECT, WATCHDOG, PREVENTION]
+
+/** Every feature, in order. */
+export function featureEntries(): readonly FeatureEntry[] {
+  return FEATURES
 }
 
-export const FEATURES: readonly FeatureEntry[] = [
-  { name: 'ecn', create: (options: MarkingOptions, sw) => new Marking(options, sw) },
-  { name: 'pfc', losslessMask: losslessMaskOf, create: (options: PfcOptions, sw) => new Pfc(options, sw) },
-  { name: 'telemetry', standard: {}, create: (options: LoadViewOptions, sw) => new IntStamper(options, sw) },
-  { name: 'direct', create: (options: DirectResponseOptions, sw) => new DirectResponses(options, sw) },
-  {
-    name: 'watchdog',
-    create: (options: WatchdogOptions, sw, timers) =>
-      new PfcWatchdog(sw.ports.length, options, queuesOf(sw), timers),
-  },
-  {
-    name: 'deadlockPrevention',
-    create: (options: DeadlockPreventionOptions) => new DeadlockPrevention(options),
-  },
-]
+/**
+ * Adds a feature of a program's own behind the others. Whoever wants it in scenario files adds it before lib/scenario is loaded.
+ * Throws WEIR_BAD_ARGUMENT for a name that is taken.
+ */
+export function addFeature(entry: FeatureEntry): void {
+  if (FEATURES.some(({ name }) => name === entry.name)) {
+    throw new WeirError(
+      'WEIR_BAD_ARGUMENT',
+      `a feature of a switch is called ${entry.name} already; name it otherwise`,
+    )
+  }
+  FEATURES.push(entry)
+}

@@ -1,10 +1,11 @@
 import { WeirError } from '../../lib/errors.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import { FEATURES, type FeatureEntry, type FeatureOptions } from './catalogue.js'
-import type { EnqueueStage, GrowStage } from './egress-port.js'
-import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature.js'
-import type { PortFigures } from './port-report.js'
-import { QueueTimers, type TimerOwner } from './queue-timers.js'
+import { type FeatureOptions, featureEntries } from './catalogue.js'
+import type { FeatureClass, FeatureReport, FeatureSwitch, SwitchFeature } from './feature/feature.js'
+import type { FeatureEntry } from './feature/feature-entry.js'
+import { QueueTimers, type TimerOwner } from './feature/queue-timers.js'
+import type { EnqueueStage, GrowStage } from './queueing/egress-port.js'
+import type { PortFigures } from './queueing/port-report.js'
 
 type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
 /** Takes frames in, and hears of it when they leave. */
@@ -28,7 +29,7 @@ export class FeatureSet {
   readonly #all: SwitchFeature[] = []
   readonly #timed: Timed[] = []
 
-  /** Makes the features. @param options by name, of `FEATURES` */
+  /** Makes the features. @param options by name, of `catalogue.ts` */
   create(options: FeatureOptions, sw: FeatureSwitch): void {
     for (const { entry, given } of chosen(options)) {
       const timers = new QueueTimers(sw.ports.length)
@@ -80,7 +81,7 @@ export function losslessMaskOf(options: FeatureOptions): number {
 
 /** The features that are on. Throws WEIR_BAD_ARGUMENT for a name that the catalogue does not have. */
 function chosen(options: FeatureOptions): { entry: FeatureEntry; given: unknown }[] {
-  const names = FEATURES.map(({ name }) => name)
+  const names = featureEntries().map(({ name }) => name)
   const unknown = Object.keys(options).find(name => !names.includes(name))
   if (unknown !== undefined) {
     throw new WeirError(
@@ -89,9 +90,9 @@ function chosen(options: FeatureOptions): { entry: FeatureEntry; given: unknown 
     )
   }
   const all = options as Readonly<Record<string, unknown>>
-  return FEATURES.map(entry => ({ entry, given: all[entry.name] ?? entry.standard ?? false })).filter(
-    ({ given }) => given !== false,
-  )
+  return featureEntries()
+    .map(entry => ({ entry, given: all[entry.name] ?? entry.standard ?? false }))
+    .filter(({ given }) => given !== false)
 }
 
 function has<K extends keyof SwitchFeature>(

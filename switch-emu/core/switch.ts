@@ -9,18 +9,18 @@ import { RESERVED_ID_FIRST } from '../../lib/wire/hop-records.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import * as pfc from '../../lib/wire/pfc.js'
+import type { Responder } from './answers/responder.js'
 import type { FeatureOptions, FeatureReports } from './catalogue.js'
-import { Classifier, type ClassifierOptions } from './classifier.js'
-import { DropReason } from './counters.js'
-import { EgressPort, type PortOptions } from './egress-port.js'
-import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature.js'
+import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature/feature.js'
 import { FeatureSet, losslessMaskOf } from './feature-set.js'
-import { ForwardingTable, PORTS_MAX } from './forwarding.js'
-import { countHop } from './ip-header.js'
-import { PauseAction } from './pause-state.js'
-import { type PortFigures, PortReporter } from './port-report.js'
-import type { Responder } from './responder.js'
-import { PRIORITIES, SharedBuffer } from './shared-buffer.js'
+import { Classifier, type ClassifierOptions } from './forwarding/classifier.js'
+import { ForwardingTable, PORTS_MAX } from './forwarding/forwarding.js'
+import { countHop } from './forwarding/ip-header.js'
+import { DropReason } from './queueing/counters.js'
+import { EgressPort, type PortOptions } from './queueing/egress-port.js'
+import { PauseAction } from './queueing/pause-state.js'
+import { type PortFigures, PortReporter } from './queueing/port-report.js'
+import { PRIORITIES, SharedBuffer } from './queueing/shared-buffer.js'
 
 /** What a port, and the features at it, did in a window of time. */
 export interface PortReport extends PortFigures, FeatureReports {}
@@ -43,6 +43,8 @@ export interface SwitchOptions {
   responder?: Responder
   /** What it does beside forwarding: features by name, as `catalogue.ts` has them. */
   features?: FeatureOptions
+  /** When the switch begins; timers of features count from there. Default 0. */
+  startNs?: Nanos
   /** Bytes of the longest IP packet on its links; telemetry makes none longer. Default 65,535: frames' slots are the bound. */
   mtuBytes?: number
 }
@@ -61,6 +63,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly routes = new ForwardingTable()
   readonly pool: FramePool
   readonly random: () => number
+  readonly startNs: Nanos
   readonly mtuBytes: number
   readonly losslessMask: number
   readonly #classifier: Classifier
@@ -87,6 +90,7 @@ export class Switch implements Node, FeatureSwitch {
     this.ports = ports.map((port, index) => new EgressPort(index, port, { bufferBytes, pool, losslessMask }))
     this.pool = pool
     this.random = options.random
+    this.startNs = options.startNs ?? 0
     this.mtuBytes = options.mtuBytes ?? 0xffff
     this.#classifier = new Classifier(options.classifier)
     this.#responder = options.responder ?? null

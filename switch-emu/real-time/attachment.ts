@@ -3,8 +3,8 @@ import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
 import { FrameRing } from '../../lib/io/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import type { Classifier } from '../core/classifier.js'
-import { Serializer } from '../core/serializer.js'
+import type { Classifier } from '../core/forwarding/classifier.js'
+import { Serializer } from '../core/queueing/serializer.js'
 import { HostLine } from './host-line.js'
 
 export interface AttachmentOptions {

@@ -6,10 +6,10 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/ethernet.js'
 import * as pfc from '../../lib/wire/pfc.js'
 import { WireError } from '../../lib/wire/wire-error.js'
-import type { Classifier } from '../core/classifier.js'
-import { DropReason } from '../core/counters.js'
-import { EgressPort } from '../core/egress-port.js'
-import { PRIORITIES } from '../core/shared-buffer.js'
+import type { Classifier } from '../core/forwarding/classifier.js'
+import { DropReason } from '../core/queueing/counters.js'
+import { EgressPort } from '../core/queueing/egress-port.js'
+import { PRIORITIES } from '../core/queueing/shared-buffer.js'
 
 /** Frames whose time has not come: all that come in between two rounds of the loop. */
 const ARRIVING_FRAMES = 1024

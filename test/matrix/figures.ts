@@ -6,7 +6,7 @@ import * as intShim from '../../lib/wire/int-shim.js'
 import { isReadResponse, isRequest, Opcode } from '../../lib/wire/opcode.js'
 import * as telemetry from '../../lib/wire/telemetry.js'
 import * as udp from '../../lib/wire/udp.js'
-import { dscp } from '../../switch-emu/core/ip-header.js'
+import { dscp } from '../../switch-emu/core/forwarding/ip-header.js'
 
 export interface Figures {
   // Frames that h1 and h2 send.

@@ -3,7 +3,7 @@ import type { NicConfig } from '../../lib/nic/config.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { MICROSECOND, MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
-import type { PortOptions } from '../../switch-emu/core/egress-port.js'
+import type { PortOptions } from '../../switch-emu/core/queueing/egress-port.js'
 import type { WorkPlan } from '../swarm/plan.js'
 
 /** One connection and what it does. All go from h1 or h2 to h3. */
@@ -32,7 +32,7 @@ export interface NetworkPlan {
   /** From when to when the link of h3 passes nothing. */
   outage?: readonly [Nanos, Nanos]
   port?: Partial<PortOptions>
-  /** Of all switches, beside direct responses. */
+  /** What all switches do beside direct responses. */
   features?: FeatureOptions
   /** Settings of its hosts. */
   hosts?: Partial<NicConfig>

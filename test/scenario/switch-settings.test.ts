@@ -13,13 +13,15 @@ function switchOf(settings: string): Switch {
 }
 
 t.test('PFC: static and dynamic thresholds, and what they leave open', async t => {
-  t.same(switchOf('pfc: {xoff: 500KB}').pfc, { priorities: [3], xoffBytes: 500_000, xonBytes: 400_000 })
+  const usual = { priorities: [3], reservedBytes: 0, quanta: 65_535 }
+  t.same(switchOf('pfc: {xoff: 500KB}').pfc, { ...usual, xoffBytes: 500_000, xonBytes: 400_000 })
   t.same(switchOf('pfc: {xoff: 500KB, xonOffset: 10KB}').pfc, {
-    priorities: [3],
+    ...usual,
     xoffBytes: 500_000,
     xonOffsetBytes: 10_000,
   })
   t.same(switchOf('pfc: {alpha: 0.125, priorities: [4, 3, 4]}').pfc, {
+    ...usual,
     priorities: [3, 4],
     alpha: 0.125,
     xonOffsetBytes: 2288,

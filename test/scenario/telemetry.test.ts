@@ -35,7 +35,7 @@ t.test('of a switch, with who is told: the receiver where that works out the win
   ] as const) {
     const scenario = parse(text(cc))
     const options = switchOptions(scenario, scenario.switches[0]!, [{ rateBps: 1e9, delayNs: 1000 }])
-    t.same(options.features?.telemetry, { queue: 'sojourn', rate: 'share' })
+    t.same(options.features?.telemetry, { queue: 'sojourn', rate: 'share', ratioOnly: false })
     t.same(options.features?.direct, {
       thresholdBytes: 50_000,
       intervalNs: 10_000,

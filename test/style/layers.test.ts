@@ -12,7 +12,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
   ['lib/frame'],
   ['lib/wire'],
-  ['lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core'],
+  ['lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core/queueing'],
+  ['switch-emu/core/forwarding', 'switch-emu/core/feature'],
+  ['switch-emu/core/marking', 'switch-emu/core/pfc', 'switch-emu/core/telemetry', 'switch-emu/core/answers'],
+  ['switch-emu/core'],
   ['lib/nic', 'lib/scenario', 'lib/control'],
   ['lib/traffic', 'lib/perf', 'lib/transfer', 'lib/client'],
   ['lib/daemon'],
@@ -82,6 +85,29 @@ t.test('imports point down', async t => {
     }
   }
   t.ok(imports > 300, `${imports} imports were looked at`)
+})
+
+t.test('no file of the switch imports itself by way of others', async t => {
+  const within = 'switch-emu/core/'
+  const imports = new Map<string, string[]>()
+  for (const file of files) {
+    const path = relative(root, file)
+    if (!path.startsWith(within)) continue
+    const targets = [...readFileSync(file, 'utf8').matchAll(/(?:from |import\()'(\.[^']+)\.js'/g)]
+    imports.set(
+      path,
+      targets.map(match => `${relative(root, normalize(join(dirname(file), match[1]!)))}.ts`),
+    )
+  }
+  t.ok(imports.size > 30, `${imports.size} files`)
+  const done = new Set<string>()
+  const visit = (path: string, way: readonly string[]) => {
+    if (way.includes(path)) t.fail([...way.slice(way.indexOf(path)), path].join(' -> '))
+    if (done.has(path) || way.includes(path)) return
+    for (const target of imports.get(path) ?? []) visit(target, [...way, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
 })
 
 t.test('the protocol reads no clock and draws no random numbers', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
-import { Classifier, type ClassifierOptions } from '../../switch-emu/core/classifier.js'
+import { Classifier, type ClassifierOptions } from '../../switch-emu/core/forwarding/classifier.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { HOST } from './helpers.js'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ECN_CE } from '../../lib/wire/ipv4.js'
 import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
-import { ecn } from '../../switch-emu/core/ip-header.js'
+import { ecn } from '../../switch-emu/core/forwarding/ip-header.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, starSwitch } from './helpers.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { EgressQueue } from '../../switch-emu/core/egress-queue.js'
+import { EgressQueue } from '../../switch-emu/core/queueing/egress-queue.js'
 import { seeded } from './helpers.js'
 
 function frameOf(pool: FramePool, wireLength: number): Frame {

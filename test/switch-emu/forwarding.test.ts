@@ -1,8 +1,8 @@
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { HostAddress } from '../../lib/wire/address.js'
-import { BUCKETS, bucketOf, flowHash } from '../../switch-emu/core/ecmp.js'
-import { ForwardingTable } from '../../switch-emu/core/forwarding.js'
+import { BUCKETS, bucketOf, flowHash } from '../../switch-emu/core/forwarding/ecmp.js'
+import { ForwardingTable } from '../../switch-emu/core/forwarding/forwarding.js'
 import { buildFrame } from './build-frame.js'
 import { seeded } from './helpers.js'
 

@@ -3,7 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'
-import type { GraphOptions } from '../../switch-emu/core/graph.js'
+import type { GraphOptions } from '../../switch-emu/core/forwarding/graph.js'
 import { Switch, type SwitchOptions } from '../../switch-emu/core/switch.js'
 import { fixedSeed } from '../support/seeds.js'
 

@@ -1,7 +1,7 @@
 /** The arithmetic of thresholds, headroom and pools, by hand, and that nothing is ever lost from the books. */
 import t from 'tap'
-import { DropReason } from '../../switch-emu/core/counters.js'
-import { IngressAccounting, type PfcOptions } from '../../switch-emu/core/ingress-accounting.js'
+import { IngressAccounting, type PfcOptions } from '../../switch-emu/core/pfc/ingress-accounting.js'
+import { DropReason } from '../../switch-emu/core/queueing/counters.js'
 import { seeded } from './helpers.js'
 
 const BIT3 = 1 << 3

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 import * as intShim from '../../lib/wire/int-shim.js'
-import type { LoadViewOptions } from '../../switch-emu/core/load-view.js'
+import type { LoadViewOptions } from '../../switch-emu/core/telemetry/load-view.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, starSwitch } from './helpers.js'
 

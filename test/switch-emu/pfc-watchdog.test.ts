@@ -4,10 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import { NEVER } from '../../lib/time/nanos.js'
-import { PauseAction, PauseState } from '../../switch-emu/core/pause-state.js'
-import { PfcWatchdog, type WatchdogOptions } from '../../switch-emu/core/pfc-watchdog.js'
-import { QueueTimers } from '../../switch-emu/core/queue-timers.js'
-import { PRIORITIES } from '../../switch-emu/core/shared-buffer.js'
+import { QueueTimers } from '../../switch-emu/core/feature/queue-timers.js'
+import { PfcWatchdog, type WatchdogOptions } from '../../switch-emu/core/pfc/pfc-watchdog.js'
+import { PauseAction, PauseState } from '../../switch-emu/core/queueing/pause-state.js'
+import { PRIORITIES } from '../../switch-emu/core/queueing/shared-buffer.js'
 import { fc, property } from '../support/property.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { QueueGauge } from '../../switch-emu/core/queue-gauge.js'
+import { QueueGauge } from '../../switch-emu/core/queueing/queue-gauge.js'
 import { seeded } from './helpers.js'
 
 t.test('mean and peak by hand', async t => {

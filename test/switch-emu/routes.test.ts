@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Random } from '../../lib/sim/random.js'
-import { BUCKETS } from '../../switch-emu/core/ecmp.js'
-import { Graph, type GraphOptions } from '../../switch-emu/core/graph.js'
-import { computeRoutes, type Routes } from '../../switch-emu/core/routes.js'
+import { BUCKETS } from '../../switch-emu/core/forwarding/ecmp.js'
+import { Graph, type GraphOptions } from '../../switch-emu/core/forwarding/graph.js'
+import { computeRoutes, type Routes } from '../../switch-emu/core/forwarding/routes.js'
 import { fatTree, seeded } from './helpers.js'
 
 /** Switches joined at random, parallel links among them, and a host or two at some. */

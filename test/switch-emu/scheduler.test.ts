@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { EgressQueue } from '../../switch-emu/core/egress-queue.js'
-import { QUANTUM_BYTES, Scheduler } from '../../switch-emu/core/scheduler.js'
+import { EgressQueue } from '../../switch-emu/core/queueing/egress-queue.js'
+import { QUANTUM_BYTES, Scheduler } from '../../switch-emu/core/queueing/scheduler.js'
 import { seeded } from './helpers.js'
 
 /** Eight queues that can be filled, and a scheduler that serves them. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Serializer } from '../../switch-emu/core/serializer.js'
+import { Serializer } from '../../switch-emu/core/queueing/serializer.js'
 import { seeded } from './helpers.js'
 
 t.test('frames start at max(ready, previous end) and take their bits at the rate', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SharedBuffer } from '../../switch-emu/core/shared-buffer.js'
+import { SharedBuffer } from '../../switch-emu/core/queueing/shared-buffer.js'
 import { seeded } from './helpers.js'
 
 t.test('what fits is decided by the whole switch', async t => {

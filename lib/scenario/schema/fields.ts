@@ -3,7 +3,7 @@
  * itself what it takes: in words for the reference page, and as JSON Schema for editors.
  */
 import * as z from 'zod'
-import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/serializer.js'
+import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/queueing/serializer.js'
 import { WeirError } from '../../errors.js'
 import {
   BYTES_PATTERN,

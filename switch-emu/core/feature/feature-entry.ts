@@ -1,0 +1,87 @@
+import type { FeatureSwitch, SwitchFeature } from './feature.js'
+import type { QueueTimers } from './queue-timers.js'
+
+interface OptionDoc {
+  /** The key in scenario files. */
+  name: string
+  /** A sentence or more. In brackets SONiC's name, if it has one. */
+  doc: string
+  /** A value other than the default, as a file has it. */
+  example: unknown
+  /** The value without the key, as a file has it. */
+  default?: unknown
+  /** What holds without the key, where no value says it: the class then gets none. Absent as `default` is: it is required. */
+  usual?: string
+  /** Keys beside it without which the example is refused. */
+  with?: Readonly<Record<string, unknown>>
+}
+
+/** What an option takes. The class gets numbers in bytes and nanoseconds, under the name that `optionKey` says. */
+export type OptionValue =
+  | { kind: 'bytes'; min?: 0 | 1 }
+  /** Above 0. */
+  | { kind: 'time' }
+  /** 0 to 1. */
+  | { kind: 'share' }
+  | { kind: 'number' | 'count'; min: number; max: number }
+  | { kind: 'choice'; choices: readonly string[] }
+  | { kind: 'flag' }
+  /** A list of 0 to 7. */
+  | { kind: 'priorities' }
+  | { kind: 'mapping'; options: readonly FeatureOption[] }
+
+/** An option of a feature. */
+export type FeatureOption = OptionDoc & OptionValue
+
+/** A number that the feature adds to the result of a port. */
+export interface FeatureFigure {
+  /** Member of the feature's report: `name`, or `member.name` of a mapping in it. */
+  name: string
+  /** Head of its column in the table of ports; shown where a port has one. */
+  column: string
+}
+
+/** The line of a feature in the catalogue: everything that scenario files, their reference, reports and the switch know of it. */
+export interface FeatureEntry {
+  /** The key of its options, in scenario files and for `Switch`. */
+  name: string
+  /** What the key does, a sentence or more. */
+  doc: string
+  /** What holds without the key, in words. */
+  usual?: string
+  /** The value that has the same effect as leaving the key out. */
+  default?: unknown
+  /** A value of the key, as a file has it. */
+  example: unknown
+  /** How messages and the reference call the mapping of its options. Default: the name. */
+  title?: string
+  /** Text of the reference page before its options. */
+  about?: string
+  /** The feature in whose mapping the key stands. Default: it is a key of a switch. */
+  within?: string
+  /** Keys beside it in that mapping without which the example is refused. */
+  with?: Readonly<Record<string, unknown>>
+  /** The value may be a list of such mappings. */
+  several?: boolean
+  /** `off` is a value of the key. */
+  mayBeOff?: boolean
+  /** What JSON Schema can say of its mapping beyond the options one by one. */
+  json?: Readonly<Record<string, unknown>>
+  /** Null: its options are no mapping of a switch; lib/scenario knows where they stand. */
+  options: readonly FeatureOption[] | null
+  /** What is wrong between options that are right one by one: the option, and a sentence. */
+  check?(options: never): readonly { option: string; wrong: string }[]
+  figures?: readonly FeatureFigure[]
+  /** What `create` gets where nothing is given. Default: the feature is off then. */
+  standard?: unknown
+  /** Bit p: with these options priority p is lossless. Default: none. */
+  losslessMask?(options: never): number
+  /** @param options by `optionKey` */
+  create(options: never, sw: FeatureSwitch, timers: QueueTimers): SwitchFeature
+}
+
+/** The name under which the class gets an option: with the unit at its end. */
+export function optionKey({ name, kind }: FeatureOption): string {
+  if (kind === 'bytes') return name.endsWith('Bytes') ? name : `${name}Bytes`
+  return kind === 'time' ? `${name}Ns` : name
+}

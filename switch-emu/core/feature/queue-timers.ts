@@ -1,0 +1,41 @@
+import { DeadlineHeap } from '../../../lib/time/deadline-heap.js'
+import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
+import { PRIORITIES } from '../queueing/shared-buffer.js'
+
+/** Who hears of timers. */
+export interface TimerOwner {
+  timeout(at: Nanos, port: number, priority: number): void
+}
+
+/**
+ * Timers of one feature: one for each port and priority of its switch. A feature that needs one for each port takes that of
+ * priority 0.
+ */
+export class QueueTimers {
+  readonly #deadlines = new DeadlineHeap()
+
+  constructor(ports: number) {
+    for (let queue = 0; queue < ports * PRIORITIES; queue++) this.#deadlines.add()
+  }
+
+  /** Sets a timer; NEVER stops it. A timer is up once, and in `timeout` it may be set to a later time. */
+  set(port: number, priority: number, atNs: Nanos): void {
+    this.#deadlines.set(port * PRIORITIES + priority, atNs)
+  }
+
+  /** When the first timer is up, or NEVER. */
+  nextTimeout(): Nanos {
+    return this.#deadlines.firstTime()
+  }
+
+  /** Calls `owner` for all that is up. A driver that wakes late finds several: each has its own time. */
+  onTimeout(now: Nanos, owner: TimerOwner): void {
+    const deadlines = this.#deadlines
+    for (let at = deadlines.firstTime(); at <= now; at = deadlines.firstTime()) {
+      const queue = deadlines.first()
+      deadlines.set(queue, NEVER)
+      const priority = queue % PRIORITIES
+      owner.timeout(at, (queue - priority) / PRIORITIES, priority)
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import * as ipv4 from '../../../lib/wire/ipv4.js'
+import * as ipv6 from '../../../lib/wire/ipv6.js'
+import * as udp from '../../../lib/wire/udp.js'
+import { mix32 } from './mix32.js'
+
+/** Buckets of the flow hash: a power of two. */
+export const BUCKETS = 1_024
+
+/**
+ * Hash of a frame's flow, 31 bits: a number that V8 need not box. It is symmetric: a packet and its answer
+ * have the same value, because addresses and ports are combined without regard to their order.
+ *
+ * Both directions of a RoCEv2 connection use the same UDP source port, which is the flow's entropy (IBA
+ * annex A17), and a well-known destination port: with or without telemetry, in whatever encapsulation. So of the
+ * ports only the source port counts there, and telemetry travels the path of the data.
+ *
+ * @param length bytes present; @param l3 offset of the IP header; @param l4 offset of the UDP header or -1:
+ * fragments have none, and go by addresses alone, so that all parts of a datagram stay together
+ */
+export function flowHash(view: DataView, length: number, l3: number, l4: number): number {
+  const version4 = ipv4.version(view, l3) === 4
+  // UDP is UDP also behind IFA or hop-by-hop options.
+  const next = version4 ? ipv4.protocol(view, l3) : ipv6.nextHeader(view, l3)
+  const protocol = l4 >= 0 ? ipv4.PROTOCOL_UDP : next
+  const addresses = version4
+    ? mix32(ipv4.source(view, l3)) + mix32(ipv4.destination(view, l3))
+    : foldAddress(view, l3 + 8) + foldAddress(view, l3 + 24)
+  return mix32(mix32(addresses) ^ portKey(view, length, l3, l4, protocol) ^ protocol) >>> 1
+}
+
+/** The bucket of a flow hash, 0 to BUCKETS - 1. */
+export function bucketOf(hash: number): number {
+  return hash & (BUCKETS - 1)
+}
+
+/**
+ * Deals the buckets out to `ports`, evenly (numbers differ by at most one) and in an order that the seed
+ * shuffles: two switches with different seeds choose independently of each other.
+ */
+export function spreadBuckets(ports: readonly number[], seed: number): Uint8Array {
+  const buckets = new Uint8Array(BUCKETS)
+  for (let i = 0; i < BUCKETS; i++) buckets[i] = ports[i % ports.length]!
+  for (let i = BUCKETS - 1; i > 0; i--) {
+    const j = Math.floor((mix32(mix32(seed) + i) / 0x1_0000_0000) * (i + 1))
+    const swapped = buckets[i]!
+    buckets[i] = buckets[j]!
+    buckets[j] = swapped
+  }
+  return buckets
+}
+
+function portKey(view: DataView, length: number, l3: number, l4: number, protocol: number): number {
+  if (protocol === ipv4.PROTOCOL_UDP && l4 >= 0) {
+    const source = udp.sourcePort(view, l4)
+    const destination = udp.destinationPort(view, l4)
+    if (destination === udp.PORT_ROCE || destination === udp.PORT_INT) return mix32(source)
+    return mix32(source) + mix32(destination)
+  }
+  if (protocol === ipv4.PROTOCOL_TCP) return tcpPortKey(view, length, l3)
+  return 0
+}
+
+function tcpPortKey(view: DataView, length: number, l3: number): number {
+  let at = l3 + ipv6.BYTES
+  if (ipv4.version(view, l3) === 4) {
+    if (ipv4.isFragment(view, l3)) return 0
+    at = l3 + ipv4.headerBytes(view, l3)
+  }
+  if (at + 4 > length) return 0
+  return mix32(view.getUint16(at)) + mix32(view.getUint16(at + 2))
+}
+
+/** An IPv6 address as 32 bits. */
+function foldAddress(view: DataView, at: number): number {
+  let h = mix32(view.getUint32(at))
+  h = mix32(h ^ view.getUint32(at + 4))
+  h = mix32(h ^ view.getUint32(at + 8))
+  return mix32(h ^ view.getUint32(at + 12))
+}

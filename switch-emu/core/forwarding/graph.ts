@@ -1,0 +1,119 @@
+import { WeirError } from '../../../lib/errors.js'
+
+export interface LinkEnd {
+  node: string
+  port: number
+}
+
+export interface GraphLink {
+  a: LinkEnd
+  b: LinkEnd
+}
+
+export interface GraphOptions {
+  switches: readonly string[]
+  hosts: readonly string[]
+  links: readonly GraphLink[]
+}
+
+/** One way out of a node. */
+export interface Edge {
+  /** The port that it leaves by. */
+  port: number
+  /** Index of the node at the other end. */
+  neighbour: number
+  /** Index of the link, the same from both ends. */
+  link: number
+}
+
+/**
+ * Who is connected to whom: an undirected graph of switches and hosts. Nodes are numbered in the order given,
+ * switches first. Only switches forward: no path leads through a host.
+ */
+export class Graph {
+  readonly names: readonly string[]
+  readonly switchCount: number
+  readonly linkCount: number
+  readonly #indexOf = new Map<string, number>()
+  readonly #edges: Edge[][]
+
+  constructor(options: GraphOptions) {
+    this.names = [...options.switches, ...options.hosts]
+    this.switchCount = options.switches.length
+    this.linkCount = options.links.length
+    for (const [index, name] of this.names.entries()) {
+      if (this.#indexOf.has(name)) throw bad(`the name ${name} is used twice; name every node differently`)
+      this.#indexOf.set(name, index)
+    }
+    this.#edges = this.names.map(() => [])
+    for (const [link, { a, b }] of options.links.entries()) {
+      const from = this.index(a.node)
+      const to = this.index(b.node)
+      if (from === to) throw bad(`link ${link} connects ${a.node} with itself`)
+      this.#addEdge(from, a.port, to, link)
+      this.#addEdge(to, b.port, from, link)
+    }
+    for (const edges of this.#edges) edges.sort((x, y) => x.port - y.port)
+  }
+
+  /** Index of a node; throws WEIR_BAD_ARGUMENT if there is none of that name. */
+  index(name: string): number {
+    const index = this.#indexOf.get(name)
+    if (index === undefined) throw bad(`there is no node ${name}; there are ${this.names.join(', ')}`)
+    return index
+  }
+
+  isSwitch(node: number): boolean {
+    return node < this.switchCount
+  }
+
+  /** The ways out of a node, by port number. */
+  edges(node: number): readonly Edge[] {
+    return this.#edges[node]!
+  }
+
+  /** Links on a shortest path from each node to `target`; -1 = unreachable. */
+  distancesTo(target: number): Int32Array {
+    const distances = new Int32Array(this.names.length).fill(-1)
+    distances[target] = 0
+    const order = [target]
+    for (let i = 0; i < order.length; i++) {
+      const node = order[i]!
+      if (node !== target && !this.isSwitch(node)) continue
+      for (const { neighbour } of this.#edges[node]!) {
+        if (distances[neighbour] !== -1) continue
+        distances[neighbour] = distances[node]! + 1
+        order.push(neighbour)
+      }
+    }
+    return distances
+  }
+
+  /**
+   * Edges of `node` that are the first link of a shortest path, by port number; `distances` as of
+   * `distancesTo`.
+   */
+  nextHops(node: number, distances: Int32Array): Edge[] {
+    const nearer = distances[node]! - 1
+    return this.#edges[node]!.filter(
+      edge =>
+        nearer >= 0 &&
+        distances[edge.neighbour] === nearer &&
+        (nearer === 0 || this.isSwitch(edge.neighbour)),
+    )
+  }
+
+  #addEdge(from: number, port: number, neighbour: number, link: number): void {
+    if (!Number.isInteger(port) || port < 0)
+      throw bad(`link ${link}: ${this.names[from]} has no port ${port}`)
+    const edges = this.#edges[from]!
+    if (edges.some(edge => edge.port === port)) {
+      throw bad(`port ${port} of ${this.names[from]} has two links; give each link a port of its own`)
+    }
+    edges.push({ port, neighbour, link })
+  }
+}
+
+function bad(what: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `topology: ${what}`)
+}

@@ -1,0 +1,87 @@
+import type { Frame } from '../../../lib/frame/frame.js'
+import type { Nanos } from '../../../lib/time/nanos.js'
+import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
+import type { FeatureEntry } from '../feature/feature-entry.js'
+import { DropReason } from '../queueing/counters.js'
+import type { EgressPort } from '../queueing/egress-port.js'
+import { PRIORITIES } from '../queueing/shared-buffer.js'
+import { type EcnOptions, Wred, WredVerdict } from './wred.js'
+
+/** Marking of all queues, or of each priority its own way: the first entry that names a priority counts. */
+export type MarkingOptions = EcnOptions | readonly EcnOptions[]
+
+/** WRED with ECN at every port of a switch. */
+export class Marking implements SwitchFeature {
+  /** By priority; null: its queues are not marked. All ports are alike, and `Wred` keeps nothing of a queue. */
+  readonly #wreds: readonly (Wred | null)[]
+
+  constructor(options: MarkingOptions, { random, losslessMask }: FeatureSwitch) {
+    const markings = Array.isArray(options) ? (options as readonly EcnOptions[]) : [options as EcnOptions]
+    this.#wreds = Array.from({ length: PRIORITIES }, (_, p) => {
+      const marking = markings.find(({ priorities }) => priorities === undefined || priorities.includes(p))
+      return marking === undefined ? null : new Wred(marking, random, ((losslessMask >>> p) & 1) === 0)
+    })
+  }
+
+  enqueue(_now: Nanos, frame: Frame, port: EgressPort, priority: number): DropReason {
+    const wred = this.#wreds[priority]!
+    if (wred === null) return DropReason.NONE
+    const verdict = wred.onEnqueue(frame, port.queues[priority]!.bytes)
+    if (verdict === WredVerdict.DROP) return DropReason.WRED
+    if (verdict === WredVerdict.MARKED) port.counters.onMarked()
+    return DropReason.NONE
+  }
+
+  start(_startNs: Nanos, frame: Frame, port: EgressPort): void {
+    const priority = port.sentPriority
+    if (this.#wreds[priority]?.onDequeue(frame, port.queues[priority]!.bytes) === true)
+      port.counters.onMarked()
+  }
+}
+
+export const MARKING: FeatureEntry = {
+  name: 'ecn',
+  doc: 'Marking of egress queues.',
+  usual: 'nothing is marked',
+  example: { kmin: '100KB', kmax: '400KB' },
+  about:
+    'Marking of egress queues [WRED_PROFILE]. Packets that are not ECN-capable are dropped instead of marked, except from lossless queues. A list of such mappings marks each priority its own way.',
+  several: true,
+  options: [
+    {
+      name: 'kmin',
+      kind: 'bytes',
+      doc: 'Up to this queue nothing is marked [green_min_threshold].',
+      example: '100KB',
+    },
+    {
+      name: 'kmax',
+      kind: 'bytes',
+      doc: 'Above this queue everything is marked [green_max_threshold].',
+      example: '400KB',
+    },
+    {
+      name: 'pmax',
+      kind: 'share',
+      doc: 'Probability of a mark as the queue nears `kmax` [green_drop_probability].',
+      default: 0.2,
+      example: '1%',
+    },
+    {
+      name: 'at',
+      kind: 'choice',
+      choices: ['enqueue', 'dequeue'],
+      doc: 'Packets are marked as they enter the queue, or as they leave it (Fast ECN).',
+      default: 'enqueue',
+      example: 'dequeue',
+    },
+    {
+      name: 'priorities',
+      kind: 'priorities',
+      doc: 'Priorities whose queues are marked.',
+      default: [0, 1, 2, 3, 4, 5, 6, 7],
+      example: [3],
+    },
+  ],
+  create: (options: MarkingOptions, sw) => new Marking(options, sw),
+}

@@ -1,0 +1,92 @@
+import { WeirError } from '../../../lib/errors.js'
+import type { Frame } from '../../../lib/frame/frame.js'
+import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/ipv4.js'
+import { ecn, markCe } from '../forwarding/ip-header.js'
+
+/** Options of marking. */
+export interface EcnOptions {
+  /** Queue length up to which no frame is marked, bytes. */
+  kminBytes: number
+  /** Queue length above which every frame is marked, bytes; at least kminBytes. */
+  kmaxBytes: number
+  /** Probability of marking at kmaxBytes, 0 to 1. */
+  pmax: number
+  /**
+   * Where the length is read and the mark set: as the frame enters the queue (default), or as it leaves it
+   * (Fast ECN).
+   */
+  at?: 'enqueue' | 'dequeue'
+  /** Priorities whose queues are marked. Default: all. */
+  priorities?: readonly number[]
+}
+
+export const WredVerdict = { PASS: 0, MARKED: 1, DROP: 2 } as const
+export type WredVerdict = (typeof WredVerdict)[keyof typeof WredVerdict]
+
+/**
+ * Weighted random early detection with ECN, on the instantaneous length of one egress queue (RED of DCQCN,
+ * section 3.1; RFC 3168, section 5): nothing happens up to Kmin, everything above Kmax, and between them
+ * the probability rises in a straight line from 0 to Pmax. Frames whose transport understands ECN are
+ * marked CE, others dropped with the same probability, always as they enter: a frame that has waited is not
+ * dropped any more. In a lossless queue nothing is dropped.
+ */
+export class Wred {
+  readonly #kminBytes: number
+  readonly #kmaxBytes: number
+  readonly #pmax: number
+  readonly #atDequeue: boolean
+  readonly #mayDrop: boolean
+  readonly #random: () => number
+
+  /** @param mayDrop false for the queue of a lossless priority */
+  constructor(options: EcnOptions, random: () => number, mayDrop = true) {
+    const { kminBytes, kmaxBytes, pmax } = options
+    if (!(kminBytes >= 0 && kmaxBytes >= kminBytes && pmax >= 0 && pmax <= 1)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `ecn: 0 <= kmin <= kmax and 0 <= pmax <= 1, not kmin ${kminBytes}, kmax ${kmaxBytes}, pmax ${pmax}`,
+      )
+    }
+    this.#kminBytes = kminBytes
+    this.#kmaxBytes = kmaxBytes
+    this.#pmax = pmax
+    this.#atDequeue = options.at === 'dequeue'
+    this.#mayDrop = mayDrop
+    this.#random = random
+  }
+
+  /** Probability that a frame is marked when the queue holds `queueBytes`. */
+  probability(queueBytes: number): number {
+    if (queueBytes <= this.#kminBytes) return 0
+    if (queueBytes > this.#kmaxBytes) return 1
+    return (this.#pmax * (queueBytes - this.#kminBytes)) / (this.#kmaxBytes - this.#kminBytes)
+  }
+
+  /** A frame is about to enter the queue, which holds `queueBytes` without it. */
+  onEnqueue(frame: Frame, queueBytes: number): WredVerdict {
+    if (queueBytes <= this.#kminBytes) return WredVerdict.PASS
+    const codepoint = ecn(frame)
+    if (codepoint === ECN_CE) return WredVerdict.PASS
+    if (codepoint === ECN_NOT_ECT) {
+      return this.#mayDrop && this.#hits(queueBytes) ? WredVerdict.DROP : WredVerdict.PASS
+    }
+    if (this.#atDequeue || !this.#hits(queueBytes)) return WredVerdict.PASS
+    markCe(frame)
+    return WredVerdict.MARKED
+  }
+
+  /** A frame has left the queue, which holds `queueBytes` now; true if it was marked. */
+  onDequeue(frame: Frame, queueBytes: number): boolean {
+    if (!this.#atDequeue || queueBytes <= this.#kminBytes) return false
+    const codepoint = ecn(frame)
+    if (codepoint === ECN_CE || codepoint === ECN_NOT_ECT || !this.#hits(queueBytes)) return false
+    markCe(frame)
+    return true
+  }
+
+  #hits(queueBytes: number): boolean {
+    const p = this.probability(queueBytes)
+    // A certain outcome draws no random number, so the run's random numbers go where there is a choice.
+    return p >= 1 || (p > 0 && this.#random() < p)
+  }
+}

@@ -1,0 +1,90 @@
+import { WeirError } from '../../../lib/errors.js'
+import type { Frame } from '../../../lib/frame/frame.js'
+import type { FramePool } from '../../../lib/frame/frame-pool.js'
+import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
+import type { MacAddress } from '../../../lib/wire/mac.js'
+import * as pfc from '../../../lib/wire/pfc.js'
+
+const QUANTA_MAX = 0xffff
+/** How long to wait before trying again when no frame was free, ns. */
+const NO_FRAME_RETRY_NS = 1000
+
+/**
+ * Tells the peer of one port which priorities to hold, by PFC frames (IEEE 802.1Qbb). What is wanted is a mask; a
+ * frame is due when it differs from what the peer was told, and again, while anything is held, half a pause time after the
+ * last one, so that no pause runs out by itself.
+ */
+export class PfcSender {
+  /** Frames that paused something, repeated ones too; those that only resumed; times that no frame was free. */
+  readonly counters = { pauses: 0, resumes: 0, noFrame: 0 }
+  readonly #pool: FramePool
+  readonly #source: MacAddress
+  readonly #quanta: number
+  readonly #repeatNs: Nanos
+  /** Bit p: the peer may be told to hold priority p. */
+  #allowed = 0xff
+  #wanted = 0
+  #told = 0
+  #repeatAtNs: Nanos = NEVER
+  #dueNs: Nanos = NEVER
+
+  /** @param quanta pause time in 512 bit times of the link, 1 to 65535 */
+  constructor(pool: FramePool, source: MacAddress, rateBps: number, quanta: number = QUANTA_MAX) {
+    if (!Number.isInteger(quanta) || quanta < 1 || quanta > QUANTA_MAX) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `pfc: quanta is a whole number from 1 to ${QUANTA_MAX}, not ${quanta}`,
+      )
+    }
+    this.#pool = pool
+    this.#source = source
+    this.#quanta = quanta
+    this.#repeatNs = Math.floor(pfc.pauseNs(quanta, rateBps) / 2)
+  }
+
+  /** When the next frame should go out, or NEVER. */
+  get dueNs(): Nanos {
+    return this.#dueNs
+  }
+
+  /** Whether pauses of a priority may be sent from the next `want` on; they may unless a watchdog turns them off. */
+  allow(priority: number, allowed: boolean): void {
+    if (allowed) this.#allowed |= 1 << priority
+    else this.#allowed &= ~(1 << priority)
+  }
+
+  /** Bit p: priority p is to be held from now on, if that is allowed. True if `dueNs` has changed. */
+  want(now: Nanos, wanted: number): boolean {
+    const mask = wanted & this.#allowed
+    if (mask === this.#wanted) return false
+    this.#wanted = mask
+    // A pause that is over before it was told needs no frame.
+    this.#dueNs = mask === this.#told ? this.#repeatAtNs : Math.min(this.#dueNs, now)
+    return true
+  }
+
+  /**
+   * The frame that is due; its first bit leaves at `startNs`. Null when the pool is empty: it is due again a little
+   * later.
+   */
+  transmit(startNs: Nanos): Frame | null {
+    const frame = this.#pool.take()
+    if (frame === null) {
+      this.counters.noFrame++
+      this.#dueNs = startNs + NO_FRAME_RETRY_NS
+      return null
+    }
+    const { view } = frame
+    pfc.write(view, 0, this.#source, this.#wanted, this.#quanta)
+    // Time 0 for those that may go on.
+    pfc.setEnableVector(view, 0, this.#wanted | this.#told)
+    frame.length = pfc.BYTES
+    frame.wireLength = pfc.BYTES
+    this.#told = this.#wanted
+    this.#repeatAtNs = this.#wanted === 0 ? NEVER : startNs + this.#repeatNs
+    this.#dueNs = this.#repeatAtNs
+    if (this.#wanted === 0) this.counters.resumes++
+    else this.counters.pauses++
+    return frame
+  }
+}

@@ -1,0 +1,81 @@
+import { assert, WeirError } from '../../../lib/errors.js'
+import type { Frame } from '../../../lib/frame/frame.js'
+
+const FRAMES_AT_FIRST = 16
+
+/**
+ * Frames of one priority that wait to leave by one port, first in, first out.
+ *
+ * Bounded twice: by bytes on the wire (the configured bound: tail drop) and by frames (the pool's capacity:
+ * more cannot exist). The ring doubles when it must, up to that bound, and then is reused for ever.
+ */
+export class EgressQueue {
+  readonly bytesMax: number
+  readonly framesMax: number
+  #ring: (Frame | null)[] = new Array<Frame | null>(FRAMES_AT_FIRST).fill(null)
+  #head = 0
+  #count = 0
+  #bytes = 0
+
+  /** @param bytesMax bytes that may wait, at least 1; @param framesMax frames that may wait, at least 1 */
+  constructor(bytesMax: number, framesMax: number) {
+    if (!(bytesMax >= 1) || !(framesMax >= 1)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `egress queue: bounds are at least 1, not ${bytesMax} bytes and ${framesMax} frames`,
+      )
+    }
+    this.bytesMax = bytesMax
+    this.framesMax = framesMax
+  }
+
+  /** Frames that wait. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Bytes on the wire of the frames that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= this.bytesMax && this.#count < this.framesMax
+  }
+
+  push(frame: Frame): void {
+    assert(this.hasRoom(frame.wireLength), 'a frame was pushed into a full egress queue')
+    if (this.#count === this.#ring.length) this.#grow()
+    this.#ring[(this.#head + this.#count) & (this.#ring.length - 1)] = frame
+    this.#count++
+    this.#bytes += frame.wireLength
+  }
+
+  /** Bytes on the wire of the first frame; the queue must not be empty. */
+  headBytes(): number {
+    return this.#ring[this.#head]!.wireLength
+  }
+
+  /** Takes the first frame out; the queue must not be empty. */
+  shift(): Frame {
+    assert(this.#count > 0, 'a frame was taken from an empty egress queue')
+    const frame = this.#ring[this.#head]!
+    this.#head = (this.#head + 1) & (this.#ring.length - 1)
+    this.#count--
+    this.#bytes -= frame.wireLength
+    return frame
+  }
+
+  /** Shows the frames that wait, first to last; for reports, not for the packet path. */
+  forEach(see: (frame: Frame) => void): void {
+    for (let i = 0; i < this.#count; i++) see(this.#ring[(this.#head + i) & (this.#ring.length - 1)]!)
+  }
+
+  #grow(): void {
+    const old = this.#ring
+    const ring = new Array<Frame | null>(old.length * 2).fill(null)
+    for (let i = 0; i < this.#count; i++) ring[i] = old[(this.#head + i) & (old.length - 1)]!
+    this.#ring = ring
+    this.#head = 0
+  }
+}

@@ -1,0 +1,111 @@
+import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
+import { PauseClock } from '../../../lib/time/pause-clock.js'
+import * as pfc from '../../../lib/wire/pfc.js'
+import { PRIORITIES } from './shared-buffer.js'
+
+/** What a port does about the pauses that its peer sends for one priority. */
+export const PauseAction = {
+  /** It holds the queue while the pause lasts (802.1Qbb). */
+  OBEY: 0,
+  /** It goes on sending: pauses are noted and have no effect. */
+  FORWARD: 1,
+  /** As FORWARD, and whatever is for this queue is dropped. */
+  DROP: 2,
+} as const
+export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
+
+/**
+ * The pauses that one port has received: which of its egress priorities must wait, and until when. A pause lasts its
+ * quanta times 512 bit times of the port's rate (802.1Q, clause 36), rounded up to a whole nanosecond, from the
+ * arrival of its last bit; the frame that is being sent is finished.
+ *
+ * A watchdog sees here what the peer has said (`sinceNs`), whether or not it is obeyed, and decides by
+ * `Switch.setPauseAction` whether it is.
+ */
+export class PauseState {
+  readonly #rateBps: number
+  /** What the peer said, obeyed or not. */
+  readonly #told = new PauseClock()
+  readonly #received = new Float64Array(PRIORITIES)
+  readonly #actions = new Uint8Array(PRIORITIES)
+  #dropMask = 0
+  /** Bit p: pauses of priority p have an effect, unless a watchdog says otherwise. */
+  readonly #lossless: number
+  #obeyed: number
+
+  /**
+   * @param rateBps of the port, bit/s; @param lossless bit p: PFC is on for priority p. Pauses of other priorities are
+   * noted only.
+   */
+  constructor(rateBps: number, lossless: number) {
+    this.#rateBps = rateBps
+    this.#lossless = lossless
+    this.#obeyed = lossless
+  }
+
+  /** A PFC frame says `quanta`, 0 to 65535, for `priority`; 0 resumes. */
+  onPause(now: Nanos, priority: number, quanta: number): void {
+    this.#told.pause(now, priority, pfc.pauseNs(quanta, this.#rateBps))
+    if (quanta === 0) return
+    this.#received[priority]! += 1
+  }
+
+  /** Bit p: the queue of priority p must not begin a frame at `now`. */
+  heldMask(now: Nanos): number {
+    return this.#told.any ? this.#told.pausedMask(now) & this.#obeyed : 0
+  }
+
+  /** The same for a time to come, as far as is known now. */
+  heldMaskAt(laterNs: Nanos): number {
+    return this.#told.any ? this.#told.pausedMaskAt(laterNs) & this.#obeyed : 0
+  }
+
+  /** When the first of the queues in `mask` that are held may go on, or NEVER if none is held. */
+  firstExpiry(mask: number): Nanos {
+    return this.#told.firstExpiry(mask & this.#obeyed)
+  }
+
+  /** True if the peer has paused `priority`, whether or not that is obeyed. */
+  isPaused(now: Nanos, priority: number): boolean {
+    return this.#told.sinceNs(now, priority) !== NEVER
+  }
+
+  /** Since when the peer has paused `priority` without a gap, obeyed or not; NEVER if it is not paused. */
+  sinceNs(now: Nanos, priority: number): Nanos {
+    return this.#told.sinceNs(now, priority)
+  }
+
+  /** Pauses, without resumes, that have been received for `priority`. */
+  pausesReceived(priority: number): number {
+    return this.#received[priority]!
+  }
+
+  /** Time for which the peer has had `priority` paused, up to `now`. */
+  pausedNs(now: Nanos, priority: number): Nanos {
+    return this.#told.totalNs(now, priority)
+  }
+
+  /** Time for which the peer has had at least one priority paused, up to `now`. */
+  anyPausedNs(now: Nanos): Nanos {
+    return this.#told.anyTotalNs(now)
+  }
+
+  /** Bit p: what is for the queue of priority p is dropped. */
+  get dropMask(): number {
+    return this.#dropMask
+  }
+
+  action(priority: number): PauseAction {
+    return this.#actions[priority] as PauseAction
+  }
+
+  /** For `Switch.setPauseAction`, which also sees to the queue. */
+  setAction(priority: number, action: PauseAction): void {
+    this.#actions[priority] = action
+    const bit = 1 << priority
+    if (action === PauseAction.OBEY) this.#obeyed |= bit & this.#lossless
+    else this.#obeyed &= ~bit
+    if (action === PauseAction.DROP) this.#dropMask |= bit
+    else this.#dropMask &= ~bit
+  }
+}

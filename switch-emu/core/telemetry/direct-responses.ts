@@ -1,0 +1,278 @@
+import { WeirError } from '../../../lib/errors.js'
+import type { Frame } from '../../../lib/frame/frame.js'
+import type { Nanos } from '../../../lib/time/nanos.js'
+import * as bth from '../../../lib/wire/bth.js'
+import * as delayedAck from '../../../lib/wire/delayed-ack.js'
+import * as directTag from '../../../lib/wire/direct-tag.js'
+import * as ethernet from '../../../lib/wire/ethernet.js'
+import { HopRecords, MAX_HOPS } from '../../../lib/wire/hop-records.js'
+import { HopSnapshot } from '../../../lib/wire/hop-snapshot.js'
+import * as icrc from '../../../lib/wire/icrc.js'
+import * as intShim from '../../../lib/wire/int-shim.js'
+import * as ipv4 from '../../../lib/wire/ipv4.js'
+import * as ipv6 from '../../../lib/wire/ipv6.js'
+import { hasPayload, isReadResponse, isRequest, Opcode } from '../../../lib/wire/opcode.js'
+import * as telemetry from '../../../lib/wire/telemetry.js'
+import * as udp from '../../../lib/wire/udp.js'
+import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/feature.js'
+import type { FeatureEntry } from '../feature/feature-entry.js'
+import { flowHash } from '../forwarding/ecmp.js'
+import { dscp } from '../forwarding/ip-header.js'
+import type { EgressPort } from '../queueing/egress-port.js'
+import { BloomFilter } from './bloom-filter.js'
+import { IntStamper } from './int-stamper.js'
+import { LoadView } from './load-view.js'
+
+/** When a congested switch answers, and whom. */
+export interface DirectResponseOptions {
+  /** A packet that finds so many bytes in its egress queue, itself included, is answered. */
+  thresholdBytes: number
+  /** A flow is answered at most once in this time. Default 10 us. */
+  intervalNs?: Nanos
+  /** Sender-based or receiver-based control. Default sender. */
+  to?: 'sender' | 'receiver'
+  /** Every data packet that collects telemetry or asks for answers (default), or only those that ask. */
+  of?: 'all' | 'subscribed'
+  /** This DSCP asks too. Default: only the flag of the shim does. */
+  subscribedDscp?: number
+  /** Authenticates responses, where hosts have a secret: `directKey` of it. Default: they bear no tag. */
+  key?: Uint32Array
+  /** Bits of the filter that remembers which flows have been answered, a power of two. Default 4096. */
+  filterBits?: number
+}
+
+const DEFAULT_INTERVAL_NS = 10_000
+const DEFAULT_FILTER_BITS = 4096
+const TTL = 64
+
+/**
+ * Telemetry that a congested switch sends by itself, without the way to the receiver (draft-01 of HPCC++, section 6.3):
+ * with the number of the packet that met the congestion, the hops that the packet has behind it, and this one as it is now. A
+ * Bloom filter that a timer empties keeps a burst from being answered by a burst.
+ *
+ * A packet names only its receiver's queue pair. So the response does too: BECN says that it goes back to the sender, who
+ * finds the flow by that; FECN that it goes on to the receiver.
+ */
+export class DirectResponses implements SwitchFeature {
+  readonly #switch: FeatureSwitch
+  readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
+  readonly #subscribedDscp: number
+  readonly #key: Uint32Array | null
+  /** Number of the last response that bore a tag. */
+  #sequence = 0
+  readonly #view: LoadView
+  readonly #answered: BloomFilter
+  #filterUntilNs: Nanos = Number.NEGATIVE_INFINITY
+  readonly #hop = new HopSnapshot()
+  readonly #records = new HopRecords()
+  /** Responses since the beginning and at the window's start, by the port that was congested. */
+  readonly #sent: Float64Array
+  readonly #before: Float64Array
+
+  constructor(options: DirectResponseOptions, sw: FeatureSwitch) {
+    const { thresholdBytes, intervalNs = DEFAULT_INTERVAL_NS, to = 'sender', of = 'all' } = options
+    const { filterBits = DEFAULT_FILTER_BITS, subscribedDscp = -1, key = null } = options
+    if (!(thresholdBytes >= 1) || !(intervalNs >= 1)) {
+      throw new WeirError(
+        'WEIR_BAD_ARGUMENT',
+        `direct responses: threshold and interval are above 0, not ${thresholdBytes} bytes and ${intervalNs} ns`,
+      )
+    }
+    this.#options = { thresholdBytes, intervalNs, to, of, filterBits }
+    this.#subscribedDscp = subscribedDscp
+    this.#key = key
+    this.#switch = sw
+    this.#view = sw.find(IntStamper)?.view ?? new LoadView()
+    this.#answered = new BloomFilter(filterBits)
+    this.#hop.switchId = sw.id
+    this.#sent = new Float64Array(sw.ports.length)
+    this.#before = new Float64Array(sw.ports.length)
+  }
+
+  reset(): void {
+    this.#before.set(this.#sent)
+  }
+
+  /** Counted where the congestion is. */
+  report(_now: Nanos, port: number): FeatureReport {
+    return { directResponses: this.#sent[port]! - this.#before[port]! }
+  }
+
+  /** Tells of congestion that the frame has met at its egress queue, whether it found room there or not. */
+  offered(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void {
+    if (!this.#isDue(now, frame, port, priority)) return
+    const response = this.#respond(now, frame, port, priority)
+    if (response !== null) this.#switch.send(now, response, ingress)
+  }
+
+  /** True if a packet that is for that queue of the port is to be answered; it counts as answered then. */
+  #isDue(now: Nanos, frame: Frame, port: EgressPort, priority: number): boolean {
+    if (this.#view.queueBytes(port, priority) < this.#options.thresholdBytes) return false
+    if (!this.#isEligible(frame)) return false
+    if (now >= this.#filterUntilNs) {
+      this.#answered.clear()
+      this.#filterUntilNs = now + this.#options.intervalNs
+    }
+    const { view, length, l3, l4 } = frame
+    return this.#answered.add(flowHash(view, length, l3, l4) ^ bth.destQpn(view, frame.bth))
+  }
+
+  #isEligible(frame: Frame): boolean {
+    if (frame.payload < 0 || frame.payloadLength === 0) return false
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (!hasPayload(opcode) || !(isRequest(opcode) || isReadResponse(opcode))) return false
+    const asks =
+      (telemetry.flags(frame) & intShim.FLAG_SUBSCRIBED) !== 0 || dscp(frame) === this.#subscribedDscp
+    return asks || (this.#options.of === 'all' && frame.shim >= 0 && !telemetry.isEcho(frame))
+  }
+
+  /** The response to a packet; null if no frame is free. */
+  #respond(now: Nanos, frame: Frame, port: EgressPort, priority: number): Frame | null {
+    const into = this.#switch.pool.take()
+    if (into === null) return null
+    this.#sent[port.index]! += 1
+    this.#collect(now, frame, port, priority)
+    const back = this.#options.to === 'sender'
+    const records = this.#records
+    const l4 = beginHeaders(into, frame, back)
+    const at = l4 + udp.BYTES
+    into.shim = at
+    into.intFormat = telemetry.NATIVE
+    into.bth = at + intShim.writeEchoOf(into.view, at, records)
+    const from = frame.view
+    const psn = bth.psn(from, frame.bth)
+    const key = bth.partitionKey(from, frame.bth)
+    bth.write(
+      into.view,
+      into.bth,
+      Opcode.DIRECT_NOTIFY,
+      false,
+      bth.MIGRATED,
+      0,
+      key,
+      bth.destQpn(from, frame.bth),
+      false,
+      psn,
+    )
+    if (back) bth.setBecn(into.view, into.bth, true)
+    else bth.setFecn(into.view, into.bth, true)
+    const kind = isReadResponse(bth.opcode(from, frame.bth))
+      ? delayedAck.KIND_RESPONSE
+      : delayedAck.KIND_REQUEST
+    delayedAck.write(into.view, into.bth + bth.BYTES, kind, -1)
+    into.payload = into.bth + bth.BYTES + delayedAck.BYTES
+    into.length = into.payload
+    if (this.#key !== null) {
+      // No two responses have the same number, and after a restart the clock is ahead of all earlier ones.
+      this.#sequence = Math.max(this.#sequence + 1, Math.floor(now / 1000))
+      directTag.seal(into, this.#key, this.#hop.switchId, this.#sequence % directTag.SEQUENCE_MODULUS)
+    }
+    into.length += icrc.BYTES
+    into.wireLength = into.length
+    endHeaders(into)
+    icrc.write(into)
+    return into
+  }
+
+  /** The hops that the packet has behind it, then this one. */
+  #collect(now: Nanos, frame: Frame, port: EgressPort, priority: number): void {
+    const records = this.#records
+    const hop = this.#hop
+    records.count = 0
+    records.pathId = 0
+    records.flows = 0
+    records.overflow = false
+    records.ratioOnly = false
+    if (frame.shim >= 0 && !telemetry.isEcho(frame)) telemetry.read(frame, records)
+    hop.arrivalNs = now
+    hop.startNs = now
+    this.#view.fill(hop, port, priority, 0)
+    // The packet has not left yet: its sojourn will be as long as what waits before it takes.
+    hop.qlenBytes = this.#view.queueBytes(port, priority)
+    this.#view.conceal(hop)
+    if (this.#view.ratioOnly) records.ratioOnly = true
+    const row = Math.min(records.count, MAX_HOPS - 1)
+    records.switchId[row] = hop.switchId
+    records.port[row] = port.index
+    records.rateBps[row] = hop.rateBps
+    records.tsNs[row] = now
+    records.txBytes[row] = hop.txBytes
+    records.qlenBytes[row] = hop.qlenBytes
+    records.pathId ^= hop.switchId
+    records.count = row + 1
+  }
+}
+
+/** Ethernet, IP and UDP of a response to a packet: as its receiver would answer, or as its sender goes on. Returns where UDP is. */
+function beginHeaders(into: Frame, of: Frame, back: boolean): number {
+  const { view } = into
+  const from = of.view
+  const version4 = ipv4.version(from, of.l3) === 4
+  const to = ethernet.destination(from, 0)
+  const source = ethernet.source(from, 0)
+  const type = version4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
+  ethernet.write(view, 0, back ? source : to, back ? to : source, type)
+  into.l3 = ethernet.BYTES
+  const trafficClass = (dscp(of) << 2) | ipv4.ECN_ECT0
+  if (version4) {
+    const a = ipv4.source(from, of.l3)
+    const b = ipv4.destination(from, of.l3)
+    ipv4.write(view, into.l3, trafficClass, 0, 0, true, TTL, ipv4.PROTOCOL_UDP, back ? b : a, back ? a : b)
+  } else {
+    const a = of.bytes.subarray(of.l3 + 8, of.l3 + 24)
+    const b = of.bytes.subarray(of.l3 + 24, of.l3 + 40)
+    ipv6.write(view, into.l3, trafficClass, 0, 0, ipv4.PROTOCOL_UDP, TTL, back ? b : a, back ? a : b)
+  }
+  into.l4 = into.l3 + (version4 ? ipv4.BYTES : ipv6.BYTES)
+  udp.write(view, into.l4, udp.sourcePort(from, of.l4), udp.PORT_INT, 0)
+  return into.l4
+}
+
+function endHeaders(frame: Frame): void {
+  const { view, l3, l4 } = frame
+  if (ipv4.version(view, l3) === 4) ipv4.addLength(view, l3, frame.length - l3)
+  else ipv6.setPayloadLength(view, l3, frame.length - l4)
+  udp.setLength(view, l4, frame.length - l4)
+}
+
+export const DIRECT: FeatureEntry = {
+  name: 'direct',
+  within: 'telemetry',
+  doc: 'The switch answers senders or receivers by itself.',
+  usual: 'the switch sends nothing by itself',
+  example: { threshold: '50KB' },
+  about: 'Telemetry that a congested switch sends by itself (draft-pan-tsvwg-hpccplus-01, section 6.3).',
+  options: [
+    {
+      name: 'threshold',
+      kind: 'bytes',
+      min: 1,
+      doc: 'A packet that finds so much in its egress queue, itself included, is answered.',
+      example: '50KB',
+    },
+    {
+      name: 'interval',
+      kind: 'time',
+      doc: 'A flow is answered once in this time at most.',
+      default: '10us',
+      example: '20us',
+    },
+    {
+      name: 'to',
+      kind: 'choice',
+      choices: ['sender', 'receiver'],
+      doc: 'Who gets the direct responses.',
+      usual: '`receiver` if the controller of the scenario works there, else `sender`',
+      example: 'sender',
+    },
+    {
+      name: 'of',
+      kind: 'choice',
+      choices: ['all', 'subscribed'],
+      doc: 'All packets that collect telemetry, or only those that ask (`telemetry.subscribe`).',
+      default: 'all',
+      example: 'subscribed',
+    },
+  ],
+  create: (options: DirectResponseOptions, sw) => new DirectResponses(options, sw),
+}

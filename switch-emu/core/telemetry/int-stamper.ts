@@ -1,0 +1,110 @@
+import type { Frame } from '../../../lib/frame/frame.js'
+import type { Nanos } from '../../../lib/time/nanos.js'
+import { HopSnapshot } from '../../../lib/wire/hop-snapshot.js'
+import * as ipv4 from '../../../lib/wire/ipv4.js'
+import { writeL4Checksum } from '../../../lib/wire/l4-checksum.js'
+import * as telemetry from '../../../lib/wire/telemetry.js'
+import * as telemetryHop from '../../../lib/wire/telemetry-hop.js'
+import * as udp from '../../../lib/wire/udp.js'
+import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
+import type { FeatureEntry } from '../feature/feature-entry.js'
+import { ecn, ttl } from '../forwarding/ip-header.js'
+import type { EgressPort } from '../queueing/egress-port.js'
+import { LoadView, type LoadViewOptions } from './load-view.js'
+
+/**
+ * Writes a switch's record into a frame that collects telemetry, at the moment its first bit leaves. All
+ * values are one snapshot of that moment: the time, the bytes that the port had sent before this frame, and
+ * the bytes that wait behind it (HPCC++ draft, figure 1).
+ *
+ * A frame with the reverse flag travels against the data whose path it reports: it gets the values of the
+ * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
+ *
+ * Which queue and which rate, of the port or of the packet's priority, is for a `LoadView` to say.
+ */
+export class IntStamper implements SwitchFeature {
+  readonly view: LoadView
+  readonly #hop = new HopSnapshot()
+  readonly #mtuBytes: number
+  /** Bytes that the frame which starts next gets here. */
+  #growth = 0
+
+  /** @param options load as telemetry tells it; default: of whole ports and links */
+  constructor(options: LoadViewOptions, { id, mtuBytes }: FeatureSwitch) {
+    this.view = new LoadView(options)
+    this.#hop.switchId = id
+    this.#mtuBytes = mtuBytes
+  }
+
+  grow(frame: Frame): number {
+    this.#growth = frame.intFormat === telemetry.NATIVE ? 0 : telemetryHop.growthBytes(frame, this.#mtuBytes)
+    return this.#growth
+  }
+
+  start(startNs: Nanos, frame: Frame, egress: EgressPort, ingress: EgressPort): void {
+    if (frame.shim < 0) return
+    const { view } = this
+    const hop = this.#hop
+    const growth = this.#growth
+    const port = telemetryHop.isReverse(frame) ? ingress : egress
+    hop.ingressPort = ingress.index
+    hop.egressPort = port.index
+    hop.arrivalNs = frame.enqueuedNs
+    hop.startNs = startNs
+    hop.priority = egress.sentPriority
+    view.fill(hop, port, hop.priority, port === egress ? frame.wireLength + growth : 0)
+    view.conceal(hop)
+    hop.ttl = ttl(frame)
+    hop.ecn = ecn(frame)
+    telemetryHop.stamp(frame, hop, growth)
+    if (view.ratioOnly) telemetryHop.markRatioOnly(frame)
+    if (telemetry.isInUdp(frame) && udp.checksum(frame.view, frame.l4) !== 0) mendChecksum(frame)
+  }
+}
+
+/**
+ * Telemetry behind UDP is covered by UDP's checksum, if the sending host's kernel has written one. Over IPv4 the
+ * frame goes on without a checksum (RFC 768), as Weir's and all RoCEv2 packets may; IPv6 demands one (RFC 8200,
+ * section 8.1), so it is computed anew.
+ */
+function mendChecksum({ view, l3, l4, length }: Frame): void {
+  if (ipv4.version(view, l3) === 4) udp.setChecksum(view, l4, 0)
+  else writeL4Checksum(view, l3, length)
+}
+
+export const TELEMETRY: FeatureEntry = {
+  name: 'telemetry',
+  doc: 'What the switch writes about its load, and whether it answers by itself. `off`: it writes nothing into packets that collect telemetry, as a switch that knows no INT.',
+  usual: 'each key at its default',
+  example: { queue: 'sojourn' },
+  title: 'telemetry of a switch',
+  about: 'What the switch writes about its load.',
+  mayBeOff: true,
+  options: [
+    {
+      name: 'queue',
+      kind: 'choice',
+      choices: ['port', 'own', 'sojourn'],
+      doc: "The queue length that is written: of the whole port, of the packet's own queue, or the packet's time in the switch as the bytes that the link sends in that time.",
+      default: 'port',
+      example: 'sojourn',
+    },
+    {
+      name: 'rate',
+      kind: 'choice',
+      choices: ['link', 'share'],
+      doc: "The rate that is written: the link's, or what `scheduler` guarantees the packet's priority, with the bytes and the queue of that priority alone.",
+      default: 'link',
+      example: 'share',
+    },
+    {
+      name: 'ratioOnly',
+      kind: 'flag',
+      doc: 'Every link is described as if it had 100 Gbit/s, bytes and queue scaled, for paths across operators.',
+      default: false,
+      example: true,
+    },
+  ],
+  standard: {},
+  create: (options: LoadViewOptions, sw) => new IntStamper(options, sw),
+}

@@ -1,0 +1,90 @@
+/**
+ * A feature that a program adds: one class, and one line in the catalogue. Scenario files, their reference and schema, settings, results
+ * and tables know it without another line. A process of its own: what is added to the catalogue stays there.
+ */
+import t from 'tap'
+import { addFeature } from '../../switch-emu/core/catalogue.js'
+import { TENTH } from './tenth.js'
+
+addFeature(TENTH)
+
+// From here on: these make the schema of scenario files out of the catalogue.
+const { parseScenario } = await import('../../lib/scenario/load-scenario.js')
+const { generatedFiles } = await import('../../lib/scenario/schema/generated-files.js')
+const { printTables } = await import('../../lib/scenario/print-tables.js')
+const { resultJson } = await import('../../lib/scenario/write-result.js')
+const { problemsOf } = await import('../scenario/problems-at.js')
+const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
+
+const file = (settings: string) => `
+hosts: [h1, h2]
+switches: {s1: {${settings}}}
+links: [h1--s1, h2--s1]
+cc: {name: fixed-window}
+traffic: [{from: h1, to: h2, size: 300KB}]
+`
+const TENTHS = 'tenth: {interval: 10us}'
+
+t.test('the reference and the schema name it', async t => {
+  const files = generatedFiles()
+  const page = files['docs/scenario-reference.md']!
+  t.match(page, '| `switches.NAME.tenth` | mapping | the feature is off | Every tenth packet is marked')
+  t.match(page, '| `switches.NAME.tenth.every` | whole number, 1 to 1000 | `10` |')
+  t.match(page, '| `switches.NAME.tenth.interval` | time above 0 | **required** |')
+  const schema = JSON.stringify(JSON.parse(files['schema/scenario.schema.json']!))
+  t.match(schema, '"tenth":{"type":"object","properties":{"every":{')
+})
+
+t.test('a file with mistakes in it is refused, at their places', async t => {
+  for (const [settings, message] of [
+    ['tenth: {}', 'interval is missing'],
+    ['tenth: {interval: 0s}', 'above zero'],
+    ['tenth: {interval: 1us, every: 1001}', '1 to 1000'],
+    ['tenth: {interval: 1us, evry: 3}', "unknown key 'evry' in tenth"],
+    ['tenht: {interval: 1us}', "unknown key 'tenht' in a switch"],
+  ] as const) {
+    const problems = problemsOf(file(settings))
+    t.equal(problems.length, 1, settings)
+    t.match(problems[0], message)
+  }
+})
+
+t.test('it runs: marks, frames of its own, and what the result says of both', async t => {
+  const run = new VirtualRun(parseScenario(file(TENTHS), 'x.yaml'))
+  const result = run.run()
+  t.same(result.settings.switches[0]!.features, { tenth: { every: 10, intervalNs: 10_000 } })
+  const [toH1, toH2] = result.ports as unknown as {
+    tenth: { seen: number; marked: number; sent: number }
+    drops: number
+  }[]
+  t.equal(result.flows[0]!.ackedBytes, 300_000)
+  const fctNs = result.flows[0]!.fctNs!
+  const sent = Math.floor(fctNs / 10_000)
+  t.ok(Math.abs(toH2!.tenth.sent - sent) <= 1, `${toH2!.tenth.sent} in ${fctNs} ns`)
+  t.equal(toH2!.tenth.seen, Math.ceil(300_000 / 1024) + toH2!.tenth.sent)
+  t.equal(toH2!.tenth.marked, Math.floor(toH2!.tenth.seen / 10))
+  t.equal(toH1!.tenth.marked, Math.floor(toH1!.tenth.seen / 10))
+  t.equal(toH1!.drops + toH2!.drops, 0)
+  t.same(JSON.parse(resultJson(result)).ports[1].tenth, toH2!.tenth)
+  const lines = printTables(result).split('\n')
+  t.match(
+    lines.find(line => line.startsWith('port ')),
+    /pauses +tenths +own$/,
+  )
+  t.match(
+    lines.find(line => line.startsWith('s1:h2 ')),
+    new RegExp(` ${toH2!.tenth.marked} +${toH2!.tenth.sent}$`),
+  )
+})
+
+t.test('where it is off nothing of it is to be seen', async t => {
+  const result = new VirtualRun(parseScenario(file('buffer: 1MB'), 'x.yaml')).run()
+  t.notOk(JSON.stringify(result.ports).includes('tenth'))
+  t.equal(result.settings.switches[0]!.features, undefined)
+  t.notMatch(printTables(result), 'tenths')
+})
+
+t.test('names of features are theirs alone', async t => {
+  t.throws(() => addFeature(TENTH), { code: 'WEIR_BAD_ARGUMENT', message: /tenth already/ })
+  t.throws(() => addFeature({ ...TENTH, name: 'pfc' }), { code: 'WEIR_BAD_ARGUMENT' })
+})
