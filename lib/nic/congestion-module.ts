@@ -1,4 +1,10 @@
-import type { AckSample, CongestionControl, LossSample } from '../cc/congestion-control.js'
+import {
+  type AckSample,
+  type CongestionControl,
+  type LossSample,
+  NO_RATE,
+  NO_WINDOW,
+} from '../cc/congestion-control.js'
 import type { QueuePair } from '../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { recordController, recordSample } from './connection-stats.js'
@@ -9,7 +15,7 @@ import type { ConnectionStats } from './types.js'
 
 /** What obeys the module. */
 export interface WindowFollower {
-  /** Window and rate may have changed. @param windowBytes that may be in flight */
+  /** Window and rate may have changed. @param windowBytes that may be in flight, or NO_WINDOW */
   onWindow(control: CongestionControl, windowBytes: number): void
   /** T has changed. */
   onBaseRtt(baseRttNs: Nanos): void
@@ -26,12 +32,15 @@ export class CongestionModule {
   readonly hostShare = new HostShare()
   readonly #stats: ConnectionStats
   readonly #peer: Peer
+  readonly #lineRateBps: number
   readonly #follower: WindowFollower
   #qp!: QueuePair
   #control: CongestionControl | null = null
   #baseRtt: FlowBaseRtt | null = null
 
-  constructor(stats: ConnectionStats, peer: Peer, follower: WindowFollower) {
+  /** @param lineRateBps of the host's link, bit/s */
+  constructor(stats: ConnectionStats, peer: Peer, lineRateBps: number, follower: WindowFollower) {
+    this.#lineRateBps = lineRateBps
     this.#stats = stats
     this.#peer = peer
     this.#follower = follower
@@ -64,32 +73,34 @@ export class CongestionModule {
     return this.#control !== null
   }
 
-  // ---- What it decides; only once it has begun
+  // ---- What it decides; windows only once it has begun
 
-  /** The controller's own window. */
+  /** The controller's own window, or NO_WINDOW. */
   windowBytes(): number {
     return this.#control!.windowBytes()
   }
 
-  /** What may be in flight: the window, within this flow's share of what the receiving host can take at once. */
+  /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
     const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
     return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#peer.pathMtu))
   }
 
+  /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
   rateBps(): number {
-    return this.#control!.rateBps()
+    const rateBps = this.#control === null ? NO_RATE : this.#control.rateBps()
+    return rateBps === NO_RATE ? this.#lineRateBps : rateBps
   }
 
   nextTimeout(): Nanos {
-    return this.#control === null ? NEVER : this.#control.nextTimeout()
+    return this.#control?.nextTimeout?.() ?? NEVER
   }
 
   // ---- What it hears
 
   /** A packet of `bytes` payload has left. @param number of its transmission */
   onSent(now: Nanos, number: number, bytes: number): void {
-    this.#control!.onSent(now, number, bytes)
+    this.#control!.onSent?.(now, number, bytes)
   }
 
   /** An acknowledgement has come. @param seq the newest PSN that it acknowledges; @param sample what it tells, complete */
@@ -111,7 +122,7 @@ export class CongestionModule {
 
   /** Telemetry came without an acknowledgement: by a notification, or the answer to a probe. */
   onTelemetry(now: Nanos, sample: AckSample): void {
-    this.#control?.onTelemetry(now, sample)
+    this.#control?.onTelemetry?.(now, sample)
     this.#record(sample)
   }
 
@@ -130,7 +141,7 @@ export class CongestionModule {
 
   /** A congestion notification packet has come. */
   onCnp(now: Nanos): void {
-    this.#control?.onCnp(now)
+    this.#control?.onCnp?.(now)
     this.#follow()
   }
 
@@ -161,7 +172,7 @@ export class CongestionModule {
 
   onTimeout(now: Nanos): void {
     if (this.nextTimeout() > now) return
-    this.#control!.onTimeout(now)
+    this.#control!.onTimeout?.(now)
     this.#follow()
   }
 
@@ -186,8 +197,8 @@ export class CongestionModule {
     const control = this.#control
     if (control === null) return
     const allowedBytes = this.allowedBytes()
-    recordController(this.#stats, control)
-    this.#stats.windowBytes = allowedBytes
+    recordController(this.#stats, control, this.rateBps())
+    this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)
   }
 }

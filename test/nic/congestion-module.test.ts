@@ -64,7 +64,7 @@ class Restless implements CongestionControl {
 function build(control: CongestionControl) {
   const stats = newConnectionStats()
   const obeyed: number[] = []
-  const module = new CongestionModule(stats, new Peer(0, 1024, true), {
+  const module = new CongestionModule(stats, new Peer(0, 1024, true), 100e9, {
     onWindow: (_control, windowBytes) => void obeyed.push(windowBytes),
     onBaseRtt() {},
   })
