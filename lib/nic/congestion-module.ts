@@ -10,8 +10,13 @@ import { type Nanos, NEVER } from '../time/nanos.js'
 import { recordController, recordSample } from './connection-stats.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { HostShare } from './host-share.js'
-import type { Peer } from './peer.js'
 import type { ConnectionStats } from './types.js'
+
+/** What the two ends have agreed on. */
+interface Agreed {
+  /** Payload bytes of a full packet. */
+  readonly pathMtu: number
+}
 
 /** What obeys the module. */
 export interface WindowFollower {
@@ -31,7 +36,7 @@ export class CongestionModule {
   /** What the peer's receive buffer can take of this flow at once. */
   readonly hostShare = new HostShare()
   readonly #stats: ConnectionStats
-  readonly #peer: Peer
+  readonly #agreed: Agreed
   readonly #lineRateBps: number
   readonly #follower: WindowFollower
   #qp!: QueuePair
@@ -39,10 +44,10 @@ export class CongestionModule {
   #baseRtt: FlowBaseRtt | null = null
 
   /** @param lineRateBps of the host's link, bit/s */
-  constructor(stats: ConnectionStats, peer: Peer, lineRateBps: number, follower: WindowFollower) {
+  constructor(stats: ConnectionStats, agreed: Agreed, lineRateBps: number, follower: WindowFollower) {
     this.#lineRateBps = lineRateBps
     this.#stats = stats
-    this.#peer = peer
+    this.#agreed = agreed
     this.#follower = follower
   }
 
@@ -83,7 +88,7 @@ export class CongestionModule {
   /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
     const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
-    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#peer.pathMtu))
+    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.pathMtu))
   }
 
   /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
