@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
 import type { AckSample } from '../lib/cc/congestion-control.js'
+import { NEVER } from '../lib/time/nanos.js'
 import { HopRecords } from '../lib/wire/hop-records.js'
 import {
   type Operation,
@@ -68,14 +69,15 @@ function acknowledgement(name: string, hopCount: number): Operation {
       for (let i = 0; i < count; i++) {
         now += packetNs
         sent++
-        cc.onSent(now, sent + inFlight, MTU_BYTES)
+        cc.onSent?.(now, sent + inFlight, MTU_BYTES)
         sample.seq = sent
         sample.sndNxt = sent + inFlight
         sample.rttNs = BASE_RTT_NS + (sent & 1023) * 10
         sample.ecnEcho = (sent & 63) === 0
         fill(hops, hopCount, now, sent)
         cc.onAck(now, sample)
-        if (cc.nextTimeout() <= now) cc.onTimeout(now)
+        const due = cc.nextTimeout?.() ?? NEVER
+        if (due <= now) cc.onTimeout?.(now)
       }
     },
   }

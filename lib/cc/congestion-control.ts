@@ -64,20 +64,28 @@ export interface CongestionContext {
 /** The window with which a careful flow begins, in packets (RFC 6928, section 2). */
 export const CAREFUL_PACKETS = 10
 
+/** What `windowBytes` returns if a controller bounds no bytes in flight: the rate alone holds the flow. */
+export const NO_WINDOW = Number.POSITIVE_INFINITY
+/** What `rateBps` returns if a controller paces nothing: packets leave at the rate of the host's link, as the window allows. */
+export const NO_RATE = Number.POSITIVE_INFINITY
+
 /**
  * A congestion controller of one flow. The window caps the payload bytes in flight, the rate paces them.
  * No clock, no timer, no randomness: times come in, deadlines go out.
+ *
+ * A controller says what it decides (`windowBytes`, `rateBps`) and hears acknowledgements and losses. Every other method has a default;
+ * after each that it has but `onSent` the NIC asks for window and rate again.
  */
 export interface CongestionControl {
   readonly name: string
-  /** A packet of `bytes` payload has left. */
-  onSent(now: Nanos, seq: number, bytes: number): void
+  /** A packet of `bytes` payload has left. Default: no reaction. */
+  onSent?(now: Nanos, seq: number, bytes: number): void
   /** An acknowledgement arrived, with or without telemetry. */
   onAck(now: Nanos, sample: AckSample): void
-  /** Telemetry arrived without an acknowledgement: a probe's answer, a notification. */
-  onTelemetry(now: Nanos, sample: AckSample): void
-  /** A congestion notification packet arrived. */
-  onCnp(now: Nanos): void
+  /** Telemetry arrived without an acknowledgement: a probe's answer, a notification. Default: no reaction. */
+  onTelemetry?(now: Nanos, sample: AckSample): void
+  /** A congestion notification packet arrived. Default: no reaction. */
+  onCnp?(now: Nanos): void
   /** Packets are taken for lost and will be retransmitted. */
   onLoss(now: Nanos, loss: LossSample): void
   /** What the last `onLoss` spoke of had arrived: nothing was lost (RFC 9438, section 4.9). Default: no reaction. */
@@ -101,10 +109,14 @@ export interface CongestionControl {
   readonly collectsAll?: boolean
   /** The share of a window after which it needs an acknowledgement now. Default: that of its entry in the catalogue. */
   readonly ackShare?: number | undefined
+  /** Payload bytes that may be in flight, or NO_WINDOW. */
   windowBytes(): number
+  /** Rate of the flow's packets on the wire, bit/s, or NO_RATE. */
   rateBps(): number
-  nextTimeout(): Nanos
-  onTimeout(now: Nanos): void
+  /** When `onTimeout` is to be called, or NEVER. Default: NEVER. */
+  nextTimeout?(): Nanos
+  /** That time has come. */
+  onTimeout?(now: Nanos): void
   /** Writes the internal variables in the order of `observed`, for traces and plots. */
   observe(into: Float64Array): void
   /** Names of the variables that `observe` writes. */

@@ -2,7 +2,7 @@
  * A window that never changes once packets have been acknowledged, sent at line rate: what congestion control is compared with. It reacts to nothing, unless
  * `lossReaction` bounds it.
  */
-import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
 import { LossCap, lossOptions } from './loss-cap.js'
 import { type OptionSpec, type OptionValues, optionNumber } from './options.js'
@@ -68,15 +68,6 @@ export class FixedWindow implements CongestionControl {
 
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
     if (this.#followedBps > 0 && this.#begins) this.#windowBytes = (this.#followedBps * baseRttNs) / 8e9
-  }
-
-  onSent(_now: Nanos, _seq: number, _bytes: number): void {}
-  onTelemetry(_now: Nanos, _sample: AckSample): void {}
-  onCnp(_now: Nanos): void {}
-  onTimeout(_now: Nanos): void {}
-
-  nextTimeout(): Nanos {
-    return NEVER
   }
 
   observe(into: Float64Array): void {

@@ -1,15 +1,26 @@
-import type { AckSample, CongestionControl, LossSample } from '../cc/congestion-control.js'
+import {
+  type AckSample,
+  type CongestionControl,
+  type LossSample,
+  NO_RATE,
+  NO_WINDOW,
+} from '../cc/congestion-control.js'
 import type { QueuePair } from '../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import { recordController, recordSample } from './connection-stats.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { HostShare } from './host-share.js'
-import type { Peer } from './peer.js'
 import type { ConnectionStats } from './types.js'
+
+/** What the two ends have agreed on. */
+interface Agreed {
+  /** Payload bytes of a full packet. */
+  readonly pathMtu: number
+}
 
 /** What obeys the module. */
 export interface WindowFollower {
-  /** Window and rate may have changed. @param windowBytes that may be in flight */
+  /** Window and rate may have changed. @param windowBytes that may be in flight, or NO_WINDOW */
   onWindow(control: CongestionControl, windowBytes: number): void
   /** T has changed. */
   onBaseRtt(baseRttNs: Nanos): void
@@ -25,15 +36,18 @@ export class CongestionModule {
   /** What the peer's receive buffer can take of this flow at once. */
   readonly hostShare = new HostShare()
   readonly #stats: ConnectionStats
-  readonly #peer: Peer
+  readonly #agreed: Agreed
+  readonly #lineRateBps: number
   readonly #follower: WindowFollower
   #qp!: QueuePair
   #control: CongestionControl | null = null
   #baseRtt: FlowBaseRtt | null = null
 
-  constructor(stats: ConnectionStats, peer: Peer, follower: WindowFollower) {
+  /** @param lineRateBps of the host's link, bit/s */
+  constructor(stats: ConnectionStats, agreed: Agreed, lineRateBps: number, follower: WindowFollower) {
+    this.#lineRateBps = lineRateBps
     this.#stats = stats
-    this.#peer = peer
+    this.#agreed = agreed
     this.#follower = follower
   }
 
@@ -64,32 +78,34 @@ export class CongestionModule {
     return this.#control !== null
   }
 
-  // ---- What it decides; only once it has begun
+  // ---- What it decides; windows only once it has begun
 
-  /** The controller's own window. */
+  /** The controller's own window, or NO_WINDOW. */
   windowBytes(): number {
     return this.#control!.windowBytes()
   }
 
-  /** What may be in flight: the window, within this flow's share of what the receiving host can take at once. */
+  /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
   allowedBytes(): number {
     const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
-    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#peer.pathMtu))
+    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.pathMtu))
   }
 
+  /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
   rateBps(): number {
-    return this.#control!.rateBps()
+    const rateBps = this.#control === null ? NO_RATE : this.#control.rateBps()
+    return rateBps === NO_RATE ? this.#lineRateBps : rateBps
   }
 
   nextTimeout(): Nanos {
-    return this.#control === null ? NEVER : this.#control.nextTimeout()
+    return this.#control?.nextTimeout?.() ?? NEVER
   }
 
   // ---- What it hears
 
   /** A packet of `bytes` payload has left. @param number of its transmission */
   onSent(now: Nanos, number: number, bytes: number): void {
-    this.#control!.onSent(now, number, bytes)
+    this.#control!.onSent?.(now, number, bytes)
   }
 
   /** An acknowledgement has come. @param seq the newest PSN that it acknowledges; @param sample what it tells, complete */
@@ -111,7 +127,7 @@ export class CongestionModule {
 
   /** Telemetry came without an acknowledgement: by a notification, or the answer to a probe. */
   onTelemetry(now: Nanos, sample: AckSample): void {
-    this.#control?.onTelemetry(now, sample)
+    this.#control?.onTelemetry?.(now, sample)
     this.#record(sample)
   }
 
@@ -130,7 +146,7 @@ export class CongestionModule {
 
   /** A congestion notification packet has come. */
   onCnp(now: Nanos): void {
-    this.#control?.onCnp(now)
+    this.#control?.onCnp?.(now)
     this.#follow()
   }
 
@@ -161,7 +177,7 @@ export class CongestionModule {
 
   onTimeout(now: Nanos): void {
     if (this.nextTimeout() > now) return
-    this.#control!.onTimeout(now)
+    this.#control!.onTimeout?.(now)
     this.#follow()
   }
 
@@ -186,8 +202,8 @@ export class CongestionModule {
     const control = this.#control
     if (control === null) return
     const allowedBytes = this.allowedBytes()
-    recordController(this.#stats, control)
-    this.#stats.windowBytes = allowedBytes
+    recordController(this.#stats, control, this.rateBps())
+    this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)
   }
 }

@@ -48,9 +48,9 @@ export function recordSample(stats: ConnectionStats, sample: AckSample, counters
   stats.pathHops = hops.count
 }
 
-/** What the controller decides, and why it is this one. */
-export function recordController(stats: ConnectionStats, cc: CongestionControl): void {
-  stats.rateBps = cc.rateBps()
+/** What the controller decides, and why it is this one. @param rateBps that paces the flow */
+export function recordController(stats: ConnectionStats, cc: CongestionControl, rateBps: number): void {
+  stats.rateBps = rateBps
   stats.controller = cc.inForce ?? cc.name
   stats.controllerReason = cc.reason ?? CHOSEN_BY_NAME
 }

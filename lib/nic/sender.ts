@@ -1,4 +1,4 @@
-import type { AckSample, CongestionControl } from '../cc/congestion-control.js'
+import { type AckSample, type CongestionControl, NO_WINDOW } from '../cc/congestion-control.js'
 import { type QueuePair, TxKind } from '../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { BaseRttProbe } from './base-rtt-probe.js'
@@ -17,6 +17,8 @@ import type { WindowSequence } from './window-sequence.js'
 
 /** AckReq is set at least on every 64th packet (Linux: about every 66th). */
 const ACK_REQUEST_PACKETS_MAX = 64
+/** Where no window says how often, so many packets have one that collects telemetry, and one that asks for an answer. */
+const NO_WINDOW_PACKETS = 64
 
 /**
  * What this end of a flow sends with payload, and what comes back of it. The queue pair's reports are collected while it handles a
@@ -30,7 +32,6 @@ export class Sender implements WindowFollower {
   readonly #peer: Peer
   readonly #windows: WindowSequence
   readonly #pacer: Pacer
-  readonly #lineRateBps: number
   readonly #packetsInFlightMax: number
   #qp!: QueuePair
   #sent!: Transmissions
@@ -57,11 +58,10 @@ export class Sender implements WindowFollower {
     this.#stats = stats
     this.#peer = peer
     this.#windows = windows
-    this.#lineRateBps = options.lineRateBps
     this.#packetsInFlightMax = options.packetsInFlightMax
     this.#pacer = new Pacer(options.slackNs, options.pacingRunNs)
     this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
-    this.congestion = new CongestionModule(stats, peer, this)
+    this.congestion = new CongestionModule(stats, peer, options.lineRateBps, this)
   }
 
   /** The flow's queue pair has been made. */
@@ -139,11 +139,7 @@ export class Sender implements WindowFollower {
 
   /** When the pacing clock lets the next packet go. */
   nextSendNs(): Nanos {
-    return this.#pacer.nextSendNs(this.#paceBps())
-  }
-
-  #paceBps(): number {
-    return this.congestion.begun ? this.congestion.rateBps() : this.#lineRateBps
+    return this.#pacer.nextSendNs(this.congestion.rateBps())
   }
 
   /** True if only the missing T keeps the flow from sending. */
@@ -214,7 +210,7 @@ export class Sender implements WindowFollower {
   /** The data packet is complete: so many bytes on the wire move the pacing clock. */
   paced(now: Nanos, wireBytes: number): void {
     this.#wireBytes += wireBytes
-    this.#pacer.onSent(now, this.#paceBps(), wireBytes)
+    this.#pacer.onSent(now, this.congestion.rateBps(), wireBytes)
     this.#telemetryProbe?.onData(now, wireBytes)
   }
 
@@ -340,7 +336,7 @@ export class Sender implements WindowFollower {
   // ---- WindowFollower
 
   onWindow(control: CongestionControl, windowBytes: number): void {
-    const windowPackets = windowBytes / this.#peer.pathMtu
+    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
     // A window that has become small must not run out while it waits for an acknowledgement.
     const packets = Math.floor(windowPackets * (control.ackShare ?? this.#ackShare))
     this.#qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)

@@ -135,6 +135,7 @@ export interface ConnectionStats {
   /** Last round-trip time seen. */
   rttNs: Nanos
   rateBps: number
+  /** Payload bytes that may be in flight; 0 = no window bounds them, or none is known yet. */
   windowBytes: number
   inFlightBytes: number
   sentBytes: number

@@ -8,7 +8,6 @@ import { CubicGrowth } from '../../lib/cc/cubic/cubic-growth.js'
 import { cubicConstants } from '../../lib/cc/cubic/cubic-options.js'
 import { HyStart } from '../../lib/cc/cubic/hystart.js'
 import { Prr } from '../../lib/cc/cubic/prr.js'
-import { NEVER } from '../../lib/time/nanos.js'
 import { lossOf, sampleOf } from './samples.js'
 
 const MTU = 1000
@@ -401,15 +400,6 @@ t.test('a pause halves the window for each timeout, down to the initial one (RFC
     cc.onSent(pauseMs * MS, seq, MTU)
     t.equal(cc.windowBytes(), window * MTU, `${pauseMs} ms`)
   }
-})
-
-t.test('it has no timer, and takes no notice of telemetry', async t => {
-  const cc = new Cubic(CONTEXT)
-  const before = cc.windowBytes()
-  cc.onTelemetry(1, sampleOf([{ rateBps: 1e9, tsNs: 1, txBytes: 1, qlenBytes: 1e6 }]))
-  cc.onTimeout(2)
-  t.equal(cc.windowBytes(), before)
-  t.equal(cc.nextTimeout(), NEVER)
 })
 
 t.test(

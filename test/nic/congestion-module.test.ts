@@ -3,7 +3,6 @@ import t from 'tap'
 import type { AckSample, CongestionControl } from '../../lib/cc/congestion-control.js'
 import { CongestionModule } from '../../lib/nic/congestion-module.js'
 import { newConnectionStats } from '../../lib/nic/connection-stats.js'
-import { Peer } from '../../lib/nic/peer.js'
 import { QpCounters } from '../../lib/qp/counters.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
 import { sampleOf } from '../cc/samples.js'
@@ -64,7 +63,7 @@ class Restless implements CongestionControl {
 function build(control: CongestionControl) {
   const stats = newConnectionStats()
   const obeyed: number[] = []
-  const module = new CongestionModule(stats, new Peer(0, 1024, true), {
+  const module = new CongestionModule(stats, { pathMtu: 1024 }, 100e9, {
     onWindow: (_control, windowBytes) => void obeyed.push(windowBytes),
     onBaseRtt() {},
   })

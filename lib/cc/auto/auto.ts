@@ -5,7 +5,7 @@
  *
  * A record of the receiving host alone is no telemetry of the path: it tells nothing about links.
  */
-import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { Nanos } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/hop-records.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
 import { Cubic } from '../cubic/cubic.js'
@@ -151,12 +151,6 @@ export class Auto implements CongestionControl {
     this.#telling = 0
     this.#silent = false
     this.#toldNs = 0
-  }
-
-  onTimeout(_now: Nanos): void {}
-
-  nextTimeout(): Nanos {
-    return NEVER
   }
 
   /** Who is to decide from now on, after an answer; true if it has telemetry of the path. */

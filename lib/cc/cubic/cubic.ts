@@ -315,13 +315,6 @@ export class Cubic implements CongestionControl {
     this.#rateBps = Math.min(this.#lineRateBps, (gain * windowBytes * 8e9) / Math.max(1, rttNs))
   }
 
-  onTelemetry(_now: Nanos, _sample: AckSample): void {}
-  onTimeout(_now: Nanos): void {}
-
-  nextTimeout(): Nanos {
-    return NEVER
-  }
-
   observe(into: Float64Array): void {
     into[0] = this.#cwnd
     into[1] = Math.min(this.#ssthresh, this.#constants.maxWindowBytes)
