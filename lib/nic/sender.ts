@@ -132,8 +132,9 @@ export class Sender implements WindowFollower {
 
   /** The window holds READ responses back. Before T is known they go at line rate, as every flow starts. */
   get holdsResponses(): boolean {
+    const { congestion } = this
     return (
-      this.#responses.any && this.congestion.begun && this.#responses.areHeld(this.congestion.allowedBytes())
+      this.#responses.areWindowed && congestion.begun && this.#responses.areHeld(congestion.allowedBytes())
     )
   }
 
@@ -359,7 +360,7 @@ export class Sender implements WindowFollower {
   /** The earliest, but for those of probes and requests that wait for the link. @param now of the call */
   nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
     let deadline = Math.min(this.#qp.nextTimeout(), this.congestion.nextTimeout())
-    if (this.#responses.any) deadline = Math.min(deadline, this.#patienceEndsNs)
+    deadline = Math.min(deadline, this.#patienceEndsNs)
     if (this.#baseRttProbe !== null) deadline = Math.min(deadline, this.#baseRttProbe.nextTimeout())
     const { baseRtt } = this.congestion
     if (baseRtt !== null) deadline = Math.min(deadline, baseRtt.nextTimeout())
@@ -372,14 +373,13 @@ export class Sender implements WindowFollower {
 
   /** When READ responses that wait are sent all the same. */
   get #patienceEndsNs(): Nanos {
-    if (!this.congestion.begun) return NEVER
-    const roundTripNs = Math.max(this.#stats.rttNs, this.#stats.baseRttNs)
-    return this.#responses.patienceEndsNs(this.congestion.allowedBytes(), roundTripNs)
+    if (!this.holdsResponses) return NEVER
+    return this.#responses.patienceEndsNs(Math.max(this.#stats.rttNs, this.#stats.baseRttNs))
   }
 
   onTimeout(now: Nanos): void {
     if (this.#qp.nextTimeout() <= now) this.#qp.onTimeout(now)
     this.congestion.onTimeout(now)
-    if (this.#responses.any && this.#patienceEndsNs <= now) this.#responses.giveUp(now)
+    if (this.#patienceEndsNs <= now) this.#responses.giveUp(now)
   }
 }

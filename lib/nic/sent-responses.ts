@@ -1,5 +1,5 @@
 import type { AckSample } from '../cc/congestion-control.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import { ResponseFlight, type ResponseHearer } from './response-flight.js'
 import type { Transmissions } from './transmissions.js'
 
@@ -37,16 +37,21 @@ export class SentResponses {
   }
 
   /**
-   * They wait: as many are under way as the window has room for. Where all packets collect telemetry the pace alone holds them, as
+   * They wait when as many are under way as the window has room for. Where all packets collect telemetry the pace alone holds them, as
    * HPCC++ has it; and where the peer answers none of them.
    */
+  get areWindowed(): boolean {
+    return this.#flight !== null && this.#askEvery > 0
+  }
+
+  /** Those under way fill the window. Only where they are windowed. */
   areHeld(allowedBytes: number): boolean {
-    return this.#flight !== null && this.#askEvery > 0 && this.#flight.inFlightBytes >= allowedBytes
+    return this.#flight!.inFlightBytes >= allowedBytes
   }
 
   /** When those that wait are sent all the same. @param roundTripNs the last one */
-  patienceEndsNs(allowedBytes: number, roundTripNs: Nanos): Nanos {
-    return this.areHeld(allowedBytes) ? this.#flight!.patienceEndsNs(roundTripNs) : NEVER
+  patienceEndsNs(roundTripNs: Nanos): Nanos {
+    return this.#flight!.patienceEndsNs(roundTripNs)
   }
 
   giveUp(now: Nanos): void {
