@@ -242,12 +242,23 @@ export class HpccCore {
    * A switch's direct response (draft-01, section 6.3): the last hop is the congested one, those before it are the
    * way to it. Its queue has passed the switch's threshold, so this is no noise to be filtered: neither line 5's
    * minimum of two queues nor line 9's average is taken. A link with a queue is taken to send at its full rate: u =
-   * qlen / (B T) + 1. L stays as it is, as packets that are in the queue now will bring older stamps.
+   * qlen / (B T) + 1. 0: the response states no rate.
    */
-  measureCongestion(hops: HopRecords): boolean {
+  #congestion(hops: HopRecords): number {
     const i = hops.count - 1
-    if (i < 0 || !(hops.rateBps[i]! > 0)) return false
-    const u = (hops.qlenBytes[i]! * 8e9) / (hops.rateBps[i]! * this.t) + 1
+    if (i < 0 || !(hops.rateBps[i]! > 0)) return 0
+    return (hops.qlenBytes[i]! * 8e9) / (hops.rateBps[i]! * this.t) + 1
+  }
+
+  /** The window that a direct response asks for, by line 13. U, W, Wc and L stay as they are. */
+  congestedWindow(hops: HopRecords): number {
+    const u = this.#congestion(hops)
+    return u > 0 ? this.bounded(this.#wc / (u / this.#eta) + this.#wAi) : Number.POSITIVE_INFINITY
+  }
+
+  /** U is that of a direct response if this is more. L stays as it is, as packets that are in the queue now will bring older stamps. */
+  measureCongestion(hops: HopRecords): boolean {
+    const u = this.#congestion(hops)
     if (u <= this.#u) return false
     this.#u = u
     this.#busiest = -1

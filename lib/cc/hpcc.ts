@@ -1,6 +1,7 @@
 /** HPCC++, sender-based (draft-miao-rtgwg-hpccplus, section 4, lines 21-27 of the listing). */
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from './congestion-control.js'
+import { DirectCap } from './direct-cap.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants, hpccOptions } from './hpcc-options.js'
 import { LossCap, lossOptions } from './loss-cap.js'
@@ -18,6 +19,7 @@ export class Hpcc implements CongestionControl {
   readonly #core: HpccCore
   readonly #eta: number
   readonly #cap: LossCap
+  readonly #direct = new DirectCap()
   #lastUpdateSeq = -1
   /** The packet whose telemetry came last. */
   #lastSeq = -1
@@ -55,6 +57,7 @@ export class Hpcc implements CongestionControl {
    * new W_c: otherwise a window would be multiplied by eta / U of the one before it.
    */
   #newAck(measuredSeq: number, sndNxt: number): void {
+    this.#direct.onMeasured(measuredSeq)
     const updateWc = measuredSeq >= this.#lastUpdateSeq
     this.#core.computeWindow(updateWc)
     if (updateWc) this.#lastUpdateSeq = sndNxt
@@ -69,7 +72,9 @@ export class Hpcc implements CongestionControl {
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops, true)) {
       this.#core.onFlows(sample.hops.flows)
-      if (this.#firstMeasured(sample) >= this.#lastUpdateSeq) {
+      const measuredSeq = this.#firstMeasured(sample)
+      this.#direct.onMeasured(measuredSeq)
+      if (measuredSeq >= this.#lastUpdateSeq) {
         this.#core.computeWindow(true, PROBE_ROUNDS)
         this.#lastUpdateSeq = sample.sndNxt
       }
@@ -84,6 +89,7 @@ export class Hpcc implements CongestionControl {
   /** Goes on from where another controller was; the first packet sent from now on shows what its window does. */
   takeOver(_now: Nanos, windowBytes: number, sndNxt: number): void {
     this.#core.takeOver(windowBytes)
+    this.#direct.forget()
     this.#lastUpdateSeq = sndNxt
   }
 
@@ -95,28 +101,32 @@ export class Hpcc implements CongestionControl {
     else this.#onPackets(now, sample, sample.hops.accumulated || sample.rttNs === 0)
   }
 
-  /** Here too W_c changes at most once a round trip (draft-01, section 6.1): the packet's number tells. */
+  /** The packet's number tells whether its own telemetry has come already (draft-01, section 6.3). Then the response says nothing new. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
-    if (this.#core.measureCongestion(sample.hops)) this.#newAck(sample.seq, sample.sndNxt)
+    if (sample.seq > this.#lastSeq)
+      this.#direct.onResponse(sample.seq, sample.sndNxt, this.#core.congestedWindow(sample.hops))
   }
 
   onPathChange(): void {
     this.#core.restart()
     this.#cap.forget()
+    this.#direct.forget()
     this.#lastUpdateSeq = -1
     this.#lastSeq = -1
   }
 
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
+    this.#direct.onBaseRtt(this.#core.t, baseRttNs)
     this.#core.onBaseRtt(baseRttNs)
   }
 
   windowBytes(): number {
-    return Math.min(this.#core.windowBytes, this.#cap.bytes)
+    return Math.min(this.#core.windowBytes, this.#direct.bytes, this.#cap.bytes)
   }
 
   rateBps(): number {
-    return Math.min(this.#core.rateBps, (this.#cap.bytes * 8e9) / this.#core.t)
+    const capBytes = Math.min(this.#direct.bytes, this.#cap.bytes)
+    return Math.min(this.#core.rateBps, (capBytes * 8e9) / this.#core.t)
   }
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
@@ -133,10 +143,10 @@ export class Hpcc implements CongestionControl {
 
   observe(into: Float64Array): void {
     const core = this.#core
-    into[0] = core.windowBytes
+    into[0] = Math.min(core.windowBytes, this.#direct.bytes)
     into[1] = core.referenceWindowBytes
     into[2] = core.utilization
-    into[3] = core.rateBps
+    into[3] = Math.min(core.rateBps, (this.#direct.bytes * 8e9) / core.t)
     into[4] = core.incStage
   }
 }

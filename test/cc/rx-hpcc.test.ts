@@ -3,7 +3,6 @@
  * hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for N = 100, eta = 0.95.
  */
 import t, { type Test } from 'tap'
-import type { AckSample } from '../../lib/cc/congestion-control.js'
 import { Hpcc } from '../../lib/cc/hpcc.js'
 import { RxHpcc, RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
 import { type Hop, sampleOf } from './samples.js'
@@ -170,25 +169,6 @@ t.test('the sender does as it is told, within its bounds', async t => {
   t.equal(cc.windowBytes(), 100_000)
   cc.onReceiverWindow(0, 0)
   t.equal(cc.windowBytes(), 100, 'a thousandth of the line rate x T')
-})
-
-t.test('what a congested switch says: U = qlen / (B T) + 1, at once, Wc once in a round trip', async t => {
-  const cc = new Hpcc(CONTEXT, { wAi: 0 })
-  const congested = (queue: number, seq: number, sndNxt: number): AckSample =>
-    sampleOf([{ rateBps: 100e9, tsNs: 5_000_000, txBytes: 0, qlenBytes: queue }], { seq, sndNxt })
-  cc.onDirectResponse(0, congested(100_000, 5, 40))
-  near(t, windows(cc).u, 2, 'a queue of one BDP')
-  near(t, windows(cc).w, 100_000 * (0.95 / 2), 'before any acknowledgement')
-  cc.onDirectResponse(100, congested(200_000, 10, 50))
-  near(t, windows(cc).w, 47_500 * (0.95 / 3), 'packet 10 left before the step at 40: from the same Wc')
-  cc.onDirectResponse(200, congested(150_000, 12, 60))
-  near(t, windows(cc).w, 47_500 * (0.95 / 3), 'less than what is known says nothing new')
-  // The first ACK afterwards is compared with nothing that the switch has said.
-  cc.onAck(
-    8000,
-    sampleOf([{ rateBps: 100e9, tsNs: 4_000_000, txBytes: 1, qlenBytes: 0 }], { seq: 6, sndNxt: 70 }),
-  )
-  near(t, windows(cc).u, 3, 'stored only')
 })
 
 t.test('an accumulated queue is taken as it is, another only as the minimum of two', async t => {
