@@ -3,9 +3,11 @@
  * hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for N = 100, eta = 0.95.
  */
 import t, { type Test } from 'tap'
-import type { AckSample } from '../../lib/cc/congestion-control.js'
+import type { AckSample, ReceiverControl } from '../../lib/cc/congestion-control.js'
 import { Hpcc } from '../../lib/cc/hpcc.js'
-import { RxHpcc, RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
+import { RxHpcc } from '../../lib/cc/rx-hpcc.js'
+import { RxHpccReceiver } from '../../lib/cc/rx-hpcc-receiver.js'
+import { RxListing } from '../../lib/cc/rx-listing.js'
 import { type Hop, sampleOf } from './samples.js'
 
 const T = 8000
@@ -34,30 +36,30 @@ function windows(cc: Hpcc): { w: number; u: number } {
 }
 
 t.test('lines 28-34: W is due when T has passed, and only then; U runs on between', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { literal: true, wAi: 0, countFlows: false })
+  const receiver = new RxListing(CONTEXT, { wAi: 0, countFlows: false })
   const hops = link()
   const int = (dt: number, load: number) =>
     sampleOf([(dt === 0 ? hops.next() : hops.next({ dt, load })).value]).hops
-  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1, false), 'the first telemetry is only stored')
+  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1), 'the first telemetry is only stored')
   // U = (1 - 1/8) x 1 + 1/8 x 2 = 1.125; line 29 holds at once, for lastUpdateTime is long ago.
-  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1, false))
+  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'Wc = W')
   // Half a T later: U = 0.5 x 1.125 + 0.5 x 0.5 = 0.8125 < eta, so W = Wc + W_ai = Wc; not due.
-  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1, false))
+  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'additive, W_ai 0')
-  t.notOk(
-    receiver.onTelemetry(10_000, int(4000, 0.5), 1, false),
-    'T is not over before it is exceeded (line 29: >)',
-  )
+  t.notOk(receiver.onTelemetry(10_000, int(4000, 0.5), 1), 'T is not over before it is exceeded (line 29: >)')
   // U = 0.5 x 0.65625 + 0.5 x 2 = 1.328125: W = Wc / (U / eta), due.
-  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1, false))
+  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95) / (1.328125 / 0.95), 'from Wc')
 })
 
 t.test('Wc is the window that the measured packets were sent with, unless it is to be literal', async t => {
   // Twice the load in three updates, a T and a bit apart; each U is 2 exactly, for tau = T.
   const run = (literal: boolean) => {
-    const receiver = new RxHpccReceiver(CONTEXT, { literal, wAi: 0, minRate: 1, countFlows: false })
+    const options = { wAi: 0, minRate: 1, countFlows: false }
+    const receiver: ReceiverControl = literal
+      ? new RxListing(CONTEXT, options)
+      : new RxHpccReceiver(CONTEXT, options)
     const hops = link()
     receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, true)
     return [1, 2, 3].map(n => {
@@ -139,10 +141,10 @@ t.test('a path with queues takes longer than T, and so does the next update', as
 
 t.test('W_ai follows the flows that the receiver counts while the last hop is the busiest', async t => {
   const increase = (busiest: 'first' | 'last', told: number) => {
-    const receiver = new RxHpccReceiver(CONTEXT, { literal: true })
+    const receiver = new RxListing(CONTEXT)
     const first = link()
     const last = link()
-    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told, false)
+    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told)
     const int = (high: number, low: number) => {
       const loads = busiest === 'first' ? [high, low] : [low, high]
       return sampleOf([
@@ -150,9 +152,9 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
         last.next({ dt: 9000, load: loads[1]! }).value,
       ]).hops
     }
-    receiver.onTelemetry(9000, int(2, 0.1), told, false)
+    receiver.onTelemetry(9000, int(2, 0.1), told)
     const before = receiver.windowBytes()
-    receiver.onTelemetry(18_100, int(0.5, 0.1), told, false)
+    receiver.onTelemetry(18_100, int(0.5, 0.1), told)
     return receiver.windowBytes() - before
   }
   near(t, increase('last', 10), 500, 'W_init (1 - eta) / 10')
