@@ -1,34 +1,46 @@
 /** Rx-HPCC: the receiver's end (draft-miao-rtgwg-hpccplus, section on receiver-based HPCC, lines 28-34 of the listing). */
-import type { Nanos } from '../time/nanos.js'
+import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HopRecords } from '../wire/hop-records.js'
-import type { CongestionContext, ReceiverControl } from './congestion-control.js'
+import { type CongestionContext, type ReceiverControl, SentWith, WindowDue } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants } from './hpcc-options.js'
 import { type OptionValues, optionNumber } from './options.js'
 import { RX_HPCC_OPTIONS } from './rx-hpcc.js'
 
-/** After so many T without a W sent it is sent again, even unchanged: the last one may be lost. */
+/** Packets that were sent with a W are measured for so many T before the next W follows from them. */
+const SETTLE_ROUND_TRIPS = 2
+/** After so many T without a W sent the next W is sent even if it is no news: it tells N as well, and the last one may be lost. */
 const REFRESH_ROUND_TRIPS = 16
+/** A W that does not come into force within so many round trips is sent again, then after twice as many, and so on… */
+const FIRST_PATIENCE_ROUND_TRIPS = 2
+/** …but at least as often as this. */
+const PATIENCE_MAX_ROUND_TRIPS = 64
 /** A W that differs by more than this share from what the sender has waits for no acknowledgement. */
 const URGENT = 0.5
 
 /**
- * The receiver's end.
+ * The receiver's end of one flow.
  *
- * The listing sets Wc = W whenever it sends W, once per T. But a window takes T to come back as packets: what arrives
- * before the next update was sent with the previous window, and U measures that one. W_n+1 = W_n eta / U(W_n-1) has
- * no damping, and oscillates for ever with a period of 6 T. The sender-based algorithm does not, as it waits for the
- * first packet that was sent with a new Wc. So Wc is here the window that the measured packets were sent with, the
- * last but one sent; and from one update to the next it takes T plus the queueing delay that the telemetry tells: a
- * whole round trip (section 6.1 of draft-01: at most one update in each).
+ * The listing sets Wc = W whenever it sends W, once per T. But a window takes a round trip to come back as packets: what
+ * arrives before was sent with earlier windows, and W_n+1 = W_n eta / U(W_n-1) has no damping. The sender-based algorithm
+ * waits for the first packet that was sent with a new Wc (lines 22-26). Here packets tell with which W they were sent, so
+ * the receiver does the same: Wc is the W that it sent last, and the next W follows from packets with that W alone. They
+ * are measured for two T, by when line 9 has forgotten most of what came before them. Otherwise flows that measure at
+ * different moments of a queue that is growing or draining go apart.
+ *
+ * A sender that does not tell is taken to use W once a T and the queueing delay that the telemetry states have passed.
  */
 export class RxHpccReceiver implements ReceiverControl {
   readonly #core: HpccCore
   readonly #rateChange: number
-  /** W as last sent: packets that arrive before the next W is sent were sent with the W before this one. */
+  /** W as last sent, and when. */
   #sentW: number
-  #lastSentNs: Nanos = Number.NEGATIVE_INFINITY
-  #lastUpdateTime: Nanos = Number.NEGATIVE_INFINITY
+  #sentNs: Nanos = Number.NEGATIVE_INFINITY
+  /** When the first packet that was sent with that W was measured; NEVER: none was. */
+  #inForceNs: Nanos = NEVER
+  #lastUpdateNs: Nanos = Number.NEGATIVE_INFINITY
+  /** Round trips for which the receiver waits for the W sent last to come into force. */
+  #patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
   /** Sum of W_ai over the updates since a W was last sent, bytes. */
   #increases = 0
   /** W of the last update, and how many updates in a row were news that has not been sent. */
@@ -43,59 +55,62 @@ export class RxHpccReceiver implements ReceiverControl {
     this.#rateChange = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
   }
 
-  /** NewINT, lines 28-34: a packet with telemetry has arrived. */
-  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean {
+  /** NewINT: a packet with telemetry has arrived. */
+  onTelemetry(
+    now: Nanos,
+    hops: HopRecords,
+    concurrentFlows: number,
+    acknowledging: boolean,
+    sentWith: number,
+  ): number {
     const core = this.#core
-    if (!core.measureInflight(now, hops)) return false
+    if (!core.measureInflight(now, hops)) return WindowDue.NOTHING
     core.onFlows(concurrentFlows)
-    return this.#newInt(now, hops, acknowledging)
+    const roundTripNs = core.t + queueingNs(hops)
+    const tells = sentWith !== SentWith.UNKNOWN
+    if (tells ? sentWith === SentWith.EARLIER : now <= this.#sentNs + roundTripNs)
+      return this.#await(now, tells, roundTripNs)
+    if (this.#inForceNs === NEVER) this.#inForceNs = now
+    if (now < this.#inForceNs + SETTLE_ROUND_TRIPS * core.t) return WindowDue.NOTHING
+    const isDue = this.#lastUpdateNs < this.#inForceNs || now > this.#lastUpdateNs + roundTripNs
+    if (isDue) this.#update(now)
+    return this.#sendNews(now, acknowledging)
   }
 
-  get baseRttNs(): Nanos {
-    return this.#core.t
+  /** Until the W sent last is in force, nothing that arrives tells of it. */
+  #await(now: Nanos, tells: boolean, roundTripNs: Nanos): number {
+    // Where it is in force already, this packet was overtaken.
+    if (!tells || this.#inForceNs !== NEVER) return WindowDue.NOTHING
+    if (now <= this.#sentNs + this.#patienceRoundTrips * roundTripNs) return WindowDue.NOTHING
+    this.#sentNs = now
+    this.#patienceRoundTrips = Math.min(2 * this.#patienceRoundTrips, PATIENCE_MAX_ROUND_TRIPS)
+    return WindowDue.AGAIN
   }
 
-  /** The sender has measured another T: windows are as much longer. */
-  onBaseRtt(baseRttNs: Nanos): void {
-    const longer = baseRttNs / this.#core.t
-    this.#core.onBaseRtt(baseRttNs)
-    this.#sentW = this.#core.bounded(this.#sentW * longer)
-    this.#w = this.#core.bounded(this.#w * longer)
-    this.#increases *= longer
-  }
-
-  onPathChange(): void {
-    this.#core.restart()
-    this.#sentW = this.#core.windowBytes
-    this.#w = this.#sentW
-    this.#lastSentNs = Number.NEGATIVE_INFINITY
-    this.#lastUpdateTime = Number.NEGATIVE_INFINITY
-    this.#increases = 0
-    this.#newsSince = 0
-  }
-
-  onDirectResponse(now: Nanos, hops: HopRecords): boolean {
-    return this.#core.measureCongestion(hops) && this.#newInt(now, hops, false)
-  }
-
-  #newInt(now: Nanos, hops: HopRecords, acknowledging: boolean): boolean {
-    const core = this.#core
-    const due = now > this.#lastUpdateTime + core.t + queueingNs(hops)
-    core.computeWindow(due)
-    if (due) this.#lastUpdateTime = now
-    if (due) this.#update(now)
-    return this.#newsSince > 0 && (acknowledging || this.#isUrgent()) && this.#send(now)
+  /** A queue that has passed a switch's threshold is no noise: W follows at once, if the W sent last is in force. */
+  onDirectResponse(now: Nanos, hops: HopRecords): number {
+    if (!this.#core.measureCongestion(hops) || this.#inForceNs === NEVER) return WindowDue.NOTHING
+    this.#update(now)
+    return this.#sendNews(now, false)
   }
 
   /** A round trip with the W that the sender has is over: is the next one news? */
   #update(now: Nanos): void {
     const core = this.#core
-    this.#w = core.windowBytes
-    this.#increases += core.additiveIncrease
     core.setReferenceWindow(this.#sentW + this.#increases)
-    const isLate = now - this.#lastSentNs > REFRESH_ROUND_TRIPS * core.t
+    core.computeWindow(true)
+    this.#lastUpdateNs = now
+    this.#increases += core.additiveIncrease
+    this.#w = core.windowBytes
+    const isLate = now - this.#sentNs > REFRESH_ROUND_TRIPS * core.t
     const isNews = Math.abs(this.#w - this.#sentW) > this.#rateChange * this.#sentW
     this.#newsSince = isNews || isLate ? this.#newsSince + 1 : 0
+  }
+
+  #sendNews(now: Nanos, acknowledging: boolean): number {
+    if (this.#newsSince === 0 || !(acknowledging || this.#isUrgent())) return WindowDue.NOTHING
+    this.#give(now, this.#w)
+    return WindowDue.NEW
   }
 
   /** True if the news does not wait for an acknowledgement. */
@@ -104,14 +119,31 @@ export class RxHpccReceiver implements ReceiverControl {
     return isGreat || this.#newsSince > 1 || this.#rateChange === 0
   }
 
-  #send(now: Nanos): true {
-    this.#core.setReferenceWindow(this.#sentW)
-    this.#sentW = this.#w
-    this.#lastSentNs = now
-    this.#lastUpdateTime = now
+  #give(now: Nanos, windowBytes: number): void {
+    this.#w = windowBytes
+    this.#sentW = windowBytes
+    this.#sentNs = now
+    this.#inForceNs = NEVER
+    this.#patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
     this.#newsSince = 0
     this.#increases = 0
-    return true
+  }
+
+  get baseRttNs(): Nanos {
+    return this.#core.t
+  }
+
+  /** Windows are as much longer as T. */
+  onBaseRtt(now: Nanos, baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.#core.t
+    this.#core.onBaseRtt(baseRttNs)
+    this.#give(now, this.#core.bounded(this.#sentW * longer))
+  }
+
+  onPathChange(): void {
+    this.#core.restart()
+    this.#give(Number.NEGATIVE_INFINITY, this.#core.windowBytes)
+    this.#lastUpdateNs = Number.NEGATIVE_INFINITY
   }
 
   windowBytes(): number {

@@ -44,7 +44,6 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs); not with literal',
     idle: { name: 'literal', is: true },
   },
-  // Behind the others: a request names options by their places in this list.
   ...lossOptions(null),
 ]
 

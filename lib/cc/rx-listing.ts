@@ -4,7 +4,7 @@
  */
 import type { Nanos } from '../time/nanos.js'
 import type { HopRecords } from '../wire/hop-records.js'
-import type { CongestionContext, ReceiverControl } from './congestion-control.js'
+import { type CongestionContext, type ReceiverControl, WindowDue } from './congestion-control.js'
 import { HpccCore } from './hpcc-core.js'
 import { hpccConstants } from './hpcc-options.js'
 import type { OptionValues } from './options.js'
@@ -21,28 +21,28 @@ export class RxListing implements ReceiverControl {
   }
 
   /** NewINT, lines 28-34. */
-  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number): boolean {
-    if (!this.#core.measureInflight(now, hops)) return false
+  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number): number {
+    if (!this.#core.measureInflight(now, hops)) return WindowDue.NOTHING
     this.#core.onFlows(concurrentFlows)
     return this.#newInt(now)
   }
 
-  onDirectResponse(now: Nanos, hops: HopRecords): boolean {
-    return this.#core.measureCongestion(hops) && this.#newInt(now)
+  onDirectResponse(now: Nanos, hops: HopRecords): number {
+    return this.#core.measureCongestion(hops) ? this.#newInt(now) : WindowDue.NOTHING
   }
 
-  #newInt(now: Nanos): boolean {
+  #newInt(now: Nanos): number {
     const due = now > this.#lastUpdateTime + this.#core.t
     this.#core.computeWindow(due)
     if (due) this.#lastUpdateTime = now
-    return due
+    return due ? WindowDue.NEW : WindowDue.NOTHING
   }
 
   get baseRttNs(): Nanos {
     return this.#core.t
   }
 
-  onBaseRtt(baseRttNs: Nanos): void {
+  onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
     this.#core.onBaseRtt(baseRttNs)
   }
 

@@ -1,5 +1,5 @@
 import { createReceiverControl } from '../cc/catalogue.js'
-import type { AckSample } from '../cc/congestion-control.js'
+import { type AckSample, SentWith, WindowDue } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import { TxKind } from '../qp/queue-pair.js'
@@ -84,8 +84,18 @@ export class Feedback {
     flow.echo.appendHost(this.#hops)
     if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
     const acknowledging = flow.qp.peekTransmit(false) === TxKind.ACK
-    if (flow.receiver!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))
-      this.#control.push(flow, Control.RATE)
+    const flows = this.#concurrentFlows()
+    this.#sendWindow(
+      flow,
+      flow.receiver!.onTelemetry(now, this.#hops, flows, acknowledging, sentWith(flow, frame)),
+    )
+  }
+
+  /** @param due one of WindowDue */
+  #sendWindow(flow: Flow, due: number): void {
+    if (due === WindowDue.NOTHING) return
+    if (due === WindowDue.NEW) flow.windows.next()
+    this.#control.push(flow, Control.RATE)
   }
 
   /** A packet of Weir's own that is for no queue pair. `sample` holds the echo that it carried. False if nobody waits for it. */
@@ -104,7 +114,7 @@ export class Feedback {
         this.#onRate(now, flow, frame, sample)
         return true
       case Opcode.RATE_REQUEST:
-        this.#onRequest(flow, frame)
+        this.#onRequest(now, flow, frame)
         return true
       case Opcode.DIRECT_NOTIFY:
         return this.#onDirect(now, flow, frame, sample)
@@ -121,7 +131,7 @@ export class Feedback {
     }
   }
 
-  #onRequest(flow: Flow, frame: Frame): void {
+  #onRequest(now: Nanos, flow: Flow, frame: Frame): void {
     try {
       const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
       const { baseRttNs, lineRateBps } = context
@@ -131,9 +141,10 @@ export class Feedback {
         lineRateBps >= 1000 &&
         lineRateBps <= LINE_RATE_MAX_BPS
       if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
-      if (flow.receiver === null) flow.receiver = createReceiverControl(RECEIVER_ALGORITHM, context, options)
-      else if (baseRttNs !== flow.receiver.baseRttNs) flow.receiver.onBaseRtt(baseRttNs)
-      this.#control.push(flow, Control.RATE)
+      flow.receiver ??= createReceiverControl(RECEIVER_ALGORITHM, context, options)
+      const changes = baseRttNs !== flow.receiver.baseRttNs
+      if (changes) flow.receiver.onBaseRtt(now, baseRttNs)
+      this.#sendWindow(flow, changes ? WindowDue.NEW : WindowDue.AGAIN)
     } catch (error) {
       if (!(error instanceof WeirError)) throw error
       this.counters.badRequests++
@@ -188,7 +199,7 @@ export class Feedback {
       return true
     }
     if (flow.receiver === null) return false
-    if (flow.receiver.onDirectResponse(now, sample.hops)) this.#control.push(flow, Control.RATE)
+    this.#sendWindow(flow, flow.receiver.onDirectResponse(now, sample.hops))
     return true
   }
 
@@ -208,4 +219,10 @@ export class Feedback {
       if (flow.rateRequest.wantsToSend) this.#control.push(flow, Control.RATE_REQUEST)
     }
   }
+}
+
+/** With which of this end's windows the peer has sent the packet: one of SentWith. */
+function sentWith(flow: Flow, frame: Frame): number {
+  if (!flow.peerNumbersWindows) return SentWith.UNKNOWN
+  return flow.windows.isLast(bth.windowNumber(frame.view, frame.bth)) ? SentWith.LAST : SentWith.EARLIER
 }

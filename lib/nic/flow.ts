@@ -136,6 +136,8 @@ export class Flow implements QpObserver {
   peerIsWeir = false
   /** The peer answers path probes. */
   peerAnswersPaths = false
+  /** The peer's data packets say with which of this end's windows they were sent. */
+  peerNumbersWindows = false
   /** Packets to the peer may leave in runs, see `Port.takesRuns`. */
   peerTakesRuns = true
   /** What the peer's receive buffer can take of this flow at once. */

@@ -111,8 +111,8 @@ export class TxPipeline {
   rate(flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null || flow.receiver === null) return frame === null ? null : this.#abandon(frame)
-    const sequence = flow.windows.next()
-    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
+    const { given } = flow.windows
+    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, given)
     rate.write(frame.view, frame.payload, concurrentFlows, flow.receiver.windowBytes())
     this.#endHeaders(frame, frame.payload + rate.BYTES)
     return this.#countVendor(this.#finishFeedback(frame, flow))
@@ -134,6 +134,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = telemetry.begin(frame, flow.intFormat, flow.intSlots, 0)
     this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
@@ -237,6 +238,7 @@ export class TxPipeline {
       if (flow.asksForAnswer(source.collects)) bth.setAckRequest(frame.view, frame.bth, true)
     }
     source.onSent(bytes)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     this.#finish(frame)
     flow.paced(now, frame.wireLength)
     this.counters.dataFrames++
@@ -260,6 +262,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = probe.collects ? telemetry.begin(frame, flow.intFormat, flow.intSlots, 0) : frame.payload
     this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
