@@ -1,5 +1,5 @@
 import { createReceiverControl } from '../cc/catalogue.js'
-import type { AckSample } from '../cc/congestion-control.js'
+import { type AckSample, SentWith, WindowDue } from '../cc/congestion-control.js'
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
@@ -74,9 +74,16 @@ export class Feedback {
     telemetry.read(frame, this.#hops)
     flow.receiver.echo.appendHost(this.#hops)
     if (!flow.plausibility.believes(now, this.#hops, false, this.counters)) return
-    const acknowledging = flow.owesAck
-    if (flow.receiver.control!.onTelemetry(now, this.#hops, this.#concurrentFlows(), acknowledging))
-      this.#control.push(flow, Control.RATE)
+    const { control } = flow.receiver
+    const flows = this.#concurrentFlows()
+    this.#sendWindow(flow, control!.onTelemetry(now, this.#hops, flows, flow.owesAck, sentWith(flow, frame)))
+  }
+
+  /** @param due one of WindowDue */
+  #sendWindow(flow: Flow, due: number): void {
+    if (due === WindowDue.NOTHING) return
+    if (due === WindowDue.NEW) flow.windows.next()
+    this.#control.push(flow, Control.RATE)
   }
 
   /** A packet of Weir's own that is for no queue pair. `sample` holds the echo that it carried. False if nobody waits for it. */
@@ -95,7 +102,7 @@ export class Feedback {
         this.#onRate(now, flow, frame, sample)
         return true
       case Opcode.RATE_REQUEST:
-        this.#onRequest(flow, frame)
+        this.#onRequest(now, flow, frame)
         return true
       case Opcode.DIRECT_NOTIFY:
         return this.#onDirect(now, flow, frame, sample)
@@ -111,7 +118,7 @@ export class Feedback {
     }
   }
 
-  #onRequest(flow: Flow, frame: Frame): void {
+  #onRequest(now: Nanos, flow: Flow, frame: Frame): void {
     try {
       const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
       const { baseRttNs, lineRateBps } = context
@@ -121,10 +128,12 @@ export class Feedback {
         lineRateBps >= 1000 &&
         lineRateBps <= LINE_RATE_MAX_BPS
       if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
-      const { control } = flow.receiver
-      if (control === null) flow.receiver.begin(createReceiverControl(RECEIVER_ALGORITHM, context, options))
-      else if (baseRttNs !== control.baseRttNs) control.onBaseRtt(baseRttNs)
-      this.#control.push(flow, Control.RATE)
+      const { receiver } = flow
+      const control = receiver.control ?? createReceiverControl(RECEIVER_ALGORITHM, context, options)
+      if (receiver.control === null) receiver.begin(control)
+      const changes = baseRttNs !== control.baseRttNs
+      if (changes) control.onBaseRtt(now, baseRttNs)
+      this.#sendWindow(flow, changes ? WindowDue.NEW : WindowDue.AGAIN)
     } catch (error) {
       if (!(error instanceof WeirError)) throw error
       this.counters.badRequests++
@@ -186,7 +195,7 @@ export class Feedback {
     }
     const { control } = flow.receiver
     if (control === null) return false
-    if (control.onDirectResponse(now, sample.hops)) this.#control.push(flow, Control.RATE)
+    this.#sendWindow(flow, control.onDirectResponse(now, sample.hops))
     return true
   }
 
@@ -207,4 +216,10 @@ export class Feedback {
       if (flow.sender.rateRequest.wantsToSend) this.#control.push(flow, Control.RATE_REQUEST)
     }
   }
+}
+
+/** With which of this end's windows the peer has sent the packet: one of SentWith. */
+function sentWith(flow: Flow, frame: Frame): number {
+  if (!flow.peer.numbersWindows) return SentWith.UNKNOWN
+  return flow.windows.isLast(bth.windowNumber(frame.view, frame.bth)) ? SentWith.LAST : SentWith.EARLIER
 }

@@ -23,6 +23,8 @@ const PATH_ANSWERS = 2
 const NO_RUNS = 4
 /** Sends a connection's packets from one UDP source port, unless the peer chooses paths, which it follows. */
 const KEEPS_PORT = 8
+/** Its data packets and probes say with which window they were sent, where the peer works windows out. */
+const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
 
 /** This end's words, for a REQ or a REP. */
@@ -42,7 +44,8 @@ export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Ui
 
 function ownFeatures({ takesRuns }: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  return (selectiveRepeat ? SELECTIVE_REPEAT : 0) | PATH_ANSWERS | (takesRuns ? 0 : NO_RUNS) | keepsPort
+  const always = PATH_ANSWERS | WINDOW_NUMBERS
+  return always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (takesRuns ? 0 : NO_RUNS) | keepsPort
 }
 
 /** The other end's words, null for a peer that is no weir. Words that cannot be read count as none. */
@@ -127,6 +130,7 @@ export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null)
   const { features, pathMtu, receiveBudgetBytes } = words
   flow.peer.agree({
     answersPaths: (features & PATH_ANSWERS) !== 0,
+    numbersWindows: (features & WINDOW_NUMBERS) !== 0,
     keepsPort: (features & KEEPS_PORT) !== 0,
     takesRuns: (features & NO_RUNS) === 0,
     selectiveRepeat: (features & SELECTIVE_REPEAT) !== 0,

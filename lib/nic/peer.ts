@@ -6,6 +6,7 @@ import type { SwitchGuard } from './switch-guard.js'
 /** What a peer that is a weir has said of itself. */
 export interface PeerFeatures {
   answersPaths: boolean
+  numbersWindows: boolean
   keepsPort: boolean
   takesRuns: boolean
   selectiveRepeat: boolean
@@ -19,6 +20,7 @@ export class Peer {
   readonly udpPort: number
   #isWeir = false
   #answersPaths = false
+  #numbersWindows = false
   #keepsPort = false
   #takesRuns = true
   #selectiveRepeat: boolean
@@ -44,6 +46,11 @@ export class Peer {
   /** It answers path probes. */
   get answersPaths(): boolean {
     return this.#answersPaths
+  }
+
+  /** Its data packets say with which of this end's windows they were sent. */
+  get numbersWindows(): boolean {
+    return this.#numbersWindows
   }
 
   /** It sends all its packets from one UDP port. */
@@ -95,6 +102,7 @@ export class Peer {
   agree(said: PeerFeatures): void {
     this.#isWeir = true
     this.#answersPaths = said.answersPaths
+    this.#numbersWindows = said.numbersWindows
     this.#keepsPort = said.keepsPort
     this.#takesRuns = said.takesRuns
     this.#selectiveRepeat &&= said.selectiveRepeat

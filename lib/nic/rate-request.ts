@@ -1,4 +1,3 @@
-import { ccOptions } from '../cc/catalogue.js'
 import type { CongestionContext } from '../cc/congestion-control.js'
 import type { OptionValues } from '../cc/options.js'
 import { MILLISECOND, type Nanos, NEVER } from '../time/nanos.js'
@@ -6,6 +5,24 @@ import * as rateRequest from '../wire/rate-request.js'
 
 /** The one algorithm by which receivers work out windows. */
 export const RECEIVER_ALGORITHM = 'rx-hpcc'
+
+/**
+ * Where a request has each option of the algorithm. An older peer reads them there, so no option ever changes its place. An
+ * option that the receiver needs has one.
+ */
+export const OPTION_PLACES: Readonly<Record<string, number>> = {
+  eta: 0,
+  maxStage: 1,
+  flows: 2,
+  wAi: 3,
+  minRate: 4,
+  countFlows: 5,
+  literal: 6,
+  rateChange: 7,
+  ackPackets: 8,
+  lossReaction: 9,
+  lossBeta: 10,
+}
 
 /** An unanswered request is repeated after so many T, then after twice that, and so on… */
 const FIRST_TIMEOUT_ROUND_TRIPS = 4
@@ -71,9 +88,9 @@ export class RateRequest {
     const { baseRttNs, lineRateBps, mtuBytes, careful } = this.#context
     rateRequest.write(view, at, baseRttNs, lineRateBps, mtuBytes)
     if (careful) rateRequest.setCareful(view, at)
-    for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {
+    for (const [name, place] of Object.entries(OPTION_PLACES)) {
       const value = this.#options[name]
-      if (value !== undefined) rateRequest.setOption(view, at, i, Number(value))
+      if (value !== undefined) rateRequest.setOption(view, at, place, Number(value))
     }
   }
 }
@@ -90,8 +107,8 @@ export function readRequest(
     careful: rateRequest.isCareful(view, at),
   }
   const options: Record<string, number> = {}
-  for (const [i, { name }] of ccOptions(RECEIVER_ALGORITHM).entries()) {
-    const value = rateRequest.option(view, at, i)
+  for (const [name, place] of Object.entries(OPTION_PLACES)) {
+    const value = rateRequest.option(view, at, place)
     if (!Number.isNaN(value)) options[name] = value
   }
   return { context, options }

@@ -113,8 +113,8 @@ export class TxPipeline {
     const frame = this.#begin(flow)
     const { control } = flow.receiver
     if (frame === null || control === null) return frame === null ? null : this.#abandon(frame)
-    const sequence = flow.windows.next()
-    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, sequence)
+    const { given } = flow.windows
+    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, given)
     rate.write(frame.view, frame.payload, concurrentFlows, control.windowBytes())
     this.#endHeaders(frame, frame.payload + rate.BYTES)
     return this.#countVendor(this.#finishFeedback(frame, flow))
@@ -136,6 +136,7 @@ export class TxPipeline {
     if (frame === null) return null
     const at = telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
     this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
@@ -229,6 +230,7 @@ export class TxPipeline {
     if (kind === TxKind.NONE) return this.#abandon(frame)
     if (kind === TxKind.REQUEST) sender.requestSent(now, frame.payloadLength)
     else if (sender.responseSent(now, frame.payloadLength)) bth.setAckRequest(frame.view, frame.bth, true)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     this.#finish(frame)
     sender.paced(now, frame.wireLength)
     this.counters.dataFrames++
@@ -253,6 +255,7 @@ export class TxPipeline {
       ? telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
       : frame.payload
     this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
     return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
