@@ -13,7 +13,7 @@
 
 import type { TelemetrySettings } from '../lib/cc/telemetry-settings.js'
 import { WeirError } from '../lib/errors.js'
-import type { TxCounters } from '../lib/nic/tx-pipeline.js'
+import type { TxCounters } from '../lib/nic/tx/tx-pipeline.js'
 import { packageFile } from '../lib/package-file.js'
 import { loadScenario } from '../lib/scenario/load-scenario.js'
 import type { DirectSettings, Scenario } from '../lib/scenario/scenario.js'

@@ -1,7 +1,12 @@
 /** What a request for windows tells the receiver, and that peers of every age read it alike. */
 import t from 'tap'
 import { ccOptions } from '../../lib/cc/catalogue.js'
-import { OPTION_PLACES, RateRequest, RECEIVER_ALGORITHM, readRequest } from '../../lib/nic/rate-request.js'
+import {
+  OPTION_PLACES,
+  RateRequest,
+  RECEIVER_ALGORITHM,
+  readRequest,
+} from '../../lib/nic/feedback/rate-request.js'
 import * as rateRequest from '../../lib/wire/rate-request.js'
 
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 8000, mtuBytes: 1024, careful: false }

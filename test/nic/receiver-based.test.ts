@@ -1,7 +1,7 @@
 /** Windows worked out at the receiver: asked for until they come, sent with the acknowledgement, refused when nonsense. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { WindowSequence } from '../../lib/nic/window-sequence.js'
+import { WindowSequence } from '../../lib/nic/feedback/window-sequence.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as icrc from '../../lib/wire/icrc.js'
