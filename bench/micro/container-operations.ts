@@ -1,6 +1,6 @@
 /** What packets wait in and are found by. */
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { TimingWheel } from '../../lib/nic/timing-wheel.js'
+import { TimingWheel } from '../../lib/nic/tx/timing-wheel.js'
 import { LatencyRecorder } from '../../lib/perf/latency.js'
 import { DeadlineHeap } from '../../lib/time/deadline-heap.js'
 import type { Operation } from './time-operations.js'

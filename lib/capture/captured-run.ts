@@ -74,7 +74,7 @@ export class CapturedRun {
     const { view, bth: first } = this.#frame
     const at = this.#bthAt(this.#from + bytes)
     // Partition key, transport version, and bits that are reserved (IBA 9.2); not those beside AckReq, in which acknowledgements
-    // between Weir hosts count duplicates.
+    // between Weir hosts count duplicates, and data names a window.
     return (
       at + bth.BYTES + icrc.BYTES <= this.#end &&
       view.getUint16(at + 2) === view.getUint16(first + 2) &&

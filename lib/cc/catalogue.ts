@@ -6,8 +6,16 @@ import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc.js'
-import { checkIdleOptions, checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
-import { RX_HPCC_OPTIONS, RxHpcc, RxHpccReceiver } from './rx-hpcc.js'
+import {
+  checkIdleOptions,
+  checkOptionNames,
+  type OptionSpec,
+  type OptionValues,
+  optionFlag,
+} from './options.js'
+import { RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc.js'
+import { RxHpccReceiver } from './rx-hpcc-receiver.js'
+import { RxListing } from './rx-listing.js'
 
 interface Entry {
   options: readonly OptionSpec[]
@@ -37,7 +45,10 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
     // Windows of the receiver acknowledge as well, so fewer are asked for.
     ackShare: 3 / 4,
     create: (context, options) => new RxHpcc(context, options),
-    createReceiver: (context, options) => new RxHpccReceiver(context, options),
+    createReceiver: (context, options) =>
+      optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
+        ? new RxListing(context, options)
+        : new RxHpccReceiver(context, options),
   },
   'fixed-window': {
     options: FIXED_WINDOW_OPTIONS,

@@ -123,22 +123,48 @@ export interface CongestionControl {
   readonly observed: readonly string[]
 }
 
+/** With which window a packet was sent, as the receiver that works windows out sees it. */
+export const SentWith = {
+  /** The window that the receiver gave last; or it has given none yet. */
+  LAST: 0,
+  /** One before that. */
+  EARLIER: 1,
+  /** The sender does not tell. */
+  UNKNOWN: 2,
+} as const
+
+/** What the receiver is to send. */
+export const WindowDue = {
+  NOTHING: 0,
+  /** A new window. */
+  NEW: 1,
+  /** The last one once more: it seems to be lost. */
+  AGAIN: 2,
+} as const
+
 /** The receiver's end of a controller whose window is worked out there. */
 export interface ReceiverControl {
   /** T that the sender has told last. */
   readonly baseRttNs: Nanos
   /**
-   * Telemetry arrived. True if the window is to be sent now.
+   * Telemetry arrived. Returns one of WindowDue.
    *
    * @param concurrentFlows N, the flows that send to this host; 0 = unknown
    * @param acknowledging an acknowledgement is about to leave, and the window would take its place
+   * @param sentWith the window that the packet was sent with: one of SentWith
    */
-  onTelemetry(now: Nanos, hops: HopRecords, concurrentFlows: number, acknowledging: boolean): boolean
-  /** A congested switch has told the receiver. True if the window is to be sent now. */
-  onDirectResponse(now: Nanos, hops: HopRecords): boolean
+  onTelemetry(
+    now: Nanos,
+    hops: HopRecords,
+    concurrentFlows: number,
+    acknowledging: boolean,
+    sentWith: number,
+  ): number
+  /** A congested switch has told the receiver. Returns one of WindowDue. */
+  onDirectResponse(now: Nanos, hops: HopRecords): number
   /** The sender takes another path. */
   onPathChange(): void
-  /** The sender has measured another T. */
-  onBaseRtt(baseRttNs: Nanos): void
+  /** The sender has measured another T, and gets the window that follows from it. */
+  onBaseRtt(now: Nanos, baseRttNs: Nanos): void
   windowBytes(): number
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
-import { checkSecret, SECRET_BYTES_MAX } from '../nic/connection-key.js'
+import { checkSecret, SECRET_BYTES_MAX } from '../nic/keys/connection-key.js'
 
 /** Rights of anybody but the file's owner. */
 const OTHERS = 0o077

@@ -1,6 +1,6 @@
 /** What a daemon says of itself. */
 import type { ConnectionInfo, Loose, StatusReply } from '../control/messages.js'
-import type { Flow } from '../nic/flow.js'
+import type { Flow } from '../nic/flow/flow.js'
 import { dropCounts } from './drop-counts.js'
 import type { HostParts } from './host-parts.js'
 import { packageVersion } from './package-version.js'

@@ -10,8 +10,8 @@ import type { HostAddress } from '../wire/address.js'
 import type { MacAddress } from '../wire/mac.js'
 import { FORMAT_NAMES, formatOf, type IntFormat } from '../wire/telemetry.js'
 import { PORT_ROCE } from '../wire/udp.js'
-import { checkSecret } from './connection-key.js'
-import type { HostIntake } from './host-hop.js'
+import { checkSecret } from './keys/connection-key.js'
+import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
 /** Silence after which packets are sent again by default: the standard's exponent 14 (IBA 9.9.2.1). */

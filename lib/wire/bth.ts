@@ -1,5 +1,5 @@
 /** Base Transport Header (IBA 9.2): 12 bytes, big-endian, in front of every RoCEv2 packet. */
-import { opcodeName } from './opcode.js'
+import { Opcode, opcodeName } from './opcode.js'
 import { WireError } from './wire-error.js'
 
 export const BYTES = 12
@@ -85,6 +85,14 @@ export function duplicates(view: DataView, at: number): number {
   return view.getUint8(at + PSN) & 0x7f
 }
 
+/**
+ * Number of the window that a data packet or probe was sent with, modulo 2^7: where the peer works windows out (receiver-based
+ * HPCC++), the number of the last RATE that the sender had taken, else 0. It stands in the same reserved bits, in other packets.
+ */
+export function windowNumber(view: DataView, at: number): number {
+  return duplicates(view, at)
+}
+
 export function setOpcode(view: DataView, at: number, value: number): void {
   view.setUint8(at + OPCODE, value)
 }
@@ -130,6 +138,11 @@ export function setDuplicates(view: DataView, at: number, value: number): void {
   view.setUint8(at + PSN, (view.getUint8(at + PSN) & 0x80) | (value & 0x7f))
 }
 
+/** Modulo 2^7. */
+export function setWindowNumber(view: DataView, at: number, value: number): void {
+  setDuplicates(view, at, value)
+}
+
 export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
 }
@@ -164,7 +177,15 @@ export function print(view: DataView, at: number): string {
     (fecn(view, at) ? ' fecn' : '') +
     (becn(view, at) ? ' becn' : '') +
     (partitionKey(view, at) === DEFAULT_PARTITION_KEY ? '' : ` pkey 0x${partitionKey(view, at).toString(16)}`)
-  return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}`
+  return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}${printReserved(view, at)}`
+}
+
+/** What Weir hosts tell each other in the reserved bits beside AckReq. */
+function printReserved(view: DataView, at: number): string {
+  const value = duplicates(view, at)
+  if (value === 0) return ''
+  const code = opcode(view, at)
+  return code === Opcode.RC_ACKNOWLEDGE || code === Opcode.SACK ? ` duplicates ${value}` : ` window ${value}`
 }
 
 function setBit(view: DataView, at: number, mask: number, on: boolean): void {

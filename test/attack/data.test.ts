@@ -71,6 +71,21 @@ for (const [name, options] of [
   })
 }
 
+t.test('forged numbers of windows on packets that came before move no window: 128 packets', async t => {
+  const { pair, left, data } = watched({ a: { cc: { name: 'rx-hpcc', options: {} }, baseRttNs: 20_000 } })
+  t.ok(works(pair, left, 1))
+  pair.settle()
+  const flow = pair.b.table.find(bth.destQpn(...viewOf(data[0]!)))!
+  const before = [flow.receiver.control!.windowBytes(), flow.windows.given]
+  for (let number = 0; number < 128; number++)
+    send(pair, pair.b, data[number % data.length]!, frame => {
+      withQueue(pair.network.now)(frame)
+      bth.setWindowNumber(frame.view, frame.bth, number)
+    })
+  t.same([flow.receiver.control!.windowBytes(), flow.windows.given], before)
+  t.ok(works(pair, left, 2), 'and the connection goes on')
+})
+
 t.test(
   'telemetry that claims to come back in data leaves the plausibility check alone: 27 packets',
   async t => {

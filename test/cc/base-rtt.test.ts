@@ -1,7 +1,8 @@
 /** What controllers do when T changes. */
 import t from 'tap'
 import { FixedWindow } from '../../lib/cc/fixed-window.js'
-import { RxHpcc, RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
+import { RxHpcc } from '../../lib/cc/rx-hpcc.js'
+import { RxHpccReceiver } from '../../lib/cc/rx-hpcc-receiver.js'
 import { sampleOf } from './samples.js'
 
 const T = 100_000
@@ -28,7 +29,7 @@ t.test('rx-hpcc follows T as HPCC++ does: the rate stays as it is, at both ends'
   t.equal(sender.rateBps(), (150_000 * 8e9) / (2 * T), 'windows up to line rate x the new T are taken')
   const receiver = new RxHpccReceiver(context)
   const windowBytes = receiver.windowBytes()
-  receiver.onBaseRtt(2 * T)
+  receiver.onBaseRtt(0, 2 * T)
   t.equal(receiver.baseRttNs, 2 * T)
   t.equal(receiver.windowBytes(), 2 * windowBytes)
 })

@@ -117,7 +117,7 @@ t.test('rx-hpcc at the receiver: its window stays bounded, whatever arrives', as
         now += random.below(20_000)
         const { hops } = sampleOf(Array.from({ length: random.below(5) }, () => hopOf(random, now)))
         if (random.below(5) === 0) receiver.onDirectResponse(now, hops)
-        else receiver.onTelemetry(now, hops, random.below(100), random.below(2) === 0)
+        else receiver.onTelemetry(now, hops, random.below(100), random.below(2) === 0, random.below(3))
         const w = receiver.windowBytes()
         if (!(w > 0 && w <= bdp * (1 + 1e-9))) wrong ||= `step ${step}: ${w}`
       }

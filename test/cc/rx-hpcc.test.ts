@@ -3,8 +3,11 @@
  * hand. Line rate 100 Gbit/s = 12.5 B/ns, T = 8,000 ns: W_init = 100,000 B, W_ai = 50 B for N = 100, eta = 0.95.
  */
 import t, { type Test } from 'tap'
+import { SentWith, WindowDue } from '../../lib/cc/congestion-control.js'
 import { Hpcc } from '../../lib/cc/hpcc.js'
-import { RxHpcc, RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
+import { RxHpcc } from '../../lib/cc/rx-hpcc.js'
+import { RxHpccReceiver } from '../../lib/cc/rx-hpcc-receiver.js'
+import { RxListing } from '../../lib/cc/rx-listing.js'
 import { type Hop, sampleOf } from './samples.js'
 
 const T = 8000
@@ -33,84 +36,160 @@ function windows(cc: Hpcc): { w: number; u: number } {
 }
 
 t.test('lines 28-34: W is due when T has passed, and only then; U runs on between', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { literal: true, wAi: 0, countFlows: false })
+  const receiver = new RxListing(CONTEXT, { wAi: 0, countFlows: false })
   const hops = link()
   const int = (dt: number, load: number) =>
     sampleOf([(dt === 0 ? hops.next() : hops.next({ dt, load })).value]).hops
-  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1, false), 'the first telemetry is only stored')
+  t.notOk(receiver.onTelemetry(1000, int(0, 0), 1), 'the first telemetry is only stored')
   // U = (1 - 1/8) x 1 + 1/8 x 2 = 1.125; line 29 holds at once, for lastUpdateTime is long ago.
-  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1, false))
+  t.ok(receiver.onTelemetry(2000, int(1000, 2), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'Wc = W')
   // Half a T later: U = 0.5 x 1.125 + 0.5 x 0.5 = 0.8125 < eta, so W = Wc + W_ai = Wc; not due.
-  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1, false))
+  t.notOk(receiver.onTelemetry(6000, int(4000, 0.5), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95), 'additive, W_ai 0')
-  t.notOk(
-    receiver.onTelemetry(10_000, int(4000, 0.5), 1, false),
-    'T is not over before it is exceeded (line 29: >)',
-  )
+  t.notOk(receiver.onTelemetry(10_000, int(4000, 0.5), 1), 'T is not over before it is exceeded (line 29: >)')
   // U = 0.5 x 0.65625 + 0.5 x 2 = 1.328125: W = Wc / (U / eta), due.
-  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1, false))
+  t.ok(receiver.onTelemetry(14_000, int(4000, 2), 1))
   near(t, receiver.windowBytes(), 100_000 / (1.125 / 0.95) / (1.328125 / 0.95), 'from Wc')
 })
 
-t.test('Wc is the window that the measured packets were sent with, unless it is to be literal', async t => {
-  // Twice the load in three updates, a T and a bit apart; each U is 2 exactly, for tau = T.
-  const run = (literal: boolean) => {
-    const receiver = new RxHpccReceiver(CONTEXT, { literal, wAi: 0, minRate: 1, countFlows: false })
-    const hops = link()
-    receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, true)
-    return [1, 2, 3].map(n => {
-      receiver.onTelemetry(n * 9000, sampleOf([hops.next({ dt: 9000, load: 2 }).value]).hops, 0, true)
-      return receiver.windowBytes()
-    })
+/** A receiver that is told of rounds of one link, and the time. */
+function receiving(options: Record<string, number>) {
+  const receiver = new RxHpccReceiver(CONTEXT, { countFlows: false, ...options })
+  const hops = link()
+  let now = 0
+  receiver.onTelemetry(now, sampleOf([hops.next().value]).hops, 0, false, SentWith.LAST)
+  /** A packet arrives `dt` later. For 9,000 ns, more than T, U is the link's load alone (line 9). */
+  const packet = (
+    load: number,
+    { sentWith = SentWith.LAST as number, acknowledging = false, dt = 9000, queue = 0 } = {},
+  ) => {
+    now += dt
+    const { hops: int } = sampleOf([hops.next({ dt, load, queue }).value])
+    return receiver.onTelemetry(now, int, 0, acknowledging, sentWith)
   }
-  const step = 0.95 / 2
-  for (const [n, w] of run(true).entries()) near(t, w, 100_000 * step ** (n + 1), `literal ${n}`)
-  const damped = [step, step, step ** 2]
-  for (const [n, w] of run(false).entries()) near(t, w, 100_000 * damped[n]!, `by the window in force ${n}`)
+  return { receiver, packet }
+}
+
+const { NOTHING, NEW, AGAIN } = WindowDue
+const EARLIER = { sentWith: SentWith.EARLIER }
+const UNKNOWN = { sentWith: SentWith.UNKNOWN }
+
+t.test('to the letter, Wc is the W sent last: W falls with each T', async t => {
+  const receiver = new RxListing(CONTEXT, { wAi: 0, minRate: 1, countFlows: false })
+  const hops = link()
+  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0)
+  for (const n of [1, 2, 3]) {
+    receiver.onTelemetry(n * 9000, sampleOf([hops.next({ dt: 9000, load: 2 }).value]).hops, 0)
+    near(t, receiver.windowBytes(), 100_000 * (0.95 / 2) ** n, `after ${n}`)
+  }
+})
+
+t.test(
+  'by default W follows from packets that were sent with the W sent last, measured for two T',
+  async t => {
+    const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+    t.same([packet(2), packet(2)], [NOTHING, NOTHING], 'the first, and one 9,000 ns later')
+    t.equal(packet(2), NEW, '18,000 ns after the first')
+    near(t, receiver.windowBytes(), 47_500, '100,000 x 0.95 / 2')
+    t.equal(packet(2, EARLIER), NOTHING, 'it tells of the window before')
+    t.same([packet(1.8), packet(1.8)], [NOTHING, NOTHING])
+    t.equal(packet(1.8, { ...EARLIER, dt: 100 }), NOTHING, 'one that was overtaken')
+    t.equal(packet(1.8, { acknowledging: true }), NEW)
+    near(t, receiver.windowBytes(), 47_500 * (0.95 / 1.8), 'Wc is what it was sent with')
+  },
+)
+
+t.test('a W that does not come into force is sent again, less and less often', async t => {
+  const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+  packet(2)
+  packet(2)
+  t.equal(packet(2), NEW)
+  const again = Array.from({ length: 60 }, (_, i) => (packet(4, EARLIER) === AGAIN ? i + 1 : 0)).filter(
+    n => n,
+  )
+  // Rounds of 9,000 ns: more than 2 x 8,000 after the W, then than 4 x 8,000 after that, and so on.
+  t.same(again, [2, 6, 14, 29, 58])
+  near(t, receiver.windowBytes(), 47_500, 'the same W')
+  packet(1.9)
+  packet(1.9)
+  t.equal(packet(1.9, { acknowledging: true }), NEW)
+  near(t, receiver.windowBytes(), 47_500 / 2, 'it has come')
+})
+
+t.test('a sender that does not tell: W is in force T and the queueing delay after it was sent', async t => {
+  const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+  t.same([packet(2, UNKNOWN), packet(2, UNKNOWN), packet(2, UNKNOWN)], [NOTHING, NOTHING, NEW])
+  near(t, receiver.windowBytes(), 47_500, 'with the window of the beginning')
+  const queued = (dt: number) => packet(1.5, { ...UNKNOWN, acknowledging: true, queue: 50_000, dt })
+  // 50,000 B take 4,000 ns: 8,000 + 4,000, and then two T.
+  t.equal(queued(11_900), NOTHING)
+  t.equal(queued(16_200), NOTHING, 'the first that counts')
+  t.equal(queued(15_900), NOTHING)
+  t.equal(queued(200), NEW)
+  t.ok(receiver.windowBytes() < 47_500 / 2, '50,000 B are half of B x T, so U is 2')
 })
 
 t.test('W is sent when it is news: at once when it is great, else with the next acknowledgement', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 1000, rateChange: 0.05, countFlows: false })
-  const hops = link()
-  let now = 0
-  const roundTrip = (load: number, acknowledging: boolean) => {
-    now += 9000
-    const { hops: int } = sampleOf([hops.next({ dt: 9000, load }).value])
-    return receiver.onTelemetry(now, int, 0, acknowledging)
-  }
-  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, false)
-  // tau = T, so U is each time what the link carried.
-  t.ok(roundTrip(2, false), 'more than half less')
+  const { receiver, packet } = receiving({ wAi: 1000, rateChange: 0.05 })
+  packet(2)
+  packet(2)
+  t.equal(packet(2), NEW, 'more than half less')
   near(t, receiver.windowBytes(), 48_500, '100,000 x 0.95 / 2 + W_ai')
-  t.notOk(roundTrip(2, true), 'measured with the window of before: 48,500 again')
-  t.notOk(roundTrip(0.95, true), 'Wc = 48,500 + 1,000: W = 50,500, 4.1 % more')
+  packet(0.95)
+  packet(0.95)
+  const acknowledging = { acknowledging: true }
+  t.equal(packet(0.95, acknowledging), NOTHING, 'W = 49,500: 2.1 % more')
+  t.equal(packet(0.95, acknowledging), NOTHING, 'Wc = 48,500 + 1,000: W = 50,500, 4.1 % more')
   near(t, receiver.windowBytes(), 48_500, 'what the sender has')
-  t.notOk(roundTrip(0.95, false), 'Wc = 48,500 + 2,000: W = 51,500, 6.2 % more, waits')
-  now += 100
-  const { hops: int } = sampleOf([hops.next({ dt: 100, load: 0.95 }).value])
-  t.ok(receiver.onTelemetry(now, int, 0, true), 'takes the place of an acknowledgement')
+  t.equal(packet(0.95), NOTHING, 'Wc = 48,500 + 2,000: W = 51,500, 6.2 % more, waits')
+  t.equal(packet(0.95, { acknowledging: true, dt: 100 }), NEW, 'takes the place of an acknowledgement')
   near(t, receiver.windowBytes(), 51_500, 'as it was when it became due')
 })
 
 t.test('news that no acknowledgement takes along go with the next update; no news, after 16 T', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 0, countFlows: false })
-  const hops = link()
-  let now = 0
-  const roundTrip = (load: number) => {
-    now += 9000
-    return receiver.onTelemetry(now, sampleOf([hops.next({ dt: 9000, load }).value]).hops, 0, false)
-  }
-  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, false)
-  t.same([roundTrip(1.2), roundTrip(1.2)], [false, true])
+  const { receiver, packet } = receiving({ wAi: 0 })
+  t.same(
+    Array.from({ length: 4 }, () => packet(1.2)),
+    [NOTHING, NOTHING, NOTHING, NEW],
+  )
   near(t, receiver.windowBytes(), 100_000 * (0.95 / 1.2), 'both tell of the first window')
-  const sent: number[] = []
-  // The window before this one is what the first of them measures.
-  roundTrip(1.2)
-  for (let i = 2; i < 40; i++) if (roundTrip(0.95)) sent.push(i)
-  // 16 T are 128,000 ns: over at the 15th round trip of 9,000 ns, and sent one later.
+  const sent = Array.from({ length: 40 }, (_, i) => (packet(0.95) === NEW ? i + 1 : 0)).filter(n => n)
+  // 16 T are 128,000 ns: over at the 15th round of 9,000 ns, and sent one later.
   t.same(sent, [16, 32])
 })
+
+t.test('what a congested switch says counts at once, but only when the W sent last is in force', async t => {
+  const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+  const congested = (queue: number) =>
+    receiver.onDirectResponse(
+      0,
+      sampleOf([{ rateBps: 100e9, tsNs: 5_000_000, txBytes: 0, qlenBytes: queue }]).hops,
+    )
+  packet(1)
+  t.equal(congested(110_000), NEW)
+  near(t, receiver.windowBytes(), 100_000 * (0.95 / 2.1), 'U = 110,000 / 100,000 + 1')
+  t.equal(congested(200_000), NOTHING, 'the sender has not taken it yet')
+  packet(1, EARLIER)
+  t.equal(congested(210_000), NOTHING)
+  packet(1)
+  t.equal(congested(220_000), NEW)
+  near(t, receiver.windowBytes(), 100_000 * (0.95 / 2.1) * (0.95 / 3.2), 'from what it was')
+})
+
+t.test(
+  'on another path the flow begins anew, and a W that the sender does not have is sent again',
+  async t => {
+    const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
+    packet(2)
+    packet(2)
+    packet(2)
+    receiver.onPathChange()
+    t.equal(receiver.windowBytes(), 100_000)
+    t.equal(packet(2, EARLIER), NOTHING, 'the first telemetry of a path is only stored')
+    t.equal(packet(2, EARLIER), AGAIN)
+  },
+)
 
 t.test('packets that arrive before they are acknowledged are in flight beyond W, up to W_init', async t => {
   const cc = new RxHpcc(CONTEXT, { ackPackets: 8 })
@@ -126,22 +205,19 @@ t.test('packets that arrive before they are acknowledged are in flight beyond W,
 })
 
 t.test('a path with queues takes longer than T, and so does the next update', async t => {
-  const receiver = new RxHpccReceiver(CONTEXT, { wAi: 0, countFlows: false })
-  const hops = link()
-  const int = (dt: number) => sampleOf([hops.next({ dt, load: 1, queue: 50_000 }).value]).hops
-  receiver.onTelemetry(0, sampleOf([hops.next().value]).hops, 0, true)
-  t.ok(receiver.onTelemetry(1000, int(1000), 0, true))
-  // 50,000 B take 4,000 ns: 8,000 + 4,000 after 1,000.
-  t.notOk(receiver.onTelemetry(12_900, int(11_900), 0, true))
-  t.ok(receiver.onTelemetry(13_100, int(200), 0, true))
+  const { packet } = receiving({ wAi: 0, rateChange: 0 })
+  const queued = (dt: number) => packet(1, { dt, queue: 50_000 })
+  t.same([queued(1000), queued(16_000)], [NOTHING, NEW])
+  // rateChange 0: in every update, the first of which needs two T of packets with the W of before.
+  t.same([queued(12_000), queued(15_900), queued(100)], [NOTHING, NOTHING, NEW])
 })
 
 t.test('W_ai follows the flows that the receiver counts while the last hop is the busiest', async t => {
   const increase = (busiest: 'first' | 'last', told: number) => {
-    const receiver = new RxHpccReceiver(CONTEXT, { literal: true })
+    const receiver = new RxListing(CONTEXT)
     const first = link()
     const last = link()
-    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told, false)
+    receiver.onTelemetry(0, sampleOf([first.next().value, last.next().value]).hops, told)
     const int = (high: number, low: number) => {
       const loads = busiest === 'first' ? [high, low] : [low, high]
       return sampleOf([
@@ -149,9 +225,9 @@ t.test('W_ai follows the flows that the receiver counts while the last hop is th
         last.next({ dt: 9000, load: loads[1]! }).value,
       ]).hops
     }
-    receiver.onTelemetry(9000, int(2, 0.1), told, false)
+    receiver.onTelemetry(9000, int(2, 0.1), told)
     const before = receiver.windowBytes()
-    receiver.onTelemetry(18_100, int(0.5, 0.1), told, false)
+    receiver.onTelemetry(18_100, int(0.5, 0.1), told)
     return receiver.windowBytes() - before
   }
   near(t, increase('last', 10), 500, 'W_init (1 - eta) / 10')

@@ -3,7 +3,8 @@
  * implementation that follows the draft line by line, by random traces: when W is sent, and what it is then and between.
  */
 import t from 'tap'
-import { RxHpccReceiver } from '../../lib/cc/rx-hpcc.js'
+import { WindowDue } from '../../lib/cc/congestion-control.js'
+import { RxListing } from '../../lib/cc/rx-listing.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, sampleOf } from './samples.js'
@@ -93,13 +94,13 @@ t.test('random traces: W as the listing has it, and sent when it says so', async
       })
       return { now, hops }
     })
-    const receiver = new RxHpccReceiver(CONTEXT, { literal: true, maxStage, wAi, countFlows: false })
+    const receiver = new RxListing(CONTEXT, { maxStage, wAi, countFlows: false })
     let n = 0
     let sent = 0
     let wrong = ''
     for (const wanted of listing(ints, maxStage, wAi)) {
       const int = ints[n++]!
-      const due = receiver.onTelemetry(int.now, sampleOf(int.hops).hops, 0, false)
+      const due = receiver.onTelemetry(int.now, sampleOf(int.hops).hops, 0) === WindowDue.NEW
       const w = receiver.windowBytes()
       if (due) sent++
       if (due !== wanted.sent || Math.abs(w - wanted.w) > 1e-9 * W_INIT)

@@ -1,7 +1,7 @@
 /** Who hears that T has changed, and when it is measured anew. */
 import t from 'tap'
-import { FlowBaseRtt } from '../../lib/nic/flow-base-rtt.js'
-import { RateRequest } from '../../lib/nic/rate-request.js'
+import { FlowBaseRtt } from '../../lib/nic/feedback/flow-base-rtt.js'
+import { RateRequest } from '../../lib/nic/feedback/rate-request.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 
 t.test('a receiver that works out windows is told of a new T three times, and then left alone', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BaseRttFilter } from '../../lib/nic/base-rtt-filter.js'
+import { BaseRttFilter } from '../../lib/nic/feedback/base-rtt-filter.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 
 t.test('the first round trip is T, and smaller ones lower it', async t => {

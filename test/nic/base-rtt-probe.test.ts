@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BaseRttProbe } from '../../lib/nic/base-rtt-probe.js'
+import { BaseRttProbe } from '../../lib/nic/feedback/base-rtt-probe.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'
 

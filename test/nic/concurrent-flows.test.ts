@@ -1,7 +1,7 @@
 /** N beside the number of flows that have data outstanding, which the results of runs in virtual time tell by starts and ends. */
 import t from 'tap'
-import { ConcurrentFlows } from '../../lib/nic/concurrent-flows.js'
-import type { Flow } from '../../lib/nic/flow.js'
+import type { Flow } from '../../lib/nic/flow/flow.js'
+import { ConcurrentFlows } from '../../lib/nic/rx/concurrent-flows.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'

@@ -1,8 +1,8 @@
 /** What a controller hears of, and that window and rate are obeyed after each event in the same way. */
 import t from 'tap'
 import type { AckSample, CongestionControl } from '../../lib/cc/congestion-control.js'
-import { CongestionModule } from '../../lib/nic/congestion-module.js'
-import { newConnectionStats } from '../../lib/nic/connection-stats.js'
+import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'
+import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
 import { QpCounters } from '../../lib/qp/counters.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
 import { sampleOf } from '../cc/samples.js'

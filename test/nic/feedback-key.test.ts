@@ -1,8 +1,8 @@
 /** Feedback on connections with a key: who has none is refused, and what is forged, replayed or damaged moves nothing. */
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { answerRequest, provesRequest, requestWords, takeReply } from '../../lib/nic/connection-key.js'
-import { ReplayWindow } from '../../lib/nic/replay-window.js'
+import { answerRequest, provesRequest, requestWords, takeReply } from '../../lib/nic/keys/connection-key.js'
+import { ReplayWindow } from '../../lib/nic/keys/replay-window.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import * as bth from '../../lib/wire/bth.js'

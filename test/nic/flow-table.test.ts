@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Flow } from '../../lib/nic/flow.js'
-import { FlowTable } from '../../lib/nic/flow-table.js'
+import type { Flow } from '../../lib/nic/flow/flow.js'
+import { FlowTable } from '../../lib/nic/flow/flow-table.js'
 import { Random } from '../../lib/sim/random.js'
 
 /** All that the table looks at. */

@@ -1,7 +1,7 @@
 /** Prepared headers, completed per packet: against the standards' checksum and lengths, computed from scratch. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { beginFrame, completeHeaders, prepareHeaders } from '../../lib/nic/headers.js'
+import { beginFrame, completeHeaders, prepareHeaders } from '../../lib/nic/tx/headers.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HostShare } from '../../lib/nic/host-share.js'
+import { HostShare } from '../../lib/nic/feedback/host-share.js'
 
 t.test('a host that has told no budget holds nobody', async t => {
   const share = new HostShare()

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Pacer } from '../../lib/nic/pacer.js'
-import { TURN_PACKETS } from '../../lib/nic/turn.js'
+import { Pacer } from '../../lib/nic/flow/pacer.js'
+import { TURN_PACKETS } from '../../lib/nic/flow/turn.js'
 
 const MS = 1e6
 const PACKET_BYTES = 1250

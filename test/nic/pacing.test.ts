@@ -3,7 +3,7 @@
  * clock is in whole nanoseconds, and a packet's time seldom is: what is cut off must not add up.
  */
 import t from 'tap'
-import { Pacer } from '../../lib/nic/pacer.js'
+import { Pacer } from '../../lib/nic/flow/pacer.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeed } from '../support/seeds.js'
 

@@ -1,10 +1,13 @@
 /** Windows worked out at the receiver: asked for until they come, sent with the acknowledgement, refused when nonsense. */
 import t from 'tap'
+import type { Frame } from '../../lib/frame/frame.js'
+import { WindowSequence } from '../../lib/nic/feedback/window-sequence.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import * as bth from '../../lib/wire/bth.js'
 import * as icrc from '../../lib/wire/icrc.js'
 import * as intShim from '../../lib/wire/int-shim.js'
 import { Opcode } from '../../lib/wire/opcode.js'
+import * as rate from '../../lib/wire/rate.js'
 import { connected, frameName, makePair, memoryOf, type Pair, RATE_BPS } from './pair.js'
 
 const BYTES = 400 * 1024
@@ -72,4 +75,113 @@ t.test('nonsense in a request is counted, and answered by nothing', async t => {
   t.ok(done, 'at the rate that the flow began with')
   t.ok(pair.b.counters.feedback.badRequests > 0)
   t.notOk(names.includes('RATE'))
+})
+
+interface Numbers {
+  /** Windows as they passed: number and bytes. */
+  given: [number: number, bytes: number][]
+  /** Numbers that data packets carried, each run once. */
+  carried: number[]
+}
+
+/** Watches windows and what data says of them. @param change may swallow a frame */
+function numbered(pair: Pair, change: (name: string, frame: Frame) => boolean = () => true) {
+  const seen: Numbers = { given: [], carried: [] }
+  const outcome = send(pair, (name, frame) => {
+    if (!change(name, frame)) return false
+    const { view } = frame
+    if (name === 'RATE')
+      seen.given.push([bth.psn(view, frame.bth), rate.windowBytes(view, frame.payload - rate.BYTES)])
+    if (name.startsWith('RC_RDMA_WRITE')) {
+      const number = bth.windowNumber(view, frame.bth)
+      if (seen.carried.at(-1) !== number) seen.carried.push(number)
+    }
+    return true
+  })
+  return { ...outcome, ...seen }
+}
+
+t.test(
+  'data says with which window it was sent, and each window waits for data with the one before',
+  async t => {
+    const { done, given, carried } = numbered(pairOf())
+    t.ok(done)
+    t.ok(carried.length > 5, `${carried}`)
+    t.same(
+      carried,
+      carried.map((_, i) => carried[0]! + i),
+      'one after the other',
+    )
+    const numbers = given.map(([number]) => number)
+    t.same(
+      numbers,
+      [...new Set(numbers)].sort((a, b) => a - b),
+      'none is sent twice where none is lost',
+    )
+  },
+)
+
+t.test('a window that is lost is sent again under its number', async t => {
+  const lost = new Set<number>()
+  const { done, given, carried } = numbered(pairOf(), (name, frame) => {
+    const number = bth.psn(frame.view, frame.bth)
+    if (name !== 'RATE' || number % 2 === 0 || lost.has(number)) return true
+    lost.add(number)
+    return false
+  })
+  t.ok(done)
+  t.ok(lost.size > 2, `${[...lost]}`)
+  // Nothing but the last ones may still have been under way.
+  for (const number of [...lost].slice(0, -1)) t.ok(carried.includes(number), `${number} came into force`)
+  const bytes = new Map<number, number>()
+  for (const [number, window] of given) {
+    t.equal(bytes.get(number) ?? window, window, 'the same window under the same number')
+    bytes.set(number, window)
+  }
+})
+
+t.test('windows that come twice or late are ignored', async t => {
+  const windows = new WindowSequence()
+  t.equal(windows.inForce, 0)
+  t.ok(windows.take(0), 'the answer to a request, when no window was given')
+  t.notOk(windows.take(0))
+  for (const number of [1, 2, 5]) t.ok(windows.take(number))
+  for (const number of [5, 4, 1, 0, 0xffffff]) t.notOk(windows.take(number), `${number}`)
+  t.equal(windows.inForce, 5)
+  for (let number = 5; number < 0x1000005; number += 0x400000) windows.take(number & 0xffffff)
+  t.ok(windows.take(6), 'numbers wrap')
+})
+
+t.test('a number is compared by the seven bits that data carries', async t => {
+  const windows = new WindowSequence()
+  t.ok(windows.isLast(0), 'no window was given, and none was taken')
+  for (let n = 0; n < 300; n++) windows.next()
+  t.equal(windows.given, 300)
+  t.ok(windows.isLast(300 & 0x7f))
+  t.notOk(windows.isLast(299 & 0x7f))
+})
+
+t.test('an older peer, which says nothing of numbers, is slowed down as well', async t => {
+  const pair = pairOf()
+  const older = (frame: Frame) => {
+    if (frameName(frame) === 'REQ') {
+      const at = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.l4) + 8
+      t.equal(frame.view.getUint8(at) & 16, 16, 'numbers of windows')
+      frame.view.setUint8(at, frame.view.getUint8(at) & ~16)
+      icrc.write(frame)
+    }
+    return true
+  }
+  pair.tap.watch = older
+  const { left, done, given } = numbered(pair, (name, frame) => {
+    if (name.startsWith('RC_RDMA_WRITE')) {
+      bth.setWindowNumber(frame.view, frame.bth, 0)
+      icrc.write(frame)
+    }
+    return true
+  })
+  t.ok(done)
+  t.notOk(pair.b.table.flows.some(flow => flow?.peer.numbersWindows))
+  t.ok(given.length > 5, `${given.length} windows`)
+  t.ok(left.connection!.stats.rateBps < RATE_BPS / 1.5, `${left.connection!.stats.rateBps} of ${RATE_BPS}`)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { AckSample } from '../../lib/cc/congestion-control.js'
-import { ResponseFlight } from '../../lib/nic/response-flight.js'
-import { Transmissions } from '../../lib/nic/transmissions.js'
+import { ResponseFlight } from '../../lib/nic/feedback/response-flight.js'
+import { Transmissions } from '../../lib/nic/feedback/transmissions.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
 import { sampleOf } from '../cc/samples.js'
 

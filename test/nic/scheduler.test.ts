@@ -1,8 +1,8 @@
 /** The scheduler with flows that do nothing but send: fairness, pacing, and how often it must be woken. */
 import t from 'tap'
-import type { Flow } from '../../lib/nic/flow.js'
-import { Scheduler } from '../../lib/nic/scheduler.js'
-import { TURN_PACKETS } from '../../lib/nic/turn.js'
+import type { Flow } from '../../lib/nic/flow/flow.js'
+import { TURN_PACKETS } from '../../lib/nic/flow/turn.js'
+import { Scheduler } from '../../lib/nic/tx/scheduler.js'
 import { TxKind } from '../../lib/qp/queue-pair.js'
 import { NEVER } from '../../lib/time/nanos.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
-import { SourcePorts } from '../../lib/nic/source-ports.js'
+import { SourcePorts } from '../../lib/nic/tx/source-ports.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'
 

@@ -1,8 +1,8 @@
 /** Direct responses of switches where hosts have a secret: who has not the key of the domain moves nothing. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { Verdict } from '../../lib/nic/feedback-guard.js'
-import { SwitchGuard } from '../../lib/nic/switch-guard.js'
+import { Verdict } from '../../lib/nic/keys/feedback-guard.js'
+import { SwitchGuard } from '../../lib/nic/keys/switch-guard.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { Random } from '../../lib/sim/random.js'
 import { HostAddress } from '../../lib/wire/address.js'

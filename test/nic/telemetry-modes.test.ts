@@ -7,9 +7,9 @@ import {
   telemetrySettings,
 } from '../../lib/cc/telemetry-settings.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { TelemetryEcho } from '../../lib/nic/telemetry-echo.js'
-import { TelemetryProbe } from '../../lib/nic/telemetry-probe.js'
-import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry-source.js'
+import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
+import { TelemetryProbe } from '../../lib/nic/telemetry/telemetry-probe.js'
+import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry/telemetry-source.js'
 import { WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { HopRecords } from '../../lib/wire/hop-records.js'

@@ -1,6 +1,6 @@
 /** The timing wheel (4,096 slots of 1,024 ns) against a plain map. SEED=n replays one seed. */
 import t from 'tap'
-import { TimingWheel } from '../../lib/nic/timing-wheel.js'
+import { TimingWheel } from '../../lib/nic/tx/timing-wheel.js'
 import { Random } from '../../lib/sim/random.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { fixedSeed, fixedSeeds } from '../support/seeds.js'

@@ -29,6 +29,20 @@ const LAYERS: readonly (readonly string[])[] = [
   ['bench', 'bin'],
 ]
 
+/** The rooms of the NIC, from the bottom up, with the same rule. */
+const NIC_ROOMS: readonly (readonly string[])[] = [
+  ['types.ts'],
+  ['keys', 'telemetry'],
+  ['config.ts', 'feedback'],
+  ['flow'],
+  ['tx'],
+  ['paths'],
+  ['rx'],
+  ['connect'],
+  ['nic.ts'],
+]
+const ROOM_README_LINES_MAX = 15
+
 function sources(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name)
@@ -106,6 +120,24 @@ t.test('no import leads back to its file', async t => {
     ['b', 'c', 'b'],
     'one is found',
   )
+})
+
+t.test('the rooms of the NIC point one way, and say what lives there', async t => {
+  const roomOf = (path: string) => path.split('/')[2]!
+  const rankOf = (path: string) => NIC_ROOMS.findIndex(rooms => rooms.includes(roomOf(path)))
+  for (const [path, targets] of imports) {
+    if (!path.startsWith('lib/nic/')) continue
+    if (rankOf(path) < 0) t.fail(`${path} is in no room`)
+    for (const target of targets) {
+      if (!target.startsWith('lib/nic/') || roomOf(target) === roomOf(path)) continue
+      if (rankOf(target) >= rankOf(path)) t.fail(`${path} imports ${target}, which is not below it`)
+    }
+  }
+  for (const room of NIC_ROOMS.flat()) {
+    if (room.endsWith('.ts')) continue
+    const lines = readFileSync(join(root, 'lib/nic', room, 'README.md'), 'utf8').split('\n').length - 1
+    t.ok(lines <= ROOM_README_LINES_MAX, `${room}: ${lines} lines`)
+  }
 })
 
 /** A circle of imports, by the files along it; empty if there is none. */

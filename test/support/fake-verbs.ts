@@ -4,7 +4,7 @@
  * operation.
  */
 import { WeirError } from '../../lib/errors.js'
-import { newConnectionStats } from '../../lib/nic/connection-stats.js'
+import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
 import type {
   Connection,
   ConnectionHandler,

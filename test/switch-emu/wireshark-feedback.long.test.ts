@@ -73,8 +73,9 @@ function ours(frame: Frame): string[] {
     request[0] = String(rateRequest.baseRttNs(view, behind))
     request[1] = String(rateRequest.lineRateBps(view, behind))
     request[2] = String(rateRequest.mtuBytes(view, behind))
-    const options = Array.from({ length: rateRequest.OPTIONS_MAX }, (_, i) =>
-      rateRequest.option(view, behind, i),
+    // The last one says how the flow begins.
+    const options = Array.from({ length: rateRequest.OPTION_PLACES + 1 }, (_, place) =>
+      rateRequest.option(view, behind, place),
     )
     request[3] = options.filter(value => !Number.isNaN(value)).join()
   }

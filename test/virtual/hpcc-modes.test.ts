@@ -1,5 +1,5 @@
 /** Modes of HPCC++ on whole networks: what they cost, and what they keep. The figures are those of `npm run bench -- hpcc-modes`. */
-import type { TxCounters } from '../../lib/nic/tx-pipeline.js'
+import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import type { RunResult } from '../../lib/scenario/result.js'
 import { seriesName } from '../../lib/scenario/series.js'

@@ -141,3 +141,17 @@ t.test('VXLAN shows the frame within, to a bounded depth', async t => {
   for (let i = 0; i < 10; i++) frame = wrap(frame)
   t.equal(printFrame(frame).split('VXLAN').length - 1, 5)
 })
+
+t.test(
+  'the reserved bits beside AckReq: the window that data was sent with, duplicates in acknowledgements',
+  async t => {
+    const frame = buildRoce(PLAIN)
+    const plain = printFrame(frame)
+    bth.setWindowNumber(frame.view, frame.bth, 128 + 5)
+    t.equal(printFrame(frame), plain.replace(/( psn [^,]*)/, '$1 window 5'))
+    const answer = new DataView(new ArrayBuffer(bth.BYTES))
+    bth.write(answer, 0, Opcode.RC_ACKNOWLEDGE, false, true, 0, 0xffff, 0x11, false, 1)
+    bth.setDuplicates(answer, 0, 3)
+    t.equal(bth.print(answer, 0), 'RC_ACKNOWLEDGE qp 0x11 psn 1 duplicates 3')
+  },
+)

@@ -1,0 +1,514 @@
+import { ConnectionManager } from '../../cm/connection-manager.js'
+import type { CmCounters } from '../../cm/counters.js'
+import type { CmEvent, ConnectRequest, Disconnected, Established, PeerParameters } from '../../cm/events.js'
+import { flowLabelFor } from '../../cm/flow-label.js'
+import { MadDatagram } from '../../cm/outbox.js'
+import { timeoutNs } from '../../cm/timing.js'
+import { WeirError } from '../../errors.js'
+import type { Frame } from '../../frame/frame.js'
+import { SLOT_BYTES } from '../../frame/frame-pool.js'
+import { Access } from '../../qp/memory.js'
+import { QpState } from '../../qp/queue-pair.js'
+import { ReorderPool } from '../../qp/reorder-buffer.js'
+import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import { HostAddress } from '../../wire/address.js'
+import * as bth from '../../wire/bth.js'
+import { Reason } from '../../wire/cm/rej.js'
+import * as messages from '../../wire/cm-messages.js'
+import * as ipv4 from '../../wire/ipv4.js'
+import { isLast, isReadResponse } from '../../wire/opcode.js'
+import { checkConnectOptions, type NicSettings, priorityOfDscp, timeoutExponent } from '../config.js'
+import type { Flow } from '../flow/flow.js'
+import { type Beginning, type FlowHost, makeFlow } from '../flow/make-flow.js'
+import { ConcurrentFlows } from '../rx/concurrent-flows.js'
+import type { HostHeaders } from '../tx/host-headers.js'
+import type { SourcePorts } from '../tx/source-ports.js'
+import type { TxPipeline } from '../tx/tx-pipeline.js'
+import type { Connection, ConnectionHandler, ConnectOptions, Listener } from '../types.js'
+import { Endings } from './endings.js'
+import { NicConnection } from './nic-connection.js'
+import {
+  checkKey,
+  farewell,
+  heed,
+  mayEnd,
+  ownWords,
+  peerFailure,
+  proves,
+  refusal,
+  rejection,
+  spokenWords,
+  unanswered,
+} from './peer-words.js'
+import { connectingOf, otherThanOwn } from './udp-ports.js'
+
+const READS_OUTSTANDING = 16
+const PATH_MTU_MAX = 4096
+/** A connection that is not confirmed for so long gives way when there is no other place. */
+const CONFIRM_WITHIN_NS = 100 * MILLISECOND
+/** Packets of small messages are more than their bytes tell. */
+const GRANTED_LEAST = 512
+const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
+
+/** What connections need of their NIC. */
+interface Host extends FlowHost {
+  readonly address: HostAddress
+  readonly sourcePorts: SourcePorts
+  readonly headers: HostHeaders
+  addFlow(flow: Flow): void
+  removeFlow(flow: Flow): void
+  /** The flow has new work, or another phase. */
+  flowChanged(now: Nanos, flow: Flow): void
+  deliverCompletions(now: Nanos, flow: Flow): void
+  /** Asks the flow's peer whether it knows the flow. */
+  challenge(flow: Flow): void
+  /** As FlowStart. */
+  checkController(cc: ConnectOptions['cc']): void
+  /** As FlowStart. */
+  startProbe(flow: Flow): void
+  /** As FlowStart. */
+  beginUnmeasured(now: Nanos, flow: Flow): void
+  /** T is known: the flow gets its controller and may send. */
+  setBaseRtt(now: Nanos, flow: Flow, baseRttNs: Nanos): void
+}
+
+/**
+ * Makes and ends connections: joins the connection manager's events to flows, and both to the applications'
+ * handlers. What two weirs tell each other beyond the standard travels in the messages' private data.
+ */
+export class Connections {
+  readonly #nic: Host
+  readonly #cm: ConnectionManager
+  readonly #endings: Endings
+  readonly #listeners = new Map<number, Listener>()
+  readonly #byCmId = new Map<number, Flow>()
+  /** Flows that peers have asked for and not confirmed, oldest first, and since when. */
+  readonly #halfOpen = new Map<Flow, Nanos>()
+  readonly #datagram = new MadDatagram()
+  #datagramPsn = 0
+  readonly #concurrent: ConcurrentFlows
+  /** Where all connections keep what came out of order. */
+  readonly #reorderPool: ReorderPool
+
+  constructor(nic: Host) {
+    const { settings } = nic
+    this.#nic = nic
+    this.#concurrent = new ConcurrentFlows(settings.slackNs, nic.table.capacity)
+    this.#reorderPool = new ReorderPool(settings.reorderPackets, keptBytes(settings))
+    this.#datagramPsn = settings.random() & 0xffffff
+    this.#cm = new ConnectionManager({
+      caGuid: nic.table.names.guid,
+      addresses: [settings.address],
+      udpPort: settings.udpPort,
+      random: settings.random,
+      mayClaim: (data, qpn, startingPsn) => proves(settings, spokenWords(data), { qpn, startingPsn }),
+      mayEnd: (id, data) => mayEnd(this.#byCmId.get(id), data),
+      farewell: id => farewell(this.#byCmId.get(id)),
+      connectionsMax: Math.min(65_536, 2 * settings.connectionsMax + 16),
+      pendingRequestsMax: settings.connectionsMax,
+      ...settings.cm,
+    })
+    this.#endings = new Endings(this.#cm, this)
+  }
+
+  // ---- For applications
+
+  listen(port: number, listener: Listener): void {
+    this.#cm.listen(port)
+    this.#listeners.set(port, listener)
+  }
+
+  unlisten(port: number): void {
+    this.#cm.unlisten(port)
+    this.#listeners.delete(port)
+  }
+
+  connect(
+    now: Nanos,
+    remote: HostAddress,
+    port: number,
+    handler: ConnectionHandler,
+    options: ConnectOptions,
+  ): Connection {
+    this.#nic.checkController(options.cc)
+    checkConnectOptions(options, this.#nic.settings)
+    const { pathMtu, cc, telemetry, paths, baseRttNs } = options
+    const udpPort = otherThanOwn(this.#nic.settings, options.udpPort)
+    this.#makeRoom(now)
+    const beginning = { remote, handler, phase: 'connecting' as const, udpPort, baseRttNs, pathMtu }
+    const flow = this.#makeFlow({ ...beginning, cc, telemetry, paths })
+    try {
+      this.#request(now, flow, port, options)
+    } catch (error) {
+      this.#abandon(flow)
+      throw error
+    }
+    flow.handler.onCreated?.(now, flow.connection)
+    if (!options.patient) {
+      const giveUp = (at: Nanos, why: WeirError) => this.#giveUp(at, flow, why)
+      this.#nic.settings.onConnecting?.(connectingOf(this.#nic.settings, flow, giveUp))
+    }
+    return flow.connection
+  }
+
+  /** Nobody is there, as whoever looks after the connection has found. */
+  #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
+    if (flow.ending.phase !== 'connecting') return
+    this.#cm.disconnect(now, flow.handshake.cmId)
+    this.close(now, flow, why)
+  }
+
+  #request(now: Nanos, flow: Flow, port: number, options: ConnectOptions): void {
+    const { remote } = flow
+    const { settings, sourcePorts, headers } = this.#nic
+    const priority = options.priority ?? settings.priority
+    const dscp = settings.dscpOfPriority[priority]!
+    flow.path.begin(sourcePorts.choose(options.sourcePort, settings.random), priority)
+    headers.prepare(flow, dscp)
+    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    flow.handshake.expect(settings.random() & 0xffffff)
+    const cmId = this.#cm.connect(now, {
+      remote,
+      udpPort: options.udpPort,
+      port,
+      qpn: flow.qpn,
+      startingPsn: flow.handshake.receivePsn,
+      pathMtu: flow.peer.pathMtu,
+      responderResources: READS_OUTSTANDING,
+      initiatorDepth: READS_OUTSTANDING,
+      retryCount: this.#nic.settings.retryCount,
+      rnrRetry: this.#nic.settings.rnrRetry,
+      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+      flowLabel: flowLabelFor(flow.path.sourcePort),
+      trafficClass: dscp << 2,
+      privateData: ownWords(this.#nic.settings, flow, options.privateData),
+    })
+    flow.handshake.name(cmId)
+    this.#byCmId.set(cmId, flow)
+  }
+
+  /** A connection's application gave it work. */
+  flowChanged(now: Nanos, flow: Flow): void {
+    this.#nic.flowChanged(now, flow)
+  }
+
+  /** As Endings. */
+  disconnect(now: Nanos, flow: Flow): void {
+    this.#endings.disconnect(now, flow)
+  }
+
+  /** As Endings. */
+  fail(now: Nanos, flow: Flow, error: WeirError): void {
+    this.#endings.fail(now, flow, error)
+  }
+
+  /** As Endings. */
+  goOnEnding(now: Nanos, flow: Flow): void {
+    this.#endings.goOn(now, flow)
+  }
+
+  // ---- For the NIC
+
+  /** Counters of the connection manager. */
+  get counters(): CmCounters {
+    return this.#cm.counters
+  }
+
+  get wantsToSend(): boolean {
+    return this.#cm.pendingTransmits > 0
+  }
+
+  nextTimeout(): Nanos {
+    return this.#cm.nextTimeout()
+  }
+
+  onTimeout(now: Nanos): void {
+    if (this.#cm.nextTimeout() <= now) this.#cm.onTimeout(now)
+  }
+
+  nextDatagram(now: Nanos, tx: TxPipeline): Frame | null {
+    if (!this.#cm.pollTransmit(now, this.#datagram)) return null
+    this.#datagramPsn = (this.#datagramPsn + 1) & 0xffffff
+    return tx.managementDatagram(
+      this.#nic.headers.forManagement(this.#datagram.destination),
+      this.#datagram.bytes,
+      this.#datagramPsn,
+      otherThanOwn(this.#nic.settings, this.#datagram.udpPort),
+    )
+  }
+
+  onDatagram(now: Nanos, frame: Frame, at: number, end: number): void {
+    const from =
+      this.#nic.address.family === 4
+        ? HostAddress.fromIpv4(ipv4.source(frame.view, frame.l3))
+        : HostAddress.fromGid(frame.bytes, frame.l3 + 8)
+    this.#cm.onMad(now, from, frame.view, at, end)
+    this.dispatch(now)
+  }
+
+  /** The peer of a flow that connects may have answered, by a datagram that had to be dropped. */
+  onHiddenId(frame: Frame): void {
+    frame.bringIn()
+    const flow = this.#byCmId.get(messages.remoteCommId(frame.view, frame.payload))
+    if (flow?.ending.phase !== 'connecting' || ipv4.source(frame.view, frame.l3) !== flow.remote.ipv4) return
+    flow.handshake.onHiddenAnswer()
+  }
+
+  /** A packet of the flow arrived: the first one stands in for a lost RTU. */
+  onTraffic(now: Nanos, flow: Flow): void {
+    if (flow.ending.phase === 'accepting') {
+      this.#cm.onDataArrived(now, flow.qpn)
+      this.dispatch(now)
+    }
+  }
+
+  /** The peer of a flow that somebody claims to be stale is there, and knows the flow. */
+  onAlive(now: Nanos, flow: Flow): void {
+    flow.peer.onAlive()
+    this.#cm.confirm(now, flow.handshake.cmId)
+  }
+
+  /** The peer has sent the flow payload. */
+  onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void {
+    this.#concurrent.onData(now, flow, bth.psn(frame.view, frame.bth), isLast(opcode), isReadResponse(opcode))
+  }
+
+  /** Flows that send to this host now: what the receiver reports as N. */
+  get concurrentFlows(): number {
+    return this.#concurrent.count
+  }
+
+  /** Carries out what the connection manager has to say. */
+  dispatch(now: Nanos): void {
+    for (let event = this.#cm.pollEvent(); event !== null; event = this.#cm.pollEvent())
+      this.#onEvent(now, event)
+  }
+
+  // ---- Events of the connection manager
+
+  #onEvent(now: Nanos, event: CmEvent): void {
+    if (event.type === 'connectRequest') {
+      this.#onRequest(now, event)
+      return
+    }
+    const flow = this.#byCmId.get(event.id)
+    if (flow === undefined) return
+    if (event.type === 'established') this.#onEstablished(now, flow, event)
+    else if (event.type === 'rejected') this.close(now, flow, rejection(flow, event))
+    else if (event.type === 'timedOut') {
+      this.close(now, flow, unanswered(flow))
+    } else if (event.type === 'disconnected') {
+      this.#onDisconnected(now, flow, event)
+    } else if (event.type === 'challenged') {
+      flow.peer.onChallenged()
+      this.#nic.challenge(flow)
+    }
+  }
+
+  #onDisconnected(now: Nanos, flow: Flow, event: Disconnected): void {
+    const { cause } = event
+    if (cause === 'peer') this.#endings.onLeft(now, flow, peerFailure(flow, event))
+    else if (cause === 'local') this.close(now, flow, flow.ending.failure)
+    else {
+      const what = `connection to ${flow.remote} was lost (${cause})`
+      this.close(now, flow, flow.ending.failure ?? new WeirError('WEIR_CONNECTION_LOST', what))
+    }
+  }
+
+  #onRequest(now: Nanos, request: ConnectRequest): void {
+    const words = spokenWords(request.privateData)
+    let flow: Flow
+    try {
+      const listener = this.#listeners.get(request.port)
+      if (listener === undefined)
+        throw new WeirError('WEIR_REJECTED', `nobody listens on port ${request.port}`)
+      this.#makeRoom(now)
+      this.#nic.table.checkRoom()
+      checkKey(this.#nic.settings, words, request)
+      if (words === null && this.#refusesMtu(now, request)) return
+      const privateData = words?.applicationData ?? request.privateData
+      const { remote, udpPort, port } = request
+      const handler = listener.accept(now, { remote, udpPort, port, privateData })
+      const pathMtu = request.pathMtu || undefined
+      const beginning = { remote, handler, phase: 'accepting' as const, pathMtu, cc: undefined }
+      const theirPort = otherThanOwn(this.#nic.settings, udpPort)
+      flow = this.#makeFlow({ ...beginning, udpPort: theirPort, baseRttNs: undefined })
+    } catch (error) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
+      return
+    }
+    flow.handshake.name(request.id)
+    this.#byCmId.set(request.id, flow)
+    this.#halfOpen.set(flow, now)
+    heed(this.#nic.settings, flow, words)
+    flow.handshake.onPrivateData(words?.applicationData ?? request.privateData)
+    // As librdmacm: the passive side sends with the traffic class of the request's path.
+    const dscp = request.trafficClass >>> 2
+    const priority = priorityOfDscp(this.#nic.settings, dscp)
+    flow.path.begin(this.#nic.sourcePorts.ofRequest(request, flow.qpn), priority)
+    this.#nic.headers.prepare(flow, dscp)
+    flow.handshake.expect(this.#nic.settings.random() & 0xffffff)
+    flow.qp.modify(now, QpState.INIT, { access: REMOTE_ACCESS })
+    this.#ready(now, flow, request, request.retryCount)
+    try {
+      flow.handler.onCreated?.(now, flow.connection)
+      if (flow.ending.phase === 'accepting') this.#accept(now, flow, request)
+    } catch (error) {
+      this.#cm.reject(now, request.id, Reason.CONSUMER, refusal(error))
+      this.close(now, flow, asWeirError(error))
+    }
+  }
+
+  /**
+   * A peer that is no weir sends packets as long as its request says, and expects as long ones. True if this host cannot have them: the
+   * request is rejected then (IBA 12.6.7.2, reason 26).
+   */
+  #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
+    const own = this.#nic.settings.pathMtu
+    if (pathMtu <= own) return false
+    const what = `${remote} asks for a path MTU of ${pathMtu} bytes, this host has ${own}: ask for ${own}, or raise this host's`
+    this.#cm.reject(now, id, Reason.INVALID_PATH_MTU, refusal(new WeirError('WEIR_REJECTED', what)))
+    return true
+  }
+
+  #accept(now: Nanos, flow: Flow, request: ConnectRequest): void {
+    this.#cm.accept(now, request.id, {
+      qpn: flow.qpn,
+      startingPsn: flow.handshake.receivePsn,
+      responderResources: Math.min(READS_OUTSTANDING, request.responderResources),
+      initiatorDepth: Math.min(READS_OUTSTANDING, request.initiatorDepth),
+      rnrRetry: this.#nic.settings.rnrRetry,
+      privateData: ownWords(this.#nic.settings, flow, flow.handler.acceptData?.()),
+    })
+  }
+
+  #onEstablished(now: Nanos, flow: Flow, event: Established): void {
+    if (flow.ending.phase === 'connecting') {
+      const words = spokenWords(event.privateData)
+      flow.handshake.onPrivateData(words?.applicationData ?? event.privateData)
+      heed(this.#nic.settings, flow, words)
+      const { failure } = flow.ending
+      if (failure !== null) return void this.fail(now, flow, failure)
+      // The peer's MAC may not have been known, or was another one, when the request was made.
+      this.#nic.headers.prepare(flow, flow.path.dscp)
+      this.#ready(now, flow, event.peer, this.#nic.settings.retryCount)
+    }
+    flow.ending.enter('established')
+    this.#halfOpen.delete(flow)
+    if (event.roundTripNs !== null) {
+      flow.handshake.onRoundTrip(event.roundTripNs)
+      // From REP to RTU: no application has to accept in between.
+      if (!flow.handshake.active) flow.stats.rttNs = event.roundTripNs
+    }
+    this.#settleBaseRtt(now, flow)
+    flow.handler.onEstablished(now, flow.connection)
+    this.#nic.flowChanged(now, flow)
+  }
+
+  /**
+   * T: given; or learned from the first round trips, by a careful flow, or one to a peer that answers no probes; or measured by
+   * probes (the active side at once, the passive one when it first sends).
+   */
+  #settleBaseRtt(now: Nanos, flow: Flow): void {
+    if (flow.handshake.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.handshake.fixedBaseRttNs)
+    else if (this.#nic.settings.start === 'careful' || !flow.peer.isWeir) this.#nic.beginUnmeasured(now, flow)
+    else if (flow.handshake.active) this.#nic.startProbe(flow)
+  }
+
+  // ---- Flows
+
+  /**
+   * When all places are taken, the oldest connection gives way that a peer has asked for and not confirmed in time: whoever
+   * forges its address never confirms any. Otherwise one does that this end has left, and whose peer has not answered that.
+   */
+  #makeRoom(now: Nanos): void {
+    const { table } = this.#nic
+    if (!table.isFull) return
+    const [oldest] = this.#halfOpen
+    const isLate = oldest !== undefined && now - oldest[1] >= CONFIRM_WITHIN_NS
+    const loser = isLate ? oldest[0] : table.flows.find(flow => flow?.ending.phase === 'closing')
+    if (!loser) return
+    if (isLate) this.#cm.counters.unconfirmedCutShort++
+    this.#cm.disconnect(now, loser.handshake.cmId)
+    this.close(now, loser, null)
+  }
+
+  #makeFlow(beginning: Beginning): Flow {
+    const flow = makeFlow(this.#nic, this.#reorderPool, beginning)
+    flow.show(new NicConnection(this, flow))
+    this.#nic.addFlow(flow)
+    return flow
+  }
+
+  #ready(now: Nanos, flow: Flow, peer: PeerParameters, retryCount: number): void {
+    flow.qp.modify(now, QpState.RTR, {
+      remoteQpn: peer.qpn,
+      receivePsn: flow.handshake.receivePsn,
+      pathMtu: flow.peer.pathMtu,
+      responderResources: Math.min(READS_OUTSTANDING, peer.responderResources),
+      selectiveRepeat: flow.peer.selectiveRepeat,
+      grantedPackets: grantedPackets(this.#nic.settings, flow),
+    })
+    this.#nic.table.bindRemote(flow)
+    const peerTimeout = flow.handshake.active
+      ? timeoutExponent(this.#nic.settings.ackTimeoutNs)
+      : peer.ackTimeoutExponent
+    flow.peer.repeatsFor((retryCount + 1) * timeoutNs(peerTimeout))
+    flow.qp.modify(now, QpState.RTS, {
+      sendPsn: peer.startingPsn,
+      initiatorDepth: Math.min(READS_OUTSTANDING, peer.initiatorDepth),
+      retryCount,
+      rnrRetry: peer.rnrRetry,
+      ackTimeoutExponent: timeoutExponent(this.#nic.settings.ackTimeoutNs),
+    })
+  }
+
+  /** Takes back a flow of which nobody has heard yet. */
+  #abandon(flow: Flow): void {
+    flow.ending.enter('closed')
+    this.#nic.removeFlow(flow)
+  }
+
+  // ---- For Endings
+
+  flush(now: Nanos, flow: Flow): void {
+    if (flow.qp.state !== QpState.ERR) flow.qp.modify(now, QpState.ERR)
+    flow.ending.takeFailedStatus()
+    this.#nic.flowChanged(now, flow)
+  }
+
+  close(now: Nanos, flow: Flow, error: WeirError | null): void {
+    if (flow.ending.phase === 'closed') return
+    flow.ending.enter('closed')
+    this.flush(now, flow)
+    this.#nic.deliverCompletions(now, flow)
+    this.#byCmId.delete(flow.handshake.cmId)
+    this.#halfOpen.delete(flow)
+    this.#concurrent.end(flow)
+    this.#nic.removeFlow(flow)
+    flow.handler.onClosed(now, flow.connection, error)
+  }
+}
+
+/** Room for a full packet of this host's path MTU with all its headers. */
+function keptBytes({ pathMtu, pool }: NicSettings): number {
+  return Math.min(pool.slotBytes, pathMtu + SLOT_BYTES - PATH_MTU_MAX)
+}
+
+/** An application's own error, as the end of a connection tells it. */
+function asWeirError(error: unknown): WeirError {
+  if (error instanceof WeirError) return error
+  return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
+    cause: error,
+  })
+}
+
+/**
+ * Packets that the peer may have on their way: data within the budget that this end has told it, and PSNs of the READs that fit into
+ * its own.
+ */
+function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {
+  const bytes =
+    (receiveBudgetBytes ?? Number.POSITIVE_INFINITY) + flow.sender.congestion.hostShare.budgetBytes
+  return Math.min(packetsInFlightMax, Math.max(GRANTED_LEAST, Math.ceil(bytes / flow.peer.pathMtu)))
+}

@@ -1,0 +1,117 @@
+import {
+  ccAckShare,
+  ccIsReceiverBased,
+  ccWantsTelemetry,
+  createCongestionControl,
+} from '../../cc/catalogue.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
+import type { NicSettings } from '../config.js'
+import { BaseRttProbe } from '../feedback/base-rtt-probe.js'
+import { FlowBaseRtt } from '../feedback/flow-base-rtt.js'
+import { RateRequest } from '../feedback/rate-request.js'
+import type { Flow } from '../flow/flow.js'
+import type { PathSelector } from '../paths/path-selector.js'
+import { TelemetryProbe } from '../telemetry/telemetry-probe.js'
+import { Control, type ControlPackets } from '../tx/control-packets.js'
+import type { ConnectOptions } from '../types.js'
+
+/** T when every probe was lost, and a guess before the first round trip. */
+const BASE_RTT_UNKNOWN_NS = 100_000
+/** A guess of T is no more. */
+const GUESS_MOST_NS = MILLISECOND
+
+/** From an established connection to one that may send: measures T, and makes the controller. */
+export class FlowStart {
+  readonly #settings: NicSettings
+  readonly #control: ControlPackets
+  readonly #paths: PathSelector
+
+  constructor(settings: NicSettings, control: ControlPackets, paths: PathSelector) {
+    this.#settings = settings
+    this.#control = control
+    this.#paths = paths
+  }
+
+  /** Throws WEIR_BAD_ARGUMENT now for a controller that could not be made once T is known. */
+  checkController(cc: ConnectOptions['cc']): void {
+    if (cc === undefined) return
+    const { lineRateBps, pathMtu } = this.#settings
+    createCongestionControl(cc.name, { lineRateBps, baseRttNs: 1e6, mtuBytes: pathMtu }, cc.options)
+  }
+
+  /**
+   * T is not known, and the flow does not wait for it: its first round trips tell. The connection manager's round trip is no measure of T, as it
+   * includes the time that the peer's application takes to accept; it bounds the guess.
+   */
+  beginUnmeasured(flow: Flow): void {
+    const expectedNs = flow.handshake.roundTripNs || GUESS_MOST_NS
+    this.#keepMeasuring(flow)
+    this.begin(flow, Math.max(Math.min(expectedNs, GUESS_MOST_NS), this.#settings.baseRttLeastNs))
+    // Patience is another matter: the handshake took no less than a round trip.
+    flow.qp.baseRttNs = expectedNs
+    if (flow.handshake.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
+  }
+
+  #keepMeasuring({ sender: { congestion } }: Flow): void {
+    if (congestion.baseRtt !== null) return
+    congestion.keepMeasuring(new FlowBaseRtt(this.#settings.baseRttWindowNs, this.#settings.baseRttLeastNs))
+  }
+
+  /** Begins to measure T, unless it is known or being measured. */
+  measure(flow: Flow): void {
+    const { sender, handshake, stats } = flow
+    const { begun, baseRtt } = sender.congestion
+    const known = begun && baseRtt === null
+    if (known || sender.baseRttProbe !== null || flow.ending.phase !== 'established' || !flow.peer.isWeir)
+      return
+    // Telemetry tells of the queues that others make.
+    const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
+    const rttNs = begun ? stats.rttNs || handshake.roundTripNs : 0
+    sender.measure(new BaseRttProbe(begun ? baseRtt!.takeSequences() : 0, collects, rttNs))
+    this.#control.push(flow, Control.BASE_PROBE)
+  }
+
+  /** A probe has been answered or given up: sends the next one, or begins. True if T has been measured. */
+  advance(now: Nanos, flow: Flow): boolean {
+    const { congestion } = flow.sender
+    const probe = flow.sender.baseRttProbe!
+    if (!probe.done) {
+      if (probe.wantsToSend) this.#control.push(flow, Control.BASE_PROBE)
+      return false
+    }
+    flow.sender.measured()
+    if (congestion.begun) {
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, probe.clean)
+      return true
+    }
+    const guess = flow.handshake.roundTripNs > 0 ? flow.handshake.roundTripNs : BASE_RTT_UNKNOWN_NS
+    const measured = probe.baseRttNs === NEVER ? guess : probe.baseRttNs
+    if (this.#settings.baseRttWindowNs !== NEVER) {
+      this.#keepMeasuring(flow)
+      if (probe.baseRttNs !== NEVER) congestion.onBaseRttProbe(now, probe.baseRttNs, true)
+    }
+    this.begin(flow, Math.max(measured, this.#settings.baseRttLeastNs))
+    return true
+  }
+
+  /** T is known: the flow gets its controller, and what brings it telemetry. */
+  begin(flow: Flow, baseRttNs: Nanos): void {
+    const cc = flow.ccChoice
+    const context = {
+      lineRateBps: this.#settings.lineRateBps,
+      baseRttNs,
+      mtuBytes: flow.peer.pathMtu,
+      careful: this.#settings.start === 'careful',
+    }
+    const control = createCongestionControl(cc.name, context, cc.options)
+    flow.sender.begin(control, ccAckShare(cc.name), baseRttNs)
+    this.#paths.begin(flow)
+    if (!flow.peer.isWeir || !ccWantsTelemetry(cc.name)) return
+    const { telemetry } = flow.sender
+    telemetry.start()
+    const probe = new TelemetryProbe(baseRttNs, telemetry.probes, telemetry.probeShare)
+    const request = ccIsReceiverBased(cc.name) ? new RateRequest(context, cc.options) : null
+    flow.sender.collect(probe, request)
+    if (request !== null) this.#control.push(flow, Control.RATE_REQUEST)
+  }
+}

@@ -1,0 +1,209 @@
+import {
+  type AckSample,
+  type CongestionControl,
+  type LossSample,
+  NO_RATE,
+  NO_WINDOW,
+} from '../../cc/congestion-control.js'
+import type { QueuePair } from '../../qp/queue-pair.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { ConnectionStats } from '../types.js'
+import { recordController, recordSample } from './connection-stats.js'
+import type { FlowBaseRtt } from './flow-base-rtt.js'
+import { HostShare } from './host-share.js'
+
+/** What the two ends have agreed on. */
+interface Agreed {
+  /** Payload bytes of a full packet. */
+  readonly pathMtu: number
+}
+
+/** What obeys the module. */
+export interface WindowFollower {
+  /** Window and rate may have changed. @param windowBytes that may be in flight, or NO_WINDOW */
+  onWindow(control: CongestionControl, windowBytes: number): void
+  /** T has changed. */
+  onBaseRtt(baseRttNs: Nanos): void
+}
+
+/**
+ * The congestion-control module of the draft's NIC, for one flow: everything that its controller hears goes through here. After each
+ * event the follower learns window and rate in the same way; after a packet sent it does not, as that is no news to a controller.
+ *
+ * Without a controller, as long as T is not known, nothing may be in flight.
+ */
+export class CongestionModule {
+  /** What the peer's receive buffer can take of this flow at once. */
+  readonly hostShare = new HostShare()
+  readonly #stats: ConnectionStats
+  readonly #agreed: Agreed
+  readonly #lineRateBps: number
+  readonly #follower: WindowFollower
+  #qp!: QueuePair
+  #control: CongestionControl | null = null
+  #baseRtt: FlowBaseRtt | null = null
+
+  /** @param lineRateBps of the host's link, bit/s */
+  constructor(stats: ConnectionStats, agreed: Agreed, lineRateBps: number, follower: WindowFollower) {
+    this.#lineRateBps = lineRateBps
+    this.#stats = stats
+    this.#agreed = agreed
+    this.#follower = follower
+  }
+
+  attach(qp: QueuePair): void {
+    this.#qp = qp
+  }
+
+  /** The controller begins; T is known, or guessed. */
+  begin(control: CongestionControl, baseRttNs: Nanos): void {
+    this.#stats.baseRttNs = baseRttNs
+    this.#qp.baseRttNs = baseRttNs
+    this.#control = control
+    this.#follow()
+  }
+
+  /** T goes on being measured. */
+  keepMeasuring(baseRtt: FlowBaseRtt): void {
+    this.#baseRtt = baseRtt
+  }
+
+  /** Goes on measuring T; null where it is given, or measured once. */
+  get baseRtt(): FlowBaseRtt | null {
+    return this.#baseRtt
+  }
+
+  /** There is a controller. */
+  get begun(): boolean {
+    return this.#control !== null
+  }
+
+  // ---- What it decides; windows only once it has begun
+
+  /** The controller's own window, or NO_WINDOW. */
+  windowBytes(): number {
+    return this.#control!.windowBytes()
+  }
+
+  /** What may be in flight, bytes, or NO_WINDOW: the window, within this flow's share of what the receiving host can take at once. */
+  allowedBytes(): number {
+    const bytes = Math.min(this.#control!.windowBytes(), this.hostShare.bytes)
+    return this.#baseRtt === null ? bytes : Math.min(bytes, this.#baseRtt.windowBytes(this.#agreed.pathMtu))
+  }
+
+  /** The rate that paces the flow, bit/s. A flow without a controller starts at line rate, as every flow does. */
+  rateBps(): number {
+    const rateBps = this.#control === null ? NO_RATE : this.#control.rateBps()
+    return rateBps === NO_RATE ? this.#lineRateBps : rateBps
+  }
+
+  nextTimeout(): Nanos {
+    return this.#control?.nextTimeout?.() ?? NEVER
+  }
+
+  // ---- What it hears
+
+  /** A packet of `bytes` payload has left. @param number of its transmission */
+  onSent(now: Nanos, number: number, bytes: number): void {
+    this.#control!.onSent?.(now, number, bytes)
+  }
+
+  /** An acknowledgement has come. @param seq the newest PSN that it acknowledges; @param sample what it tells, complete */
+  onAck(now: Nanos, seq: number, sample: AckSample): void {
+    if (this.#baseRtt !== null)
+      this.#learn(now, this.#baseRtt.onAck(now, this.#qp, seq, sample, this.#stats.rttNs))
+    this.hostShare.onAcked(now, sample.ackedBytes, this.#stats.baseRttNs)
+    this.#control?.onAck(now, sample)
+    this.#record(sample)
+  }
+
+  /** READ responses have arrived: the controller counts them as acknowledged, the connection's figures do not. */
+  onResponses(now: Nanos, sample: AckSample): void {
+    if (this.#baseRtt !== null) this.#learn(now, this.#baseRtt.onResponse(now, sample.rttNs))
+    this.#control?.onAck(now, sample)
+    sample.ackedBytes = 0
+    this.#record(sample)
+  }
+
+  /** Telemetry came without an acknowledgement: by a notification, or the answer to a probe. */
+  onTelemetry(now: Nanos, sample: AckSample): void {
+    this.#control?.onTelemetry?.(now, sample)
+    this.#record(sample)
+  }
+
+  /** A congested switch on the way of the sample's packet has answered by itself. */
+  onDirectResponse(now: Nanos, sample: AckSample): void {
+    this.#control?.onDirectResponse?.(now, sample)
+    this.#record(sample)
+  }
+
+  /** The peer has worked out a window. @param flows N, 0 = it does not say */
+  onReceiverWindow(now: Nanos, windowBytes: number, flows: number): void {
+    this.hostShare.onFlows(flows)
+    this.#control!.onReceiverWindow?.(now, windowBytes)
+    this.#follow()
+  }
+
+  /** A congestion notification packet has come. */
+  onCnp(now: Nanos): void {
+    this.#control?.onCnp?.(now)
+    this.#follow()
+  }
+
+  /** Packets are taken for lost. */
+  onLoss(now: Nanos, loss: LossSample): void {
+    this.#control?.onLoss(now, loss)
+    this.#follow()
+  }
+
+  /** What the last `onLoss` spoke of had arrived. */
+  onSpurious(now: Nanos): void {
+    this.#control?.onSpurious?.(now)
+    this.#follow()
+  }
+
+  /** Probes have measured a round trip. @param clean nothing of the flow was in flight */
+  onBaseRttProbe(now: Nanos, rttNs: Nanos, clean: boolean): void {
+    this.#learn(now, this.#baseRtt!.onProbed(now, rttNs, clean))
+    this.#follow()
+  }
+
+  /** The flow takes another path, and nothing is in flight. */
+  onPathChange(): void {
+    this.#control?.onPathChange?.()
+    this.#baseRtt?.onPathChange()
+    this.#follow()
+  }
+
+  onTimeout(now: Nanos): void {
+    if (this.nextTimeout() > now) return
+    this.#control!.onTimeout?.(now)
+    this.#follow()
+  }
+
+  // ---- What follows
+
+  /** @param baseRttNs the new T, 0 = it is what it was */
+  #learn(now: Nanos, baseRttNs: Nanos): void {
+    if (baseRttNs === 0) return
+    this.#stats.baseRttNs = baseRttNs
+    this.#qp.baseRttNs = baseRttNs
+    this.#follower.onBaseRtt(baseRttNs)
+    this.#control?.onBaseRtt?.(now, baseRttNs)
+  }
+
+  #record(sample: AckSample): void {
+    recordSample(this.#stats, sample, this.#qp.counters)
+    this.hostShare.onFlows(sample.hops.flows)
+    this.#follow()
+  }
+
+  #follow(): void {
+    const control = this.#control
+    if (control === null) return
+    const allowedBytes = this.allowedBytes()
+    recordController(this.#stats, control, this.rateBps())
+    this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
+    this.#follower.onWindow(control, allowedBytes)
+  }
+}

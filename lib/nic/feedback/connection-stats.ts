@@ -1,0 +1,56 @@
+import type { AckSample, CongestionControl } from '../../cc/congestion-control.js'
+import type { QpCounters } from '../../qp/counters.js'
+import type { ConnectionStats } from '../types.js'
+
+const CHOSEN_BY_NAME = 'as configured'
+
+/** Figures of a connection of which nothing is known yet. */
+export function newConnectionStats(): ConnectionStats {
+  return {
+    controller: '',
+    controllerReason: '',
+    baseRttNs: 0,
+    rttNs: 0,
+    rateBps: 0,
+    windowBytes: 0,
+    inFlightBytes: 0,
+    sentBytes: 0,
+    ackedBytes: 0,
+    retransmittedBytes: 0,
+    spuriousRetransmissions: 0,
+    spuriousBytes: 0,
+    timeouts: 0,
+    pathQueueBytes: 0,
+    pathHops: 0,
+    refusedFeedback: 0,
+    implausibleTelemetry: 0,
+    sourcePort: 0,
+    pathMoves: 0,
+    pathProbes: 0,
+    pathProbeBytes: 0,
+    pathUtilization: 0,
+    admissionDelayNs: 0,
+  }
+}
+
+/** An acknowledgement or telemetry has arrived. */
+export function recordSample(stats: ConnectionStats, sample: AckSample, counters: QpCounters): void {
+  stats.spuriousRetransmissions = counters.spuriousPackets
+  stats.spuriousBytes = counters.spuriousBytes
+  stats.ackedBytes += sample.ackedBytes
+  stats.inFlightBytes = sample.inFlightBytes
+  if (sample.rttNs > 0) stats.rttNs = sample.rttNs
+  const { hops } = sample
+  if (hops.count === 0) return
+  let fullest = 0
+  for (let i = 0; i < hops.count; i++) fullest = Math.max(fullest, hops.qlenBytes[i]!)
+  stats.pathQueueBytes = fullest
+  stats.pathHops = hops.count
+}
+
+/** What the controller decides, and why it is this one. @param rateBps that paces the flow */
+export function recordController(stats: ConnectionStats, cc: CongestionControl, rateBps: number): void {
+  stats.rateBps = rateBps
+  stats.controller = cc.inForce ?? cc.name
+  stats.controllerReason = cc.reason ?? CHOSEN_BY_NAME
+}

@@ -1,0 +1,52 @@
+import type { Nanos } from '../../time/nanos.js'
+
+/** One answer can lower N to this share of itself at most. */
+const FLOWS_KEPT = 15 / 16
+/** A path that is no longer than this holds nothing that counts: what is in flight may all wait at the host. */
+const SHORT_NS: Nanos = 1_000_000
+/** What is on the way may grow by a quarter a round trip. */
+const GROWTH = 1.25
+
+/**
+ * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget told at connect
+ * divided by N; and, on a long path, what is on the way there, which does not wait in that buffer. That is what has been acknowledged in a
+ * round trip of the idle path: so a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
+ */
+export class HostShare {
+  /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
+  budgetBytes = Number.POSITIVE_INFINITY
+  /** Flows that send to the same host now. */
+  #flows = 1
+  #onTheWayBytes = 0
+  /** Acknowledged since then. */
+  #ackedBytes = 0
+  #sinceNs: Nanos = 0
+  /** Acknowledged in the round trip before, per ns. */
+  #lastRate = 0
+
+  /**
+   * The peer has told N; 0 = it has not. N leaves out flows between two messages. If
+   * all of them took N to have fallen at once, together they would overrun the buffer.
+   */
+  onFlows(flows: number): void {
+    if (flows > 0) this.#flows = Math.max(flows, this.#flows * FLOWS_KEPT)
+  }
+
+  /** So many bytes have been acknowledged. @param baseRttNs T */
+  onAcked(now: Nanos, bytes: number, baseRttNs: Nanos): void {
+    if (this.budgetBytes === Number.POSITIVE_INFINITY || baseRttNs <= SHORT_NS) return
+    this.#ackedBytes += bytes
+    const passedNs = now - this.#sinceNs
+    if (passedNs < baseRttNs) return
+    const rate = this.#ackedBytes / passedNs
+    // One round trip with a pause in it does not empty the path.
+    this.#onTheWayBytes = GROWTH * Math.max(rate, this.#lastRate) * (baseRttNs - SHORT_NS)
+    this.#lastRate = rate
+    this.#ackedBytes = 0
+    this.#sinceNs = now
+  }
+
+  get bytes(): number {
+    return this.budgetBytes / this.#flows + this.#onTheWayBytes
+  }
+}

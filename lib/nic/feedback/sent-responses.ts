@@ -1,0 +1,90 @@
+import type { AckSample } from '../../cc/congestion-control.js'
+import type { Nanos } from '../../time/nanos.js'
+import { ResponseFlight, type ResponseHearer } from './response-flight.js'
+import type { Transmissions } from './transmissions.js'
+
+/** READ responses count as under way for at most so many T, apart from what a pause holds up. */
+const QUIET_ROUND_TRIPS = 4
+
+/** The READ responses of one flow: which of them ask to be answered, and how many may be under way. */
+export class SentResponses {
+  readonly #sent: Transmissions
+  readonly #packetsMax: number
+  /** Made when the first one leaves. */
+  #flight: ResponseFlight | null = null
+  #askEvery = 0
+  #unasked = 0
+
+  /** @param packetsMax that may be under way at a time, a power of two */
+  constructor(sent: Transmissions, packetsMax: number) {
+    this.#sent = sent
+    this.#packetsMax = packetsMax
+  }
+
+  /** At least one has left. */
+  get any(): boolean {
+    return this.#flight !== null
+  }
+
+  /** One of so many asks the peer to answer it at once; 0 = none, and then none waits for the window. */
+  set askEvery(packets: number) {
+    this.#askEvery = packets
+  }
+
+  /** When they are taken to have arrived; nothing acknowledges them. */
+  quietNs(baseRttNs: Nanos): Nanos {
+    return this.#sent.lastResponseNs + QUIET_ROUND_TRIPS * baseRttNs
+  }
+
+  /**
+   * They wait when as many are under way as the window has room for. Where all packets collect telemetry the pace alone holds them, as
+   * HPCC++ has it; and where the peer answers none of them.
+   */
+  get areWindowed(): boolean {
+    return this.#flight !== null && this.#askEvery > 0
+  }
+
+  /** Those under way fill the window. Only where they are windowed. */
+  areHeld(allowedBytes: number): boolean {
+    return this.#flight!.inFlightBytes >= allowedBytes
+  }
+
+  /** When those that wait are sent all the same. @param roundTripNs the last one */
+  patienceEndsNs(roundTripNs: Nanos): Nanos {
+    return this.#flight!.patienceEndsNs(roundTripNs)
+  }
+
+  giveUp(now: Nanos): void {
+    this.#flight!.giveUp(now)
+  }
+
+  /** A response is about to leave. True if it is to be answered at once. @param collects it collects telemetry */
+  asksForAnswer(collects: boolean): boolean {
+    if (this.#askEvery === 0) return false
+    this.#unasked++
+    if (!collects && this.#unasked < this.#askEvery) return false
+    this.#unasked = 0
+    return true
+  }
+
+  /** As ResponseFlight. */
+  onSent(now: Nanos, psn: number, bytes: number, hearer: ResponseHearer | null, baseRttNs: Nanos): boolean {
+    this.#flight ??= new ResponseFlight(this.#packetsMax)
+    return this.#flight.onSent(now, psn, bytes, this.#sent, hearer, baseRttNs)
+  }
+
+  /** As ResponseFlight. */
+  presume(now: Nanos, roundTripNs: Nanos, windowBytes: number): void {
+    this.#flight!.presume(now, roundTripNs, windowBytes)
+  }
+
+  /** As ResponseFlight. */
+  onArrived(now: Nanos, sample: AckSample): void {
+    this.#flight!.onArrived(now, sample)
+  }
+
+  /** As ResponseFlight. */
+  onTaken(sample: AckSample, bytes: number, windowBytes: number): void {
+    this.#flight!.onTaken(sample, bytes, windowBytes)
+  }
+}

@@ -1,0 +1,79 @@
+import type { WeirError } from '../../errors.js'
+import type { WorkStatus } from '../../qp/work-status.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+
+/**
+ * Where a flow is in its life; only an established one sends. Of its end, see Endings: `ending` says what it owes before it
+ * leaves, `closing` has left and waits to be answered, `left` waits for answers though the peer has left.
+ */
+export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'ending' | 'closing' | 'left' | 'closed'
+
+/** Where a flow is in its life, and why it ends. Endings decides; this remembers. */
+export class FlowEnding {
+  #phase: FlowPhase
+  #endsNs: Nanos = NEVER
+  #failure: WeirError | null = null
+  #refusal: WeirError | null = null
+  #failedStatus: WorkStatus | -1 = -1
+
+  constructor(phase: FlowPhase) {
+    this.#phase = phase
+  }
+
+  get phase(): FlowPhase {
+    return this.#phase
+  }
+
+  /** When the current phase of the connection's end is over, whatever has arrived by then. */
+  get endsNs(): Nanos {
+    return this.#endsNs
+  }
+
+  /** Why the flow is failing: its handler hears it once the peer has heard it. */
+  get failure(): WeirError | null {
+    return this.#failure
+  }
+
+  /** Why the flow is not admitted to its path: its handler is to hear it. */
+  get refusal(): WeirError | null {
+    return this.#refusal
+  }
+
+  /** The flow's handler has something to hear of its end. */
+  get hasNews(): boolean {
+    return this.#failedStatus !== -1 || this.#refusal !== null
+  }
+
+  /** @param endsNs when that phase is over, NEVER = an event ends it */
+  enter(phase: FlowPhase, endsNs: Nanos = this.#endsNs): void {
+    this.#phase = phase
+    this.#endsNs = endsNs
+  }
+
+  /** The connection fails. */
+  fail(why: WeirError | null): void {
+    this.#failure = why
+  }
+
+  refuse(why: WeirError): void {
+    this.#refusal = why
+  }
+
+  takeRefusal(): WeirError | null {
+    const refusal = this.#refusal
+    this.#refusal = null
+    return refusal
+  }
+
+  /** The queue pair has gone into error. */
+  onError(status: WorkStatus): void {
+    this.#failedStatus = status
+  }
+
+  /** Why the queue pair has gone into error, once; -1 = it has not. */
+  takeFailedStatus(): WorkStatus | -1 {
+    const status = this.#failedStatus
+    this.#failedStatus = -1
+    return status
+  }
+}

@@ -1,0 +1,39 @@
+import type { OptionValues } from '../../cc/options.js'
+import type { PathSettings } from '../../cc/path-options.js'
+import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
+import type { CompletionQueue } from '../../qp/completion-queue.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { HostAddress } from '../../wire/address.js'
+import type { HostHop } from '../telemetry/host-hop.js'
+import type { ConnectionHandler } from '../types.js'
+import type { FlowPhase } from './flow-ending.js'
+
+/** What a flow is made with. */
+export interface FlowOptions {
+  index: number
+  qpn: number
+  remote: HostAddress
+  handler: ConnectionHandler
+  completions: CompletionQueue
+  phase: FlowPhase
+  /** The peer's UDP port of RoCEv2; 0 = the same as this host's. */
+  udpPort: number
+  /** T, when it is given; 0 = to be measured. */
+  fixedBaseRttNs: Nanos
+  pathMtu: number
+  ccChoice: { name: string; options: OptionValues }
+  intFormat: number
+  intSlots: number
+  telemetry: TelemetrySettings
+  /** This host as the last hop of the path. Default: it is not told. */
+  hostHop?: HostHop | null
+  pathSettings: PathSettings
+  /** Bound on unacknowledged packets, a power of two. */
+  packetsInFlightMax: number
+  /** Lateness that pacing makes good. */
+  slackNs: Nanos
+  /** Time that packets leave together for, where nothing measures the queue that they make. */
+  pacingRunNs: Nanos
+  lineRateBps: number
+  selectiveRepeat: boolean
+}

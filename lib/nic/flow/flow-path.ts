@@ -1,0 +1,112 @@
+import type { PathSettings } from '../../cc/path-options.js'
+import type { FlowPaths } from './flow-paths.js'
+
+const NO_HEADERS = Buffer.alloc(0)
+
+/** The way of a flow's packets: the ports by which the network hashes them, their class, and the headers that say so. */
+export class FlowPath {
+  readonly settings: PathSettings
+  #sourcePort = 0
+  #firstPort = 0
+  #peerSourcePort = 0
+  #keptPort = 0
+  #dscp = 0
+  #priority = 0
+  #headers: Buffer = NO_HEADERS
+  #subscribedHeaders: Buffer = NO_HEADERS
+  #selection: FlowPaths | null = null
+  #switchesPassed = 0
+
+  constructor(settings: PathSettings) {
+    this.settings = settings
+  }
+
+  /** UDP source port of this end's packets: the entropy of their path. */
+  get sourcePort(): number {
+    return this.#sourcePort
+  }
+
+  /** The one that this end began with. */
+  get firstPort(): number {
+    return this.#firstPort
+  }
+
+  /** UDP source port of the peer's last data packet, 0 = none has come. */
+  get peerSourcePort(): number {
+    return this.#peerSourcePort
+  }
+
+  /** The one UDP port from which a peer sends that keeps to one; 0 = not known yet. */
+  get keptPort(): number {
+    return this.#keptPort
+  }
+
+  /** What the flow's packets carry, 0 to 63. */
+  get dscp(): number {
+    return this.#dscp
+  }
+
+  /** 0 to 7: the priority by which a switch pauses the flow. */
+  get priority(): number {
+    return this.#priority
+  }
+
+  /** Ethernet, IP and UDP headers as the next packet needs them, except lengths, UDP destination port and checksum. */
+  get headers(): Buffer {
+    return this.#headers
+  }
+
+  /** The same headers with the DSCP that asks switches for direct answers. */
+  get subscribedHeaders(): Buffer {
+    return this.#subscribedHeaders
+  }
+
+  /** How this end chooses the path of what it sends; null: it does not. PathSelector writes it. */
+  get selection(): FlowPaths | null {
+    return this.#selection
+  }
+
+  /** The choice of a path lets data go. */
+  get isChosen(): boolean {
+    const selection = this.#selection
+    return selection === null || selection.phase === 'settled' || selection.phase === 'new'
+  }
+
+  begin(sourcePort: number, priority: number): void {
+    this.#sourcePort = sourcePort
+    this.#firstPort = sourcePort
+    this.#priority = priority
+  }
+
+  /** @param headers those of the flow's packets; @param subscribed with the DSCP that asks for direct answers, null = none do */
+  take(sourcePort: number, dscp: number, headers: Buffer, subscribed: Buffer | null): void {
+    this.#sourcePort = sourcePort
+    this.#dscp = dscp
+    this.#headers = headers
+    if (subscribed !== null) this.#subscribedHeaders = subscribed
+  }
+
+  /** From now on this end chooses its path. */
+  choose(selection: FlowPaths): void {
+    this.#selection = selection
+  }
+
+  /** The peer's data comes from this port. False if none had come before. */
+  onPeerPort(sourcePort: number): boolean {
+    const moved = this.#peerSourcePort !== 0
+    this.#peerSourcePort = sourcePort
+    return moved
+  }
+
+  /** The queue pair has taken a packet from this port of the peer. */
+  onGenuine(sourcePort: number): void {
+    if (this.#keptPort === 0) this.#keptPort = sourcePort
+  }
+
+  /** Telemetry tells of so many switches. True if they are more than ever before. */
+  onSwitches(passed: number): boolean {
+    if (passed <= this.#switchesPassed) return false
+    this.#switchesPassed = passed
+    return true
+  }
+}

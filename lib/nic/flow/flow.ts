@@ -1,0 +1,134 @@
+import type { OptionValues } from '../../cc/options.js'
+import type { CompletionQueue } from '../../qp/completion-queue.js'
+import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
+import type { WorkStatus } from '../../qp/work-status.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { HostAddress } from '../../wire/address.js'
+import { newConnectionStats } from '../feedback/connection-stats.js'
+import { WindowSequence } from '../feedback/window-sequence.js'
+import { FlowPlausibility } from '../telemetry/flow-plausibility.js'
+import { TelemetryEcho } from '../telemetry/telemetry-echo.js'
+import type { Connection, ConnectionHandler, ConnectionStats } from '../types.js'
+import { FlowEnding } from './flow-ending.js'
+import type { FlowOptions } from './flow-options.js'
+import { FlowPath } from './flow-path.js'
+import { Handshake } from './handshake.js'
+import { Peer } from './peer.js'
+import { Receiver } from './receiver.js'
+import { Sender } from './sender.js'
+
+/** Everything that the NIC keeps of one connection: its queue pair, and parts that each write their own fields. */
+export class Flow implements QpObserver {
+  /** Place in the NIC's table. */
+  readonly index: number
+  readonly qpn: number
+  readonly remote: HostAddress
+  readonly handler: ConnectionHandler
+  readonly completions: CompletionQueue
+  readonly ccChoice: { name: string; options: OptionValues }
+  readonly stats: ConnectionStats = newConnectionStats()
+  readonly handshake: Handshake
+  readonly peer: Peer
+  readonly path: FlowPath
+  readonly sender: Sender
+  readonly receiver: Receiver
+  readonly ending: FlowEnding
+  readonly plausibility: FlowPlausibility
+  /** Numbers the windows that go to the peer, and judges those that come from it. */
+  readonly windows = new WindowSequence()
+  #qp!: QueuePair
+  #connection!: Connection
+
+  constructor(options: FlowOptions) {
+    const { telemetry } = options
+    this.index = options.index
+    this.qpn = options.qpn
+    this.remote = options.remote
+    this.handler = options.handler
+    this.completions = options.completions
+    this.ccChoice = options.ccChoice
+    this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
+    this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
+    this.path = new FlowPath(options.pathSettings)
+    this.sender = new Sender(options, this.peer, this.stats, this.windows)
+    const echo = new TelemetryEcho(telemetry.hops === 'busiest', options.hostHop ?? null)
+    this.receiver = new Receiver(echo, telemetry.answer === 'ack')
+    this.ending = new FlowEnding(options.phase)
+    this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+  }
+
+  get qp(): QueuePair {
+    return this.#qp
+  }
+
+  /** The application's face of the flow. */
+  get connection(): Connection {
+    return this.#connection
+  }
+
+  /** The flow's queue pair has been made, and reports to the flow. */
+  attach(qp: QueuePair): void {
+    this.#qp = qp
+    this.sender.attach(qp)
+  }
+
+  show(connection: Connection): void {
+    this.#connection = connection
+  }
+
+  /**
+   * What the flow may transmit now, as far as its window, its path and its phase go; when, is up to its pacing clock. An
+   * acknowledgement comes first.
+   */
+  next(): TxKind {
+    const { sender } = this
+    const kind = this.#qp.peekTransmit(sender.windowOpen)
+    if (kind <= TxKind.ACK) return kind
+    const mayGo =
+      this.path.isChosen &&
+      this.ending.phase !== 'left' &&
+      (kind === TxKind.REQUEST || !sender.holdsResponses)
+    return mayGo ? kind : TxKind.NONE
+  }
+
+  /** An acknowledgement is the next packet. */
+  get owesAck(): boolean {
+    return this.#qp.peekTransmit(false) === TxKind.ACK
+  }
+
+  /** The flow takes another path, and nothing is in flight. */
+  onPathChange(): void {
+    this.plausibility.onPathChange()
+    this.sender.onPathChange()
+  }
+
+  /** The earliest deadline of all that the flow waits for. @param probeWaits a probe waits for the link; @param requestWaits a request does */
+  nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
+    const deadline = this.sender.nextTimeout(now, probeWaits, requestWaits)
+    const { endsNs } = this.ending
+    // A deadline that has passed is handled when the flow's handler is told what has happened.
+    return endsNs > now ? Math.min(deadline, endsNs) : deadline
+  }
+
+  // ---- QpObserver: remembered, and acted on when the queue pair has finished with the packet
+
+  onAcked(_now: Nanos, seq: number, newlyAckedBytes: number): void {
+    this.sender.onAcked(seq, newlyAckedBytes)
+  }
+
+  onRetransmit(_now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void {
+    this.sender.onRetransmit(lostBytes, byTimeout, newestSeq)
+  }
+
+  onSpurious(): void {
+    this.sender.onSpurious()
+  }
+
+  onAnswersTaken(_now: Nanos, seq: number): void {
+    this.sender.onAnswersTaken(seq)
+  }
+
+  onError(_now: Nanos, status: WorkStatus): void {
+    this.ending.onError(status)
+  }
+}

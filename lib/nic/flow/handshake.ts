@@ -1,0 +1,80 @@
+import type { Nanos } from '../../time/nanos.js'
+
+const NO_BYTES = new Uint8Array(0)
+
+/** How a connection comes to be: what this end brings to it, and what the messages of the connection manager showed. */
+export class Handshake {
+  /** This end began the connection. */
+  readonly active: boolean
+  /** T, when it is given; 0 = to be measured. */
+  readonly fixedBaseRttNs: Nanos
+  #cmId = 0
+  #receivePsn = 0
+  #roundTripNs: Nanos = 0
+  #answerHidden = false
+  #keyWords: Uint8Array = NO_BYTES
+  #peerPrivateData: Uint8Array = NO_BYTES
+
+  /** @param fixedBaseRttNs 0 = T is to be measured */
+  constructor(active: boolean, fixedBaseRttNs: Nanos) {
+    this.active = active
+    this.fixedBaseRttNs = fixedBaseRttNs
+  }
+
+  /** The CM's id of the connection, 0 before there is one. */
+  get cmId(): number {
+    return this.#cmId
+  }
+
+  /** First PSN that the peer sends with. */
+  get receivePsn(): number {
+    return this.#receivePsn
+  }
+
+  /** Round trip of the connection manager's messages, 0 = not known. */
+  get roundTripNs(): Nanos {
+    return this.#roundTripNs
+  }
+
+  /** The peer has answered, by datagrams that this host's socket does not let it verify. */
+  get answerHidden(): boolean {
+    return this.#answerHidden
+  }
+
+  /** Key words that this end sent at connect; empty without a secret. */
+  get keyWords(): Uint8Array {
+    return this.#keyWords
+  }
+
+  /** What the peer's application sent along. */
+  get peerPrivateData(): Uint8Array {
+    return this.#peerPrivateData
+  }
+
+  /** The connection manager knows the connection by this id. */
+  name(cmId: number): void {
+    this.#cmId = cmId
+  }
+
+  /** The peer is to begin with this PSN, 24 bits. */
+  expect(receivePsn: number): void {
+    this.#receivePsn = receivePsn
+  }
+
+  /** This end shows these words to prove that it has the key. */
+  speak(keyWords: Uint8Array): void {
+    this.#keyWords = keyWords
+  }
+
+  onRoundTrip(rttNs: Nanos): void {
+    this.#roundTripNs = rttNs
+  }
+
+  onHiddenAnswer(): void {
+    this.#answerHidden = true
+  }
+
+  onPrivateData(data: Uint8Array): void {
+    this.#peerPrivateData = data
+  }
+}

@@ -1,0 +1,96 @@
+import { CompletionQueue } from '../../qp/completion-queue.js'
+import type { MemoryTable } from '../../qp/memory.js'
+import { QueuePair } from '../../qp/queue-pair.js'
+import type { ReadRoom } from '../../qp/read-room.js'
+import type { ReorderPool } from '../../qp/reorder-buffer.js'
+import type { HostAddress } from '../../wire/address.js'
+import { intFormat, type NicSettings } from '../config.js'
+import type { HostHop } from '../telemetry/host-hop.js'
+import type { ConnectionHandler, ConnectOptions } from '../types.js'
+import { Flow } from './flow.js'
+import type { FlowPhase } from './flow-ending.js'
+import type { FlowTable } from './flow-table.js'
+import type { PathLengths } from './path-lengths.js'
+
+/** What a flow is made with, by its NIC. */
+export interface FlowHost {
+  settings: NicSettings
+  table: FlowTable
+  memory: MemoryTable
+  hostHop: HostHop | null
+  readRoom: ReadRoom
+  pathLengths: PathLengths
+}
+
+/** What is known of a connection when its flow is made. */
+export interface Beginning {
+  remote: HostAddress
+  handler: ConnectionHandler
+  phase: FlowPhase
+  /** 0 = the same as this host's. */
+  udpPort: number
+  /** Undefined: the NIC's. */
+  baseRttNs: number | undefined
+  /** Undefined: the NIC's. */
+  pathMtu: number | undefined
+  cc: ConnectOptions['cc']
+  telemetry?: ConnectOptions['telemetry']
+  paths?: ConnectOptions['paths']
+}
+
+/** A flow and its queue pair, not yet in the table. Throws WEIR_FULL when that has no room. */
+export function makeFlow(
+  { settings, table, memory, hostHop, readRoom, pathLengths }: FlowHost,
+  reorderPool: ReorderPool,
+  { remote, handler, phase, udpPort, baseRttNs, pathMtu, cc, telemetry, paths }: Beginning,
+): Flow {
+  const { index, qpn } = table.reserve()
+  const collected = { ...settings.telemetry, ...telemetry }
+  const completions = new CompletionQueue(2 * settings.queueDepth)
+  const flow = new Flow({
+    index,
+    qpn,
+    remote,
+    handler,
+    completions,
+    phase,
+    udpPort,
+    fixedBaseRttNs: baseRttNs ?? settings.baseRttNs ?? 0,
+    pathMtu: Math.min(settings.pathMtu, pathMtu ?? settings.pathMtu),
+    ccChoice: cc ?? settings.cc,
+    intFormat: intFormat(settings),
+    intSlots: pathLengths.slotsTo(remote),
+    telemetry: collected,
+    hostHop: collected.hostHop ? hostHop : null,
+    pathSettings: { ...settings.paths, ...paths },
+    packetsInFlightMax: settings.packetsInFlightMax,
+    slackNs: settings.slackNs,
+    pacingRunNs: settings.pacingRunNs,
+    lineRateBps: settings.lineRateBps,
+    selectiveRepeat: settings.recovery === 'selective',
+  })
+  const qp = new QueuePair(
+    {
+      qpn,
+      sendCq: completions,
+      receiveCq: completions,
+      memory,
+      domain: handler.domain,
+      sendQueueDepth: settings.queueDepth,
+      receiveQueueDepth: settings.queueDepth,
+      ackEveryPackets: settings.ackEveryPackets,
+      maxPacketsInFlight: settings.packetsInFlightMax,
+      reorderPackets: Math.min(65_536, settings.reorderPackets >>> 1),
+      reorderPool,
+      reorderTolerance: settings.reorderTolerance,
+      probeTimeoutLeastNs: settings.probeTimeoutLeastNs,
+      retransmitTimeoutLeastNs: settings.retransmitTimeoutLeastNs,
+      pathMtu: flow.peer.pathMtu,
+      gathers: settings.gathers,
+      readRoom,
+    },
+    flow,
+  )
+  flow.attach(qp)
+  return flow
+}

@@ -1,0 +1,57 @@
+import type { Nanos } from '../../time/nanos.js'
+import { TURN_PACKETS } from './turn.js'
+
+/**
+ * The pacing clock of a flow: the next packet may leave when the last one's bytes have taken their time at the
+ * current rate. Where runs are allowed, the packets of a run leave together, and the next run when their bytes have taken
+ * their time: sender, switches and receiver wake once for several packets, and the rate is the same.
+ */
+export class Pacer {
+  /** Packets may leave in runs. */
+  inRuns = false
+  readonly #slackNs: Nanos
+  readonly #runNs: Nanos
+  /** Not a whole number of nanoseconds. */
+  #fromNs = 0
+  #bytes = 0
+  /** When the first packet of the run left, and the packets that may follow it. */
+  #runFromNs = 0
+  #runLeft = 0
+
+  /**
+   * @param slackNs lateness that is made up for, ns
+   * @param runNs time at the current rate that the packets of a run take at most, ns; a run is no longer than a turn of the scheduler
+   */
+  constructor(slackNs: Nanos, runNs: Nanos) {
+    this.#slackNs = slackNs
+    this.#runNs = runNs
+  }
+
+  nextSendNs(rateBps: number): Nanos {
+    const due = this.#exactNs(rateBps)
+    // The next packet is taken to be as long as the last one.
+    const runEnds = due + (this.#bytes * 8e9) / rateBps
+    const goesOn = this.inRuns && this.#runLeft > 0 && runEnds <= this.#runFromNs + this.#runNs
+    return goesOn ? this.#runFromNs : Math.ceil(due)
+  }
+
+  /** Not rounded to whole nanoseconds, so that rounding errors do not add up over packets. */
+  #exactNs(rateBps: number): number {
+    return this.#fromNs + (this.#bytes * 8e9) / rateBps
+  }
+
+  /** A packet of so many bytes on the wire leaves. */
+  onSent(now: Nanos, rateBps: number, wireBytes: number): void {
+    const due = this.#exactNs(rateBps)
+    // A loop that woke late may make up for a little of it, so that its rate is kept. Less than a nanosecond is not
+    // lateness but the rounding of nextSendNs.
+    this.#fromNs = now - due < this.#slackNs + 1 ? due : now - this.#slackNs
+    this.#bytes = wireBytes
+    if (due > now) {
+      this.#runLeft--
+      return
+    }
+    this.#runFromNs = now
+    this.#runLeft = this.inRuns ? TURN_PACKETS - 1 : 0
+  }
+}

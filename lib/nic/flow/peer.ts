@@ -1,0 +1,142 @@
+import type { Nanos } from '../../time/nanos.js'
+import type { EndProof } from '../keys/end-proof.js'
+import type { FeedbackGuard } from '../keys/feedback-guard.js'
+import type { SwitchGuard } from '../keys/switch-guard.js'
+
+/** What a peer that is a weir has said of itself. */
+export interface PeerFeatures {
+  answersPaths: boolean
+  numbersWindows: boolean
+  keepsPort: boolean
+  takesRuns: boolean
+  selectiveRepeat: boolean
+  /** Longest payload of its packets, bytes. */
+  pathMtu: number
+}
+
+/** The other end of a connection: what both ends have agreed on, and by what it is known. */
+export class Peer {
+  /** UDP port of RoCEv2 at the peer; 0 = the same as this host's. */
+  readonly udpPort: number
+  #isWeir = false
+  #answersPaths = false
+  #numbersWindows = false
+  #keepsPort = false
+  #takesRuns = true
+  #selectiveRepeat: boolean
+  #pathMtu: number
+  #guard: FeedbackGuard | null = null
+  #switchGuard: SwitchGuard | null = null
+  #ends: EndProof | null = null
+  #repeatsNs: Nanos = 0
+  #challenged = false
+
+  /** @param pathMtu bytes that this end would send in a packet; @param selectiveRepeat this end would repeat selectively */
+  constructor(udpPort: number, pathMtu: number, selectiveRepeat: boolean) {
+    this.udpPort = udpPort
+    this.#pathMtu = pathMtu
+    this.#selectiveRepeat = selectiveRepeat
+  }
+
+  /** It understands shims, probes and notifications. */
+  get isWeir(): boolean {
+    return this.#isWeir
+  }
+
+  /** It answers path probes. */
+  get answersPaths(): boolean {
+    return this.#answersPaths
+  }
+
+  /** Its data packets say with which of this end's windows they were sent. */
+  get numbersWindows(): boolean {
+    return this.#numbersWindows
+  }
+
+  /** It sends all its packets from one UDP port. */
+  get keepsPort(): boolean {
+    return this.#keepsPort
+  }
+
+  /** Packets to it may leave in runs, see `Port.takesRuns`. */
+  get takesRuns(): boolean {
+    return this.#takesRuns
+  }
+
+  /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
+  get selectiveRepeat(): boolean {
+    return this.#selectiveRepeat
+  }
+
+  /** Payload bytes of a full packet. Before the handshake this end's, after it what both have. */
+  get pathMtu(): number {
+    return this.#pathMtu
+  }
+
+  /** Authenticates feedback, both ways; null without a shared secret. */
+  get guard(): FeedbackGuard | null {
+    return this.#guard
+  }
+
+  /** Authenticates what switches say directly; null without a shared secret. */
+  get switchGuard(): SwitchGuard | null {
+    return this.#switchGuard
+  }
+
+  /** What proves who ends the connection; null without a key. */
+  get ends(): EndProof | null {
+    return this.#ends
+  }
+
+  /** How long it repeats a request that nobody answers. */
+  get repeatsNs(): Nanos {
+    return this.#repeatsNs
+  }
+
+  /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
+  get challenged(): boolean {
+    return this.#challenged
+  }
+
+  /** The peer is a weir, and both do what both can. */
+  agree(said: PeerFeatures): void {
+    this.#isWeir = true
+    this.#answersPaths = said.answersPaths
+    this.#numbersWindows = said.numbersWindows
+    this.#keepsPort = said.keepsPort
+    this.#takesRuns = said.takesRuns
+    this.#selectiveRepeat &&= said.selectiveRepeat
+    this.#pathMtu = Math.min(this.#pathMtu, said.pathMtu)
+  }
+
+  /** The peer has said nothing of itself: it has what RoCEv2 has. */
+  isPlain(): void {
+    this.#selectiveRepeat = false
+  }
+
+  /** Both ends have the connection's keys. */
+  trust(guard: FeedbackGuard, ends: EndProof): void {
+    this.#guard = guard
+    this.#ends = ends
+  }
+
+  /** Switches have a key with this host. */
+  trustSwitches(guard: SwitchGuard): void {
+    this.#switchGuard = guard
+  }
+
+  /** @param ns retries and their timeout, as negotiated */
+  repeatsFor(ns: Nanos): void {
+    this.#repeatsNs = ns
+  }
+
+  /** The peer is asked whether it knows the connection. */
+  onChallenged(): void {
+    this.#challenged = true
+  }
+
+  /** It does. */
+  onAlive(): void {
+    this.#challenged = false
+  }
+}

@@ -1,0 +1,128 @@
+import type { ReceiverControl } from '../../cc/congestion-control.js'
+import type { Frame } from '../../frame/frame.js'
+import * as delayedAck from '../../wire/delayed-ack.js'
+import { PathAnswers } from '../telemetry/path-answers.js'
+import type { TelemetryEcho } from '../telemetry/telemetry-echo.js'
+
+/** What a flow owes its peer for what the peer has sent, beside the queue pair's acknowledgements. */
+export class Receiver {
+  /** Telemetry that waits to be sent back. */
+  readonly echo: TelemetryEcho
+  /** It goes back on acknowledgements. */
+  readonly echoesOnAcks: boolean
+  #control: ReceiverControl | null = null
+  #pathAnswers: PathAnswers | null = null
+  #notifyKind = 0
+  #notifyPsn = 0
+  #answerSequence = 0
+  #unechoedResponses = 0
+  #answerAsked = false
+  #marked = false
+
+  constructor(echo: TelemetryEcho, echoesOnAcks: boolean) {
+    this.echo = echo
+    this.echoesOnAcks = echoesOnAcks
+  }
+
+  /** Works out the peer's window here; null when the peer does. */
+  get control(): ReceiverControl | null {
+    return this.#control
+  }
+
+  /** Telemetry of the peer's path probes; null before the first has arrived. */
+  get pathAnswers(): PathAnswers | null {
+    return this.#pathAnswers
+  }
+
+  /** What the next notification answers: KIND_* of delayed-ack.ts. */
+  get notifyKind(): number {
+    return this.#notifyKind
+  }
+
+  /** And its PSN. */
+  get notifyPsn(): number {
+    return this.#notifyPsn
+  }
+
+  /** Number of the peer's last probe. */
+  get answerSequence(): number {
+    return this.#answerSequence
+  }
+
+  /** The peer has asked for an answer to a READ response, whether or not there is telemetry. */
+  get answerAsked(): boolean {
+    return this.#answerAsked
+  }
+
+  /** A notification has something to say. */
+  get mayNotify(): boolean {
+    return this.echo.bytes > 0 || this.#answerAsked
+  }
+
+  /** The peer has asked this end to work out its window. */
+  begin(control: ReceiverControl): void {
+    this.#control = control
+  }
+
+  /** A packet came with a CE mark. */
+  onMarked(): void {
+    this.#marked = true
+  }
+
+  /** A CE mark has come since the last answer. */
+  get marked(): boolean {
+    return this.#marked
+  }
+
+  /** What a packet has collected waits for the next answer, unless this end works on it itself. */
+  keep(frame: Frame): void {
+    if (this.#control === null) this.echo.keep(frame)
+  }
+
+  /** A READ response has arrived. */
+  onResponse(): void {
+    this.#unechoedResponses++
+  }
+
+  /**
+   * A packet has collected telemetry, or is a READ response that asks for an answer. True if a notification is to go.
+   * @param every READ responses for which one notification stands
+   */
+  onCollected(isResponse: boolean, isAsked: boolean, psn: number, every: number): boolean {
+    if (!isResponse && this.echoesOnAcks) return false
+    // The sender of a response waits for the answer that names it: what a request has collected goes back with that.
+    if (!isResponse && this.#answerAsked) return false
+    if (isAsked) this.#answerAsked = true
+    // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.
+    if (isResponse && !isAsked && this.#unechoedResponses < every) return false
+    this.#unechoedResponses = 0
+    this.#notifyKind = isResponse ? delayedAck.KIND_RESPONSE : delayedAck.KIND_REQUEST
+    this.#notifyPsn = psn
+    return true
+  }
+
+  onProbe(sequence: number): void {
+    this.#answerSequence = sequence
+  }
+
+  onPathProbe(frame: Frame): void {
+    this.#pathAnswers ??= new PathAnswers()
+    this.#pathAnswers.keep(frame)
+  }
+
+  /** A notification leaves. */
+  notified(): void {
+    this.#answerAsked = false
+  }
+
+  /** An acknowledgement leaves with telemetry. */
+  echoedOnAck(): void {
+    this.#unechoedResponses = 0
+  }
+
+  /** An answer leaves, and covers all that came before it. @param withEcho with the telemetry that waited */
+  answered(withEcho: boolean): void {
+    if (withEcho) this.echo.clear()
+    this.#marked = false
+  }
+}

@@ -1,0 +1,385 @@
+import { type AckSample, type CongestionControl, NO_WINDOW } from '../../cc/congestion-control.js'
+import { type QueuePair, TxKind } from '../../qp/queue-pair.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { BaseRttProbe } from '../feedback/base-rtt-probe.js'
+import { CongestionModule, type WindowFollower } from '../feedback/congestion-module.js'
+import { Losses } from '../feedback/losses.js'
+import type { RateRequest } from '../feedback/rate-request.js'
+import { SentResponses } from '../feedback/sent-responses.js'
+import { Transmissions } from '../feedback/transmissions.js'
+import type { WindowSequence } from '../feedback/window-sequence.js'
+import type { TelemetryProbe } from '../telemetry/telemetry-probe.js'
+import { TelemetrySource } from '../telemetry/telemetry-source.js'
+import type { ConnectionStats } from '../types.js'
+import type { FlowOptions } from './flow-options.js'
+import { Pacer } from './pacer.js'
+import type { Peer } from './peer.js'
+
+/** AckReq is set at least on every 64th packet (Linux: about every 66th). */
+const ACK_REQUEST_PACKETS_MAX = 64
+/** Where no window says how often, so many packets have one that collects telemetry, and one that asks for an answer. */
+const NO_WINDOW_PACKETS = 64
+
+/**
+ * What this end of a flow sends with payload, and what comes back of it. The queue pair's reports are collected while it handles a
+ * packet; `settle` then completes a sample of them for the congestion module.
+ */
+export class Sender implements WindowFollower {
+  readonly congestion: CongestionModule
+  /** Which data packets collect telemetry. */
+  readonly telemetry: TelemetrySource
+  readonly #stats: ConnectionStats
+  readonly #peer: Peer
+  readonly #windows: WindowSequence
+  readonly #pacer: Pacer
+  readonly #packetsInFlightMax: number
+  #qp!: QueuePair
+  #sent!: Transmissions
+  #losses!: Losses
+  #responses!: SentResponses
+  #ackShare = 1 / 2
+  #baseRttProbe: BaseRttProbe | null = null
+  #telemetryProbe: TelemetryProbe | null = null
+  #rateRequest: RateRequest | null = null
+  #wireBytes = 0
+
+  /** What the queue pair has said of the packet just handled: the newest PSN that it acknowledges, -1 = none, and payload bytes. */
+  #ackedSeq = -1
+  #ackedBytes = 0
+  /** SND.UNA when the controller last heard of an acknowledgement, and the newest transmission that one has named. */
+  #ackedUna = 0
+  #ackedNumber = -1
+  /** The last response that the peer has shown to have, and how many of those are news. */
+  #takenSeq = -1
+  #takenPackets = 0
+
+  /** @param windows numbers of the windows that the peer works out */
+  constructor(options: FlowOptions, peer: Peer, stats: ConnectionStats, windows: WindowSequence) {
+    this.#stats = stats
+    this.#peer = peer
+    this.#windows = windows
+    this.#packetsInFlightMax = options.packetsInFlightMax
+    this.#pacer = new Pacer(options.slackNs, options.pacingRunNs)
+    this.telemetry = new TelemetrySource(options.telemetry, options.intSlots, options.intFormat)
+    this.congestion = new CongestionModule(stats, peer, options.lineRateBps, this)
+  }
+
+  /** The flow's queue pair has been made. */
+  attach(qp: QueuePair): void {
+    this.#qp = qp
+    this.congestion.attach(qp)
+    this.#sent = new Transmissions(qp, this.#packetsInFlightMax)
+    this.#losses = new Losses(this.#sent)
+    this.#responses = new SentResponses(this.#sent, this.#packetsInFlightMax)
+  }
+
+  /**
+   * T is known, or guessed: the controller begins, and data may leave.
+   * @param ackShare the share of a window after which it needs an acknowledgement
+   */
+  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos): void {
+    this.#ackShare = ackShare
+    this.congestion.begin(control, baseRttNs)
+  }
+
+  /** The controller wants telemetry, and the peer understands it. @param probe collects it; @param request asks for windows */
+  collect(probe: TelemetryProbe, request: RateRequest | null): void {
+    this.#telemetryProbe = probe
+    this.#rateRequest = request
+  }
+
+  /** T is to be measured. */
+  measure(probe: BaseRttProbe): void {
+    this.#baseRttProbe = probe
+  }
+
+  /** T has been measured. */
+  measured(): void {
+    this.#baseRttProbe = null
+  }
+
+  // ---- What there is to send, and when
+
+  /** Measures T; null when it is known. */
+  get baseRttProbe(): BaseRttProbe | null {
+    return this.#baseRttProbe
+  }
+
+  /** Sends probes for telemetry; null when nothing collects any. */
+  get telemetryProbe(): TelemetryProbe | null {
+    return this.#telemetryProbe
+  }
+
+  /** Asks the peer to work out this flow's window; null when this end does. */
+  get rateRequest(): RateRequest | null {
+    return this.#rateRequest
+  }
+
+  /** Packets with payload sent so far: what controllers count by. */
+  get transmissions(): number {
+    return this.#sent.count
+  }
+
+  /** Bytes of data packets sent so far, on the wire. */
+  get wireBytes(): number {
+    return this.#wireBytes
+  }
+
+  /** The window has room for a request. */
+  get windowOpen(): boolean {
+    return this.congestion.begun && this.#qp.inFlightBytes < this.congestion.allowedBytes()
+  }
+
+  /** The window holds READ responses back. Before T is known they go at line rate, as every flow starts. */
+  get holdsResponses(): boolean {
+    const { congestion } = this
+    return (
+      this.#responses.areWindowed && congestion.begun && this.#responses.areHeld(congestion.allowedBytes())
+    )
+  }
+
+  /** When the pacing clock lets the next packet go. */
+  nextSendNs(): Nanos {
+    return this.#pacer.nextSendNs(this.congestion.rateBps())
+  }
+
+  /** True if only the missing T keeps the flow from sending. */
+  needsBaseRtt(): boolean {
+    return !this.congestion.begun && this.#qp.peekTransmit(true) >= TxKind.RESPONSE
+  }
+
+  /**
+   * True if the peer has not acknowledged all that was sent. READ responses are not acknowledged: they count as in flight
+   * for T.
+   */
+  dataInFlight(now: Nanos): boolean {
+    return this.#qp.inFlightBytes > 0 || now - this.#sent.lastResponseNs < this.#stats.baseRttNs
+  }
+
+  /** True if payload waits to be sent, or is in flight. */
+  hasData(now: Nanos): boolean {
+    return this.dataInFlight(now) || this.#qp.nextPayloadBytes(true) > 0
+  }
+
+  /** True if nothing is in flight that a packet by another path could overtake. */
+  isQuiet(now: Nanos): boolean {
+    return this.#qp.isQuiet && now >= this.responsesQuietNs
+  }
+
+  /** When READ responses are taken to have arrived; nothing acknowledges them. */
+  get responsesQuietNs(): Nanos {
+    return this.#responses.quietNs(this.#stats.baseRttNs)
+  }
+
+  /** True if there is a reason for a probe for telemetry. */
+  wantsProbe(now: Nanos): boolean {
+    if (this.#telemetryProbe === null) return false
+    return this.#telemetryProbe.always
+      ? this.dataInFlight(now)
+      : this.#qp.inFlightBytes > 0 && !this.windowOpen
+  }
+
+  // ---- What leaves
+
+  /** The queue pair has written a request; there is a controller, as without one the window is closed. */
+  requestSent(now: Nanos, bytes: number): void {
+    const qp = this.#qp
+    const stats = this.#stats
+    stats.sentBytes += bytes
+    if (qp.lastTransmittedWasRetransmission) stats.retransmittedBytes += bytes
+    else if (bytes > 0) this.congestion.baseRtt?.onSent(qp.lastTransmittedSeq, qp.inFlightBytes === bytes)
+    this.congestion.onSent(now, this.#sent.count - 1, bytes)
+    this.telemetry.onSent(bytes)
+  }
+
+  /** The queue pair has written a READ response. True if it is to ask the peer for an answer. */
+  responseSent(now: Nanos, bytes: number): boolean {
+    const stats = this.#stats
+    const { congestion } = this
+    const hearer = congestion.begun ? congestion : null
+    stats.sentBytes += bytes
+    // One that the peer asks for again counts as retransmitted.
+    if (this.#responses.onSent(now, this.#qp.lastTransmittedSeq, bytes, hearer, stats.baseRttNs))
+      stats.retransmittedBytes += bytes
+    if (!this.#peer.isWeir && congestion.begun)
+      this.#responses.presume(now, Math.max(stats.rttNs, stats.baseRttNs), congestion.windowBytes())
+    const asks = this.#responses.asksForAnswer(this.telemetry.collects)
+    this.telemetry.onSent(bytes)
+    return asks
+  }
+
+  /** The data packet is complete: so many bytes on the wire move the pacing clock. */
+  paced(now: Nanos, wireBytes: number): void {
+    this.#wireBytes += wireBytes
+    this.#pacer.onSent(now, this.congestion.rateBps(), wireBytes)
+    this.#telemetryProbe?.onData(now, wireBytes)
+  }
+
+  // ---- What the queue pair reports, see QpObserver
+
+  onAcked(seq: number, newlyAckedBytes: number): void {
+    this.#ackedSeq = Math.max(this.#ackedSeq, seq)
+    this.#ackedBytes += newlyAckedBytes
+  }
+
+  onRetransmit(lostBytes: number, byTimeout: boolean, newestSeq: number): void {
+    this.#losses.add(lostBytes, byTimeout, newestSeq)
+    if (byTimeout) this.#stats.timeouts++
+  }
+
+  onSpurious(): void {
+    this.#losses.takeBack()
+  }
+
+  onAnswersTaken(seq: number): void {
+    if (this.#peer.isWeir || seq <= this.#takenSeq) return
+    this.#takenPackets += this.#takenSeq < 0 ? 1 : seq - this.#takenSeq
+    this.#takenSeq = seq
+  }
+
+  /** Tells the congestion module what the queue pair has reported since the last call. */
+  settle(now: Nanos, sample: AckSample): void {
+    if (this.#losses.any) this.#tellLosses(now)
+    if (this.#ackedSeq >= 0) this.#acknowledge(now, sample)
+    if (this.#takenPackets > 0) this.#tellTaken(now, sample)
+  }
+
+  #tellLosses(now: Nanos): void {
+    if (!this.congestion.begun) this.#losses.forget()
+    else this.#losses.tell(now, this.congestion, this.#qp.inFlightBytes, this.#ackedBytes)
+  }
+
+  #acknowledge(now: Nanos, sample: AckSample): void {
+    const seq = this.#ackedSeq
+    sample.ackedBytes = this.#ackedBytes
+    sample.advanced = this.#qp.sndUna > this.#ackedUna
+    this.#ackedUna = this.#qp.sndUna
+    this.#fill(sample, now, false, seq)
+    // What is acknowledged once more, as in all that a peer sends that only asks, measures no round trip.
+    if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
+    else this.#ackedNumber = sample.seq
+    this.#ackedSeq = -1
+    this.#ackedBytes = 0
+    this.#telemetryProbe?.onProgress(now, sample.rttNs)
+    this.congestion.onAck(now, seq, sample)
+  }
+
+  /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer tells of them. */
+  #tellTaken(now: Nanos, sample: AckSample): void {
+    const bytes = this.#takenPackets * this.#peer.pathMtu
+    this.#takenPackets = 0
+    if (!this.#responses.any || !this.congestion.begun) return
+    if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
+    // The peer's program may have asked late, so this measures no round trip.
+    sample.rttNs = 0
+    sample.hops.count = 0
+    sample.ecnEcho = false
+    this.#responses.onTaken(sample, bytes, this.congestion.windowBytes())
+    this.congestion.onResponses(now, sample)
+  }
+
+  /** Fills in what is known of the packet that a sample speaks of. False if the flow has sent no such packet. */
+  #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
+    sample.sndNxt = this.#sent.count
+    sample.inFlightBytes = this.#qp.inFlightBytes
+    return this.#sent.fill(sample, now, ofResponse, psn)
+  }
+
+  // ---- What else comes back
+
+  /** Telemetry of a packet came by a notification. @param ofResponse the packet was a READ response */
+  onTelemetry(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
+    const arrived = ofResponse && this.#responses.any
+    if ((sample.hops.count === 0 && !arrived) || !this.#fill(sample, now, ofResponse, psn)) return
+    sample.ackedBytes = 0
+    if (arrived) {
+      // It tells that the response has arrived, even where no switch has written anything.
+      this.#responses.onArrived(now, sample)
+      this.congestion.onResponses(now, sample)
+    } else this.congestion.onTelemetry(now, sample)
+  }
+
+  /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
+  onProbed(now: Nanos, sndNxt: number, sample: AckSample): void {
+    sample.ackedBytes = 0
+    // What the probe measures is the packets before it.
+    sample.seq = sndNxt - 1
+    sample.sndNxt = this.#sent.count
+    sample.inFlightBytes = this.#qp.inFlightBytes
+    sample.rttNs = 0
+    sample.probed = this.#telemetryProbe?.always ?? false
+    this.congestion.onTelemetry(now, sample)
+    sample.probed = false
+  }
+
+  /** A congested switch on the way of that packet has answered by itself. */
+  onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
+    if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
+    sample.ackedBytes = 0
+    this.congestion.onDirectResponse(now, sample)
+  }
+
+  /** The peer has worked out a window; one that a later window has overtaken is ignored. @param flows N, 0 = it does not say */
+  onReceiverWindow(now: Nanos, sequence: number, windowBytes: number, flows: number): void {
+    if (!this.congestion.begun || !this.#windows.take(sequence)) return
+    this.#rateRequest?.onAnswer()
+    this.congestion.onReceiverWindow(now, windowBytes, flows)
+  }
+
+  /** The flow takes another path, and nothing is in flight. */
+  onPathChange(): void {
+    this.#telemetryProbe?.onPathChange()
+    // What probes were measuring is the old path.
+    if (this.congestion.begun) this.#baseRttProbe = null
+    this.congestion.onPathChange()
+  }
+
+  // ---- WindowFollower
+
+  onWindow(control: CongestionControl, windowBytes: number): void {
+    const windowPackets = windowBytes === NO_WINDOW ? NO_WINDOW_PACKETS : windowBytes / this.#peer.pathMtu
+    // A window that has become small must not run out while it waits for an acknowledgement.
+    const packets = Math.floor(windowPackets * (control.ackShare ?? this.#ackShare))
+    this.#qp.ackRequestEveryPackets = Math.min(ACK_REQUEST_PACKETS_MAX, packets)
+    const isSparse = control.collectsAll === false
+    // Nothing but telemetry answers READ responses.
+    const share = this.#sent.lastWasResponse ? this.#ackShare : 1
+    this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
+    // Only a weir answers READ responses. It has to do so before the window is used up.
+    this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
+    this.#pacer.inRuns = isSparse
+  }
+
+  onBaseRtt(baseRttNs: Nanos): void {
+    this.#telemetryProbe?.onBaseRtt(baseRttNs)
+    this.#rateRequest?.onBaseRtt(baseRttNs)
+  }
+
+  // ---- Deadlines
+
+  /** The earliest, but for those of probes and requests that wait for the link. @param now of the call */
+  nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
+    let deadline = Math.min(this.#qp.nextTimeout(), this.congestion.nextTimeout())
+    deadline = Math.min(deadline, this.#patienceEndsNs)
+    if (this.#baseRttProbe !== null) deadline = Math.min(deadline, this.#baseRttProbe.nextTimeout())
+    const { baseRtt } = this.congestion
+    if (baseRtt !== null) deadline = Math.min(deadline, baseRtt.nextTimeout())
+    if (this.#rateRequest !== null && !requestWaits)
+      deadline = Math.min(deadline, this.#rateRequest.nextTimeout())
+    if (!probeWaits && this.wantsProbe(now))
+      deadline = Math.min(deadline, this.#telemetryProbe!.nextTimeout())
+    return deadline
+  }
+
+  /** When READ responses that wait are sent all the same. */
+  get #patienceEndsNs(): Nanos {
+    if (!this.holdsResponses) return NEVER
+    return this.#responses.patienceEndsNs(Math.max(this.#stats.rttNs, this.#stats.baseRttNs))
+  }
+
+  onTimeout(now: Nanos): void {
+    if (this.#qp.nextTimeout() <= now) this.#qp.onTimeout(now)
+    this.congestion.onTimeout(now)
+    if (this.#patienceEndsNs <= now) this.#responses.giveUp(now)
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Keys of a connection's feedback, from a secret that both hosts have. The REQ brings a nonce and a proof that its
+ * sender has the secret; the REP brings another nonce and a proof by the keys that follow from both nonces:
+ * HKDF-SHA256 (RFC 5869), salt = the nonces, one key for each direction, and what each end shows when it ends the connection. So no
+ * two connections have the same keys, and packets recorded on one are worthless on another.
+ */
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { WeirError } from '../../errors.js'
+import { keyWords } from '../../wire/siphash.js'
+import { END_PROOF_BYTES, EndProof } from './end-proof.js'
+import { FeedbackGuard } from './feedback-guard.js'
+
+/** Length of a secret, bytes. */
+export const SECRET_BYTES_MIN = 16
+export const SECRET_BYTES_MAX = 1024
+
+const NONCE_BYTES = 8
+const REQUEST_PROOF_BYTES = 4
+const REPLY_PROOF_BYTES = 8
+/** `key_words` of proto/connect.proto, in a REQ and in a REP. */
+export const REQUEST_BYTES = NONCE_BYTES + REQUEST_PROOF_BYTES
+export const REPLY_BYTES = NONCE_BYTES + REPLY_PROOF_BYTES
+
+const KEY_BYTES = 16
+const LABEL = 'weir feedback 1'
+
+/** What an end of a connection has of the secret. */
+export interface ConnectionKeys {
+  guard: FeedbackGuard
+  ends: EndProof
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a secret that is too short or too long. */
+export function checkSecret(secret: Uint8Array): void {
+  if (secret.length >= SECRET_BYTES_MIN && secret.length <= SECRET_BYTES_MAX) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `the key has ${secret.length} bytes: ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} are wanted`,
+  )
+}
+
+/** Key words of a REQ. @param random source of 32-bit numbers; @param qpn of the REQ, as is @param psn */
+export function requestWords(secret: Uint8Array, random: () => number, qpn: number, psn: number): Uint8Array {
+  const nonce = drawNonce(random)
+  return Buffer.concat([nonce, requestProof(secret, nonce, qpn, psn)])
+}
+
+/** True if the sender of a REQ has the secret. */
+export function provesRequest(words: Uint8Array, secret: Uint8Array, qpn: number, psn: number): boolean {
+  if (words.length !== REQUEST_BYTES) return false
+  const proof = requestProof(secret, words.subarray(0, NONCE_BYTES), qpn, psn)
+  return timingSafeEqual(proof, words.subarray(NONCE_BYTES))
+}
+
+/** The passive end: key words of the REP to a REQ that `provesRequest`, and the keys of the connection. */
+export function answerRequest(
+  words: Uint8Array,
+  secret: Uint8Array,
+  random: () => number,
+): ConnectionKeys & { words: Uint8Array } {
+  const nonce = drawNonce(random)
+  const keys = deriveKeys(secret, words.subarray(0, NONCE_BYTES), nonce)
+  return {
+    words: Buffer.concat([nonce, keys.proof]),
+    guard: new FeedbackGuard(keys.ofPassive, keys.ofActive),
+    ends: new EndProof(keys.endOfPassive, keys.endOfActive),
+  }
+}
+
+/** The active end: the keys, or null if the sender of the REP does not have the secret. */
+export function takeReply(own: Uint8Array, words: Uint8Array, secret: Uint8Array): ConnectionKeys | null {
+  if (words.length !== REPLY_BYTES) return null
+  const keys = deriveKeys(secret, own.subarray(0, NONCE_BYTES), words.subarray(0, NONCE_BYTES))
+  if (!timingSafeEqual(keys.proof, words.subarray(NONCE_BYTES))) return null
+  return {
+    guard: new FeedbackGuard(keys.ofActive, keys.ofPassive),
+    ends: new EndProof(keys.endOfActive, keys.endOfPassive),
+  }
+}
+
+function drawNonce(random: () => number): Buffer {
+  const nonce = Buffer.alloc(NONCE_BYTES)
+  nonce.writeUInt32BE(random() >>> 0, 0)
+  nonce.writeUInt32BE(random() >>> 0, 4)
+  return nonce
+}
+
+function requestProof(secret: Uint8Array, nonce: Uint8Array, qpn: number, psn: number): Buffer {
+  const hmac = createHmac('sha256', secret).update(`${LABEL} request ${qpn} ${psn} `).update(nonce)
+  return hmac.digest().subarray(0, REQUEST_PROOF_BYTES)
+}
+
+function deriveKeys(secret: Uint8Array, active: Uint8Array, passive: Uint8Array) {
+  const bytes = 2 * KEY_BYTES + REPLY_PROOF_BYTES + 2 * END_PROOF_BYTES
+  const made = Buffer.from(hkdfSync('sha256', secret, Buffer.concat([active, passive]), LABEL, bytes))
+  let taken = 0
+  const next = (length: number) => {
+    taken += length
+    return made.subarray(taken - length, taken)
+  }
+  return {
+    ofActive: keyWords(next(KEY_BYTES)),
+    ofPassive: keyWords(next(KEY_BYTES)),
+    proof: next(REPLY_PROOF_BYTES),
+    endOfActive: next(END_PROOF_BYTES),
+    endOfPassive: next(END_PROOF_BYTES),
+  }
+}

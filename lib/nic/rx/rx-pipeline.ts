@@ -1,0 +1,339 @@
+import type { AckSample } from '../../cc/congestion-control.js'
+import type { Frame } from '../../frame/frame.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { HostAddress } from '../../wire/address.js'
+import * as bth from '../../wire/bth.js'
+import * as deth from '../../wire/deth.js'
+import * as ethernet from '../../wire/ethernet.js'
+import * as feedbackTag from '../../wire/feedback-tag.js'
+import { HopRecords } from '../../wire/hop-records.js'
+import * as icrc from '../../wire/icrc.js'
+import * as ipv4 from '../../wire/ipv4.js'
+import * as ipv6 from '../../wire/ipv6.js'
+import * as mad from '../../wire/mad.js'
+import { isReadResponse, Opcode } from '../../wire/opcode.js'
+import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
+import * as telemetry from '../../wire/telemetry.js'
+import * as udp from '../../wire/udp.js'
+import { WireError } from '../../wire/wire-error.js'
+import type { IcrcMode } from '../config.js'
+import type { Flow } from '../flow/flow.js'
+import type { FlowTable } from '../flow/flow-table.js'
+import { Verdict } from '../keys/feedback-guard.js'
+
+/** Packets that were dropped, and feedback that was ignored, by reason. */
+export interface RxCounters {
+  frames: number
+  /** Datagrams without a byte: a peer that hears nothing asks whether anything listens (lib/io/reachability.ts). */
+  empty: number
+  malformed: number
+  notRoce: number
+  badIcrc: number
+  notForUs: number
+  unknownQpn: number
+  wrongSource: number
+  unknownOpcode: number
+  /** Feedback on a connection with a key that had no tag, a wrong one, or came a second time. */
+  untaggedFeedback: number
+  forgedFeedback: number
+  replayedFeedback: number
+  /** Telemetry that no switch can have written. */
+  implausibleTelemetry: number
+}
+
+/** What the rx pipeline hands on. */
+export interface RxEvents {
+  /** A management datagram for QP 1, at `at` to `end` of the frame. */
+  onManagementDatagram(now: Nanos, frame: Frame, at: number, end: number): void
+  /** An answer to a request of this end was dropped only because its ICRC covers an IP identification that the socket hides. */
+  onHiddenId(frame: Frame): void
+  /** The peer has sent the flow payload. */
+  onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
+  /** A packet of the peer has come on a flow that is challenged. */
+  onAlive(now: Nanos, flow: Flow): void
+  /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
+  onPeerMoved(flow: Flow, sourcePort: number): void
+  /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
+  onCollected(now: Nanos, flow: Flow, frame: Frame): void
+  /** The flow's packets have passed more switches than its telemetry has slots for. */
+  onLongPath(flow: Flow, switches: number): void
+  /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
+  onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
+  /** The flow's queue pair has handled a packet: it may have something to send or to report. */
+  onFlowChanged(now: Nanos, flow: Flow): void
+}
+
+/**
+ * The rx pipeline of the draft's NIC: parses, verifies, finds the flow, takes the telemetry out, and hands the packet
+ * to the flow's queue pair. Whatever is wrong with a packet, it is counted and dropped.
+ */
+export class RxPipeline {
+  readonly counters: RxCounters = {
+    frames: 0,
+    empty: 0,
+    malformed: 0,
+    notRoce: 0,
+    badIcrc: 0,
+    notForUs: 0,
+    unknownQpn: 0,
+    wrongSource: 0,
+    unknownOpcode: 0,
+    untaggedFeedback: 0,
+    forgedFeedback: 0,
+    replayedFeedback: 0,
+    implausibleTelemetry: 0,
+  }
+  /** Telemetry and figures of the current packet: one object, reused. */
+  readonly sample: AckSample = {
+    seq: 0,
+    sndNxt: 0,
+    ackedBytes: 0,
+    advanced: false,
+    inFlightBytes: 0,
+    rttNs: 0,
+    ecnEcho: false,
+    probed: false,
+    hops: new HopRecords(),
+  }
+  readonly #local: HostAddress
+  readonly #table: FlowTable
+  readonly #events: RxEvents
+  readonly #verify: ((frame: Frame) => boolean) | null
+
+  /** @param icrcMode 'off' in virtual time; 'ignore-id' on sockets that hide the IP identification */
+  constructor(local: HostAddress, table: FlowTable, events: RxEvents, icrcMode: IcrcMode) {
+    this.#local = local
+    this.#table = table
+    this.#events = events
+    this.#verify = VERIFIERS[icrcMode]
+  }
+
+  /** Handles one frame; the caller keeps it. */
+  receive(now: Nanos, frame: Frame): void {
+    const counters = this.counters
+    counters.frames++
+    if (frame.l3 < 0 && parseFrame(frame) !== WireError.OK) {
+      if (isEmptyDatagram(frame)) counters.empty++
+      else counters.malformed++
+      return
+    }
+    if (frame.bth < 0) {
+      counters.notRoce++
+      return
+    }
+    // A switch forwards every frame that it can route, even if what it carries is malformed.
+    if (frame.payload < 0) {
+      counters.malformed++
+      return
+    }
+    if (this.#verify !== null && frame.materialised && !this.#verify(frame)) {
+      counters.badIcrc++
+      if (coversHiddenId(frame)) this.#events.onHiddenId(frame)
+      return
+    }
+    if (!this.#isForUs(frame)) {
+      counters.notForUs++
+      return
+    }
+    const qpn = bth.destQpn(frame.view, frame.bth)
+    if (qpn === deth.QPN_GSI) this.#management(now, frame)
+    else this.#connected(now, frame, qpn)
+  }
+
+  #management(now: Nanos, frame: Frame): void {
+    const view = frame.view
+    const isGsi =
+      bth.opcode(view, frame.bth) === Opcode.UD_SEND_ONLY &&
+      deth.qkey(view, frame.bth + bth.BYTES) === deth.QKEY_GSI &&
+      frame.materialised
+    if (!isGsi) {
+      this.counters.unknownQpn++
+      return
+    }
+    frame.bringIn()
+    this.#events.onManagementDatagram(now, frame, frame.payload, frame.payload + frame.payloadLength)
+  }
+
+  #connected(now: Nanos, frame: Frame, qpn: number): void {
+    const flow = this.#findFlow(frame, qpn)
+    if (flow === null) {
+      this.counters.unknownQpn++
+      return
+    }
+    const opcode = bth.opcode(frame.view, frame.bth)
+    if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
+      this.counters.wrongSource++
+      return
+    }
+    const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK
+    if (!forQp) frame.bringIn()
+    const guarded = flow.peer.guard !== null && feedbackTag.isOn(opcode)
+    if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
+    // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
+    const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
+    if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
+    // A packet without a tag may carry data and collect telemetry, but not bring any back.
+    if (flow.peer.guard !== null && !guarded) this.#forgetEcho()
+    else this.#takeEcho(now, frame, flow, opcode)
+    if (forQp) {
+      const { sndUna } = flow.qp
+      flow.qp.onPacket(now, frame)
+      if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
+        flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
+      flow.sender.settle(now, this.sample)
+      if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
+      // The peer waits for this answer, whether or not it has to say something new.
+      else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
+        this.#events.onCollected(now, flow, frame)
+      this.#events.onFlowChanged(now, flow)
+    } else if (opcode === Opcode.CNP) {
+      flow.sender.congestion.onCnp(now)
+      this.#events.onFlowChanged(now, flow)
+    } else if (!this.#events.onVendor(now, flow, frame, opcode, this.sample)) {
+      this.counters.unknownOpcode++
+    }
+  }
+
+  /**
+   * What else a packet tells that the queue pair has taken: where it came from, what it met on its way. One that came before,
+   * or that nobody awaits, tells nothing: it may be forged by whoever can forge an address.
+   */
+  #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
+    if (isMarked(frame)) flow.receiver.onMarked()
+    if (frame.payloadLength > 0) {
+      const sourcePort = udp.sourcePort(frame.view, frame.l4)
+      if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
+      this.#events.onData(now, flow, frame, opcode)
+    }
+    if (isReadResponse(opcode)) flow.receiver.onResponse()
+    const collected = frame.shim >= 0 && !telemetry.isEcho(frame)
+    if (collected) flow.receiver.keep(frame)
+    if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
+  }
+
+  /** Checks the tag of feedback on a connection with a key, and takes it off; counts what is refused. */
+  #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
+    const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.peer.switchGuard! : flow.peer.guard!
+    const verdict = guard.open(frame)
+    if (verdict === Verdict.OK) return true
+    if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
+    else if (verdict === Verdict.FORGED) this.counters.forgedFeedback++
+    else this.counters.replayedFeedback++
+    flow.stats.refusedFeedback++
+    return false
+  }
+
+  #forgetEcho(): void {
+    this.sample.ecnEcho = false
+    this.sample.hops.count = 0
+    this.sample.hops.flows = 0
+  }
+
+  /** A switch knows only the QPN of the data's receiver, and names the flow to the sender by that. */
+  #findFlow(frame: Frame, qpn: number): Flow | null {
+    const view = frame.view
+    const back = bth.opcode(view, frame.bth) === Opcode.DIRECT_NOTIFY && bth.becn(view, frame.bth)
+    if (!back) return this.#table.find(qpn)
+    for (const flow of this.#table.withRemoteQpn(qpn)) if (this.#isFrom(frame, flow.remote)) return flow
+    return null
+  }
+
+  /** Echoed telemetry goes into the sample, and so do marks of what is no data: data has to be taken first. */
+  #takeEcho(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
+    const sample = this.sample
+    sample.hops.count = 0
+    sample.hops.flows = 0
+    sample.hops.accumulated = false
+    sample.hops.busiestOnly = false
+    sample.hops.endsAtHost = false
+    sample.ecnEcho = bth.becn(frame.view, frame.bth)
+    // The telemetry may be of another path than the data's: it is for path selection alone.
+    const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
+    if (isMarked(frame) && !ofPaths && !isData(opcode)) flow.receiver.onMarked()
+    if (frame.shim < 0) return
+    if (telemetry.isEcho(frame)) {
+      telemetry.read(frame, sample.hops)
+      const isDirect = opcode === Opcode.DIRECT_NOTIFY
+      if (!ofPaths && !flow.plausibility.believes(now, sample.hops, isDirect, this.counters))
+        sample.hops.count = 0
+      else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
+      return
+    }
+    // A probe of Weir's own: the queue pair never sees it.
+    if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
+  }
+
+  /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
+  #onOverflow(flow: Flow): void {
+    const { passed, endsAtHost } = this.sample.hops
+    const switches = passed - (endsAtHost ? 1 : 0)
+    if (flow.path.onSwitches(switches)) this.#events.onLongPath(flow, switches)
+  }
+
+  #isForUs(frame: Frame): boolean {
+    const view = frame.view
+    if (isIpv4(frame)) {
+      return this.#local.family === 4 && ipv4.destination(view, frame.l3) === this.#local.ipv4
+    }
+    return this.#local.family === 6 && sameGid(frame, frame.l3 + 24, this.#local.gid)
+  }
+
+  #isFrom(frame: Frame, remote: HostAddress): boolean {
+    if (isIpv4(frame)) return remote.family === 4 && ipv4.source(frame.view, frame.l3) === remote.ipv4
+    return remote.family === 6 && sameGid(frame, frame.l3 + 8, remote.gid)
+  }
+}
+
+const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
+  off: null,
+  whole: icrc.verifyOrWithZeroId,
+  'ignore-id': icrc.verifyIgnoringId,
+}
+
+/** A weir that sends READ responses asks now and then whether they arrive. */
+function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
+  if (!flow.peer.isWeir || flow.receiver.control !== null) return false
+  return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)
+}
+
+/** A management datagram over IPv4 that is right but for an IP identification that is not the 0 seen here. */
+function coversHiddenId(frame: Frame): boolean {
+  return (
+    bth.destQpn(frame.view, frame.bth) === deth.QPN_GSI &&
+    frame.payloadLength >= mad.BYTES &&
+    isIpv4(frame) &&
+    ipv4.identification(frame.view, frame.l3) === 0 &&
+    icrc.verifyIgnoringId(frame)
+  )
+}
+
+function isIpv4(frame: Frame): boolean {
+  return ethernet.etherType(frame.view, 0) === ethernet.TYPE_IPV4
+}
+
+/**
+ * A peer that says so sends all from one UDP port: the one that the first packet came from which the queue pair took, or the one
+ * that this end began with, as an end whose ports are others follows its peer. Unless this end chooses paths, for then the peer
+ * follows to any. What a switch sends is not the peer's.
+ */
+function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
+  const { keptPort, firstPort, selection } = flow.path
+  if (!flow.peer.keepsPort || keptPort === 0 || selection !== null) return true
+  const port = udp.sourcePort(frame.view, frame.l4)
+  return port === keptPort || port === firstPort || opcode === Opcode.DIRECT_NOTIFY
+}
+
+/** Requests and responses, which a connection with a key does not authenticate. */
+function isData(opcode: number): boolean {
+  return opcode < Opcode.CNP && !feedbackTag.isOn(opcode)
+}
+
+function isMarked(frame: Frame): boolean {
+  const view = frame.view
+  return (isIpv4(frame) ? ipv4.ecn(view, frame.l3) : ipv6.ecn(view, frame.l3)) === ipv4.ECN_CE
+}
+
+function sameGid(frame: Frame, at: number, gid: Uint8Array): boolean {
+  for (let i = 0; i < 16; i++) if (frame.bytes[at + i] !== gid[i]) return false
+  return true
+}

@@ -1,0 +1,52 @@
+import { HopRecords } from '../../wire/hop-records.js'
+import * as intShim from '../../wire/int-shim.js'
+
+/**
+ * Reduces an echo to the hop with the highest inflight bytes relative to what its link holds: qlen / (B T) + txRate /
+ * B (draft-miao-rtgwg-hpccplus, reference implementation for RoCEv2; lines 4 to 7 of the listing). Where T is not
+ * known, the time since the last answer stands for it: about T, with a probe in each round trip. Wide records only,
+ * as others name no link.
+ */
+export class BusiestHop {
+  #now = new HopRecords()
+  #last = new HopRecords()
+
+  /** Reduces the echo at the beginning of `view`; returns its new length, bytes. @param tNs T, 0 = not known */
+  leave(view: DataView, bytes: number, tNs: number): number {
+    const hops = this.#now
+    intShim.read(view, 0, bytes, hops)
+    if (hops.count === 0 || intShim.format(view, 0) !== intShim.FORMAT_WIDE) return bytes
+    const busiest = this.#find(tNs)
+    const isHost = hops.endsAtHost && busiest === hops.count - 1
+    this.#now = this.#last
+    this.#last = hops
+    const from = intShim.BYTES + busiest * intShim.WIDE_SLOT_BYTES
+    for (let i = 0; i < intShim.WIDE_SLOT_BYTES; i += 4) {
+      view.setUint32(intShim.BYTES + i, view.getUint32(from + i))
+    }
+    // The busiest of those that are told: that there were others must not be lost.
+    intShim.setHops(view, 0, hops.overflow ? 2 : 1, 1)
+    const kept = intShim.flags(view, 0) & ~(isHost ? 0 : intShim.FLAG_HOST)
+    intShim.setFlags(view, 0, kept | intShim.FLAG_BUSIEST_ONLY)
+    return intShim.BYTES + intShim.WIDE_SLOT_BYTES
+  }
+
+  #find(tNs: number): number {
+    const hops = this.#now
+    const last = this.#last
+    const comparable = last.count === hops.count && last.pathId === hops.pathId
+    let busiest = 0
+    let most = -1
+    for (let i = 0; i < hops.count; i++) {
+      const bytesPerNs = hops.rateBps[i]! / 8e9
+      const dt = comparable ? hops.tsNs[i]! - last.tsNs[i]! : 0
+      const txRate = dt > 0 ? (hops.txBytes[i]! - last.txBytes[i]!) / dt : 0
+      const inflight = hops.qlenBytes[i]! / (tNs > 0 ? tNs : dt > 0 ? dt : 1) + txRate
+      const u = bytesPerNs > 0 ? inflight / bytesPerNs : 0
+      if (u <= most) continue
+      most = u
+      busiest = i
+    }
+    return busiest
+  }
+}

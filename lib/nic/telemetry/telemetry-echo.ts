@@ -1,0 +1,131 @@
+import type { Frame } from '../../frame/frame.js'
+import { type HopRecords, MAX_HOPS } from '../../wire/hop-records.js'
+import * as intShim from '../../wire/int-shim.js'
+import * as telemetry from '../../wire/telemetry.js'
+import { BusiestHop } from './busiest-hop.js'
+import { type HostHop, HostQueueMean } from './host-hop.js'
+
+/** Where a record holds its queue length, and the low bits of its stamp. */
+const WIDE_QUEUE = 20
+const WIDE_STAMP = 10
+const COMPACT_QUEUE = 6
+const COMPACT_STAMP = 0
+
+/**
+ * The telemetry that waits to be sent back to a flow's sender. For several packets on one path it keeps a summary, so
+ * that one answer for many loses nothing:
+ * - stamps and sent bytes are those of the last packet: they are running counts, so their difference to the last
+ *   answer covers all packets in between;
+ * - each queue is the mean, over the time since the last answer, of the minimum of each two packets in a row: line 5
+ *   of the listing, applied here where every packet is seen. A flag says so, and the sender does not take a minimum
+ *   once more.
+ *
+ * The sender's U is then what it would be with an answer for each packet, but for terms of (tau / T)^2: line 9
+ * weights each u' by the time that it stands for, and so does the mean. (With the greatest queue instead of the mean,
+ * senders answer peaks that their own bursts have made: less utilization and longer queues.)
+ *
+ * With an answer for each packet the echo is simply that packet's telemetry.
+ */
+export class TelemetryEcho {
+  /** Bytes that wait; 0: none. */
+  bytes = 0
+  readonly #buffer = Buffer.alloc(telemetry.ECHO_BYTES_MAX)
+  readonly #view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset, this.#buffer.length)
+  /** By hop: queue length and stamp of the previous packet, in the record's own units. */
+  readonly #queue = new Float64Array(MAX_HOPS)
+  readonly #stamp = new Float64Array(MAX_HOPS)
+  /** Time since the last answer, and the sum of queue x time. */
+  readonly #time = new Float64Array(MAX_HOPS)
+  readonly #sum = new Float64Array(MAX_HOPS)
+  #format = -1
+  #hops = 0
+  #pathId = 0
+  /** Reduces the echo to the busiest hop; null: all hops are sent back. */
+  readonly #busiest: BusiestHop | null
+  readonly #host: HostHop | null
+  /** Mean queue for the host's own record. */
+  readonly #hostQueue = new HostQueueMean()
+  /** True if what waits has a record for every hop, and no more. */
+  #complete = false
+
+  /** @param busiestOnly only the hop with the highest inflight bytes is sent back; @param host the last hop, if it is to be one */
+  constructor(busiestOnly: boolean, host: HostHop | null = null) {
+    this.#host = host
+    this.#busiest = busiestOnly ? new BusiestHop() : null
+  }
+
+  /** The peer has taken another path: what comes is compared with nothing that came before. */
+  onPathChange(): void {
+    this.#format = -1
+  }
+
+  /** A packet with telemetry to be sent back has arrived. */
+  keep(frame: Frame): void {
+    const view = this.#view
+    const again = this.bytes > 0
+    this.bytes = telemetry.writeEcho(view, 0, frame)
+    this.#complete = false
+    const format = intShim.format(view, 0)
+    const hops = intShim.slots(view, 0)
+    const pathId = intShim.pathId(view, 0)
+    const samePath = format === this.#format && hops === this.#hops && pathId === this.#pathId
+    this.#format = format
+    this.#hops = hops
+    this.#pathId = pathId
+    for (let i = 0; i < hops; i++) this.#accumulate(i, samePath, again && samePath)
+    if (again && samePath) intShim.setFlags(view, 0, intShim.flags(view, 0) | intShim.FLAG_ACCUMULATED)
+  }
+
+  /**
+   * Adds one hop. @param samePath the packet took the path of the one before; @param again something waits already,
+   * and is to be summed up
+   */
+  #accumulate(i: number, samePath: boolean, again: boolean): void {
+    const view = this.#view
+    const wide = this.#format === intShim.FORMAT_WIDE
+    const slot = intShim.BYTES + i * (wide ? intShim.WIDE_SLOT_BYTES : intShim.COMPACT_SLOT_BYTES)
+    const queue = wide ? view.getUint32(slot + WIDE_QUEUE) : view.getUint16(slot + COMPACT_QUEUE)
+    // Both stamps wrap; the low 28 bits of either have room for the difference between two packets.
+    const stamp = wide ? view.getUint32(slot + WIDE_STAMP) : view.getUint32(slot + COMPACT_STAMP) >>> 4
+    const bits = wide ? 0xfff_ffff : 0xff_ffff
+    const time = samePath ? ((stamp & bits) - this.#stamp[i]!) & bits : 0
+    const least = samePath ? Math.min(queue, this.#queue[i]!) : queue
+    this.#queue[i] = queue
+    this.#stamp[i] = stamp & bits
+    if (!again) {
+      this.#time[i] = time
+      this.#sum[i] = least * time
+      return
+    }
+    this.#time[i]! += time
+    this.#sum[i]! += least * time
+    const mean = this.#time[i]! > 0 ? Math.round(this.#sum[i]! / this.#time[i]!) : least
+    if (wide) view.setUint32(slot + WIDE_QUEUE, mean)
+    else view.setUint16(slot + COMPACT_QUEUE, mean)
+  }
+
+  /**
+   * Writes what waits into an answer from `at` on; returns its bytes. @param tNs T of the flow, 0 = not known
+   */
+  write(into: Frame, at: number, tNs: number): number {
+    if (!this.#complete) this.#finish(tNs)
+    this.#buffer.copy(into.bytes, at, 0, this.bytes)
+    return this.bytes
+  }
+
+  /** Appends the host's own record to decoded ones, if the host is to be the last hop. */
+  appendHost(hops: HopRecords): void {
+    this.#host?.appendTo(hops, this.#hostQueue)
+  }
+
+  #finish(tNs: number): void {
+    if (this.#host !== null) this.bytes = this.#host.append(this.#view, this.#hostQueue)
+    if (this.#busiest !== null) this.bytes = this.#busiest.leave(this.#view, this.bytes, tNs)
+    this.#complete = true
+  }
+
+  /** What waited has been sent. */
+  clear(): void {
+    this.bytes = 0
+  }
+}

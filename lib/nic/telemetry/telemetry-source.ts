@@ -1,0 +1,103 @@
+import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
+import * as intShim from '../../wire/int-shim.js'
+
+/** The next packet has no telemetry header. */
+export const NO_SHIM = -1
+
+/** Which of a flow's data packets collect telemetry, and which ask switches for direct answers. */
+export class TelemetrySource {
+  readonly #settings: TelemetrySettings
+  /** Records that a packet may collect. */
+  readonly slots: number
+  /** Number of the encapsulation. */
+  readonly format: number
+  readonly #isNative: boolean
+  #on = false
+  /** Packets for which one that collects is enough, though the settings say more; 0 = as the settings say. */
+  #sparse = 0
+  /** Packets, and payload bytes, since one collected; packets since one asked. The first packet does both. */
+  #packets = Number.POSITIVE_INFINITY
+  #bytes = Number.POSITIVE_INFINITY
+  #unsubscribed = Number.POSITIVE_INFINITY
+
+  /** @param slots records that a packet may collect; @param format number of the encapsulation */
+  constructor(settings: TelemetrySettings, slots: number, format: number) {
+    this.#settings = settings
+    this.slots = slots
+    this.format = format
+    this.#isNative = format <= intShim.FORMAT_COMPACT
+  }
+
+  /** From now on packets collect: the flow's controller wants telemetry, and the peer understands it. */
+  start(): void {
+    this.#on = true
+  }
+
+  /** One packet of so many is enough for now; 0 = as many as the settings say. */
+  set sparse(packets: number) {
+    this.#sparse = packets
+  }
+
+  get sparse(): number {
+    return this.#sparse
+  }
+
+  /** Telemetry is collected by probes. */
+  get probes(): boolean {
+    return this.#on && this.#settings.collect === 'probe'
+  }
+
+  /** Bytes that probes and their answers may take, as a share of the data's. */
+  get probeShare(): number {
+    return this.#settings.probeShare
+  }
+
+  /** The next data packet collects. */
+  get collects(): boolean {
+    const { collect, everyPackets, everyBytes } = this.#settings
+    if (!this.#on || collect !== 'data') return false
+    if (this.#sparse > 0 && this.#packets + 1 < this.#sparse) return false
+    return everyBytes > 0 ? this.#bytes >= everyBytes : this.#packets + 1 >= everyPackets
+  }
+
+  /** The next data packet asks switches for direct answers. */
+  get subscribes(): boolean {
+    const { subscribe, subscribeEvery } = this.#settings
+    if (!this.#on || subscribe === 'off' || this.#unsubscribed + 1 < subscribeEvery) return false
+    // INT-MD has its flag only in packets that collect: the next of these asks.
+    return subscribe === 'dscp' || this.#isNative || this.collects
+  }
+
+  get subscribesByDscp(): boolean {
+    return this.#settings.subscribe === 'dscp' && this.subscribes
+  }
+
+  /** The DSCP by which packets ask switches for direct answers; null: by none. */
+  get subscribeDscp(): number | null {
+    return this.#settings.subscribe === 'dscp' ? this.#settings.subscribeDscp : null
+  }
+
+  /** Slots of the next data packet's telemetry, 0 for an empty shim, or NO_SHIM. */
+  get nextSlots(): number {
+    if (this.collects) return this.slots
+    if (!this.#on || !this.#isNative) return NO_SHIM
+    const { plain, subscribe } = this.#settings
+    if (subscribe === 'flag' && this.subscribes) return 0
+    return plain ? NO_SHIM : 0
+  }
+
+  /** Shim flags of the next data packet. An empty shim is marked as an echo, so that no switch stamps it. */
+  get nextFlags(): number {
+    const subscribed = this.#settings.subscribe === 'flag' && this.subscribes ? intShim.FLAG_SUBSCRIBED : 0
+    return this.collects ? subscribed : subscribed | intShim.FLAG_ECHO
+  }
+
+  /** The packet to which all these getters applied has been sent. */
+  onSent(payloadBytes: number): void {
+    if (!this.#on) return
+    const collected = this.collects
+    this.#unsubscribed = this.subscribes ? 0 : this.#unsubscribed + 1
+    this.#packets = collected ? 0 : this.#packets + 1
+    this.#bytes = (collected ? 0 : this.#bytes) + payloadBytes
+  }
+}

@@ -1,0 +1,67 @@
+/** The headers before the BTH: prepared once per peer, then copied and completed for each packet. */
+import type { Frame } from '../../frame/frame.js'
+import type { HostAddress } from '../../wire/address.js'
+import * as ethernet from '../../wire/ethernet.js'
+import * as ipv4 from '../../wire/ipv4.js'
+import * as ipv6 from '../../wire/ipv6.js'
+import type { MacAddress } from '../../wire/mac.js'
+import * as telemetry from '../../wire/telemetry.js'
+import * as udp from '../../wire/udp.js'
+
+const HOP_LIMIT = 64
+export interface Endpoints {
+  from: HostAddress
+  to: HostAddress
+  fromMac: MacAddress
+  toMac: MacAddress
+}
+
+/**
+ * Ethernet, IP and UDP headers to a peer, ECN-capable, so that switches mark instead of dropping, with lengths and UDP
+ * destination left 0 and the IPv4 checksum to match.
+ *
+ * @param dscp 0 to 63
+ */
+export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0): Buffer {
+  const trafficClass = (dscp << 2) | ipv4.ECN_ECT0
+  const v4 = ends.from.family === 4
+  const l4 = ethernet.BYTES + (v4 ? ipv4.BYTES : ipv6.BYTES)
+  const headers = Buffer.alloc(l4 + udp.BYTES)
+  const view = new DataView(headers.buffer, headers.byteOffset, headers.byteLength)
+  const type = v4 ? ethernet.TYPE_IPV4 : ethernet.TYPE_IPV6
+  ethernet.write(view, 0, ends.toMac, ends.fromMac, type)
+  if (v4) {
+    const { from, to } = ends
+    const id = 0 // both ends compute the ICRC with 0: an ordinary socket could neither choose nor see another
+    ipv4.write(view, 14, trafficClass, 0, id, true, HOP_LIMIT, ipv4.PROTOCOL_UDP, from.ipv4, to.ipv4)
+  } else {
+    ipv6.write(view, 14, trafficClass, 0, 0, ipv4.PROTOCOL_UDP, HOP_LIMIT, ends.from.gid, ends.to.gid)
+  }
+  udp.write(view, l4, sourcePort, 0, 0)
+  return headers
+}
+
+/** Puts prepared headers into the frame and sets its offsets; returns the first byte behind them. */
+export function beginFrame(frame: Frame, headers: Buffer): number {
+  frame.bytes.set(headers, 0)
+  frame.l3 = ethernet.BYTES
+  frame.l4 = headers.length - udp.BYTES
+  return headers.length
+}
+
+/** Completes the headers once the frame's `wireLength` is final. */
+export function completeHeaders(frame: Frame, destinationPort: number): void {
+  const view = frame.view
+  const total = frame.wireLength - frame.l3
+  if (ipv4.version(view, frame.l3) === 4) {
+    ipv4.setTotalLength(view, frame.l3, total)
+    // The checksum was made for length 0: add the length (RFC 1624).
+    let sum = (~ipv4.checksum(view, frame.l3) & 0xffff) + total
+    sum = (sum & 0xffff) + (sum >>> 16)
+    ipv4.setChecksum(view, frame.l3, ~sum & 0xffff)
+  } else {
+    ipv6.setPayloadLength(view, frame.l3, total - ipv6.BYTES)
+  }
+  udp.setDestinationPort(view, frame.l4, destinationPort)
+  udp.setLength(view, frame.l4, frame.wireLength - frame.l4 - telemetry.foreignBytes(frame))
+}

@@ -1,0 +1,62 @@
+import type { HostAddress } from '../../wire/address.js'
+import * as mad from '../../wire/mad.js'
+import type { NicSettings } from '../config.js'
+import type { Flow } from '../flow/flow.js'
+import { prepareHeaders } from './headers.js'
+import type { SourcePorts } from './source-ports.js'
+
+const PEERS_MAX = 1024
+
+/** Prepared headers from this host to its peers. */
+export class HostHeaders {
+  readonly #settings: NicSettings
+  readonly #sourcePorts: SourcePorts
+  /** For management datagrams, by peer; starts over when there are too many. */
+  readonly #management = new Map<string, Buffer>()
+
+  constructor(settings: NicSettings, sourcePorts: SourcePorts) {
+    this.#settings = settings
+    this.#sourcePorts = sourcePorts
+  }
+
+  /** Gives a flow its headers, and those by which it asks switches for direct answers. */
+  prepare(flow: Flow, dscp: number): void {
+    this.#prepare(flow, flow.path.sourcePort, dscp)
+  }
+
+  /** From now on the flow's packets leave from another source port. */
+  sendFrom(flow: Flow, sourcePort: number): void {
+    this.#prepare(flow, sourcePort, flow.path.dscp)
+  }
+
+  #prepare({ remote, path, sender, stats }: Flow, sourcePort: number, dscp: number): void {
+    const { subscribeDscp } = sender.telemetry
+    const subscribed = subscribeDscp === null ? null : this.forFlow(remote, sourcePort, subscribeDscp)
+    path.take(sourcePort, dscp, this.forFlow(remote, sourcePort, dscp), subscribed)
+    stats.sourcePort = this.#sourcePorts.nearest(sourcePort)
+  }
+
+  /**
+   * Headers of a flow, whose UDP source port is its entropy; if packets cannot leave from that port, the nearest that
+   * they can.
+   */
+  forFlow(to: HostAddress, sourcePort: number, dscp: number): Buffer {
+    const { address: from, mac, peerMac, macOfPeer } = this.#settings
+    const toMac = macOfPeer?.(to) ?? peerMac
+    const port = this.#sourcePorts.nearest(sourcePort)
+    return prepareHeaders({ from, to, fromMac: mac, toMac }, port, dscp)
+  }
+
+  /** Headers of datagrams between the hosts' QPs 1: in the NIC's own priority. */
+  forManagement(to: HostAddress): Buffer {
+    const { priority, dscpOfPriority, macOfPeer } = this.#settings
+    const key = to.toString()
+    // A peer's MAC may become known, or change, between two datagrams.
+    const known = macOfPeer === undefined ? this.#management.get(key) : undefined
+    if (known !== undefined) return known
+    if (this.#management.size >= PEERS_MAX) this.#management.clear()
+    const made = this.forFlow(to, mad.UDP_SOURCE_PORT, dscpOfPriority[priority]!)
+    this.#management.set(key, made)
+    return made
+  }
+}

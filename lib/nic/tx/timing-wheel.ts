@@ -1,0 +1,144 @@
+import { type Nanos, NEVER } from '../../time/nanos.js'
+
+const SLOTS = 4096
+const SLOT_NS = 1024
+const NONE = -1
+
+/**
+ * When each flow may send next: a timing wheel of 4,096 slots of 1,024 ns. Inserting, removing and moving an entry
+ * are O(1) for any number of flows, and due times stay exact: a slot says where to look, the entry says when.
+ * An entry further ahead than the wheel's 4.2 ms waits in the last slot and is moved on when that comes round.
+ */
+export class TimingWheel {
+  /** Due time by entry, NEVER when the entry is not in the wheel. */
+  readonly #due: Float64Array
+  readonly #slotOf: Int32Array
+  readonly #next: Int32Array
+  readonly #previous: Int32Array
+  readonly #first = new Int32Array(SLOTS).fill(NONE)
+  readonly #last = new Int32Array(SLOTS).fill(NONE)
+  /** One bit a slot: has it entries? */
+  readonly #occupied = new Uint32Array(SLOTS / 32)
+  /** Absolute number of the slot that the wheel has reached. */
+  #cursor = 0
+  #count = 0
+
+  /** @param capacity entries are numbered 0 to capacity - 1 */
+  constructor(capacity: number) {
+    this.#due = new Float64Array(capacity).fill(NEVER)
+    this.#slotOf = new Int32Array(capacity).fill(NONE)
+    this.#next = new Int32Array(capacity).fill(NONE)
+    this.#previous = new Int32Array(capacity).fill(NONE)
+  }
+
+  get size(): number {
+    return this.#count
+  }
+
+  /** The entry's due time, or NEVER when it is not in the wheel. */
+  dueOf(entry: number): Nanos {
+    return this.#due[entry]!
+  }
+
+  /** Puts the entry in at `due`, wherever it was before. */
+  set(entry: number, due: Nanos): void {
+    if (this.#slotOf[entry] !== NONE) this.remove(entry)
+    this.#due[entry] = due
+    const wanted = Math.floor(due / SLOT_NS)
+    const slot = Math.min(Math.max(wanted, this.#cursor), this.#cursor + SLOTS - 1)
+    this.#append(entry, slot % SLOTS)
+    this.#count++
+  }
+
+  /** Takes the entry out; harmless when it is not in. */
+  remove(entry: number): void {
+    const slot = this.#slotOf[entry]!
+    if (slot === NONE) return
+    const next = this.#next[entry]!
+    const previous = this.#previous[entry]!
+    if (previous === NONE) this.#first[slot] = next
+    else this.#next[previous] = next
+    if (next === NONE) this.#last[slot] = previous
+    else this.#previous[next] = previous
+    if (this.#first[slot] === NONE) this.#occupied[slot >> 5]! &= ~(1 << (slot & 31))
+    this.#slotOf[entry] = NONE
+    this.#due[entry] = NEVER
+    this.#count--
+  }
+
+  /** Takes out an entry that is due at `now`, or returns -1. Call it until it does. */
+  pollDue(now: Nanos): number {
+    const target = Math.floor(now / SLOT_NS)
+    for (;;) {
+      if (this.#count === 0) {
+        this.#cursor = Math.max(this.#cursor, target)
+        return NONE
+      }
+      const slot = this.#cursor % SLOTS
+      let entry = this.#first[slot]!
+      while (entry !== NONE) {
+        const next = this.#next[entry]!
+        const due = this.#due[entry]!
+        if (due <= now) {
+          this.remove(entry)
+          return entry
+        }
+        // Parked here because it was beyond the horizon: it belongs further on.
+        if (Math.floor(due / SLOT_NS) > this.#cursor) this.set(entry, due)
+        entry = next
+      }
+      if (this.#cursor >= target) return NONE
+      this.#cursor = Math.min(target, this.#nextOccupied())
+    }
+  }
+
+  /** When the next entry is due: exact, or the time of the slot in which one waits to be moved on. */
+  nextDue(): Nanos {
+    if (this.#count === 0) return NEVER
+    const occupied = this.#firstOccupied()
+    const slotEndNs = (occupied + 1) * SLOT_NS
+    let earliest = NEVER
+    for (let entry = this.#first[occupied % SLOTS]!; entry !== NONE; entry = this.#next[entry]!) {
+      if (this.#due[entry]! < earliest) earliest = this.#due[entry]!
+    }
+    return earliest < slotEndNs ? earliest : occupied * SLOT_NS
+  }
+
+  #append(entry: number, slot: number): void {
+    const last = this.#last[slot]!
+    this.#previous[entry] = last
+    this.#next[entry] = NONE
+    if (last === NONE) {
+      this.#first[slot] = entry
+      this.#occupied[slot >> 5]! |= 1 << (slot & 31)
+    } else {
+      this.#next[last] = entry
+    }
+    this.#last[slot] = entry
+    this.#slotOf[entry] = slot
+  }
+
+  /** Absolute number of the first slot with entries, from the cursor on. */
+  #firstOccupied(): number {
+    return this.#scan(this.#cursor)
+  }
+
+  #nextOccupied(): number {
+    return this.#scan(this.#cursor + 1)
+  }
+
+  #scan(from: number): number {
+    const start = from % SLOTS
+    let word = start >> 5
+    let bits = this.#occupied[word]! & (~0 << (start & 31))
+    for (let n = 0; n <= SLOTS / 32; n++) {
+      if (bits !== 0) {
+        const slot = (word << 5) + (31 - Math.clz32(bits & -bits))
+        return from + ((slot - start + SLOTS) % SLOTS)
+      }
+      word = (word + 1) % (SLOTS / 32)
+      bits = this.#occupied[word]!
+    }
+    return from + SLOTS - 1
+  }
+}

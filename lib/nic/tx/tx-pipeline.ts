@@ -1,0 +1,363 @@
+import type { Frame } from '../../frame/frame.js'
+import type { FramePool } from '../../frame/frame-pool.js'
+import { wrapPsn } from '../../qp/psn.js'
+import { TxKind } from '../../qp/queue-pair.js'
+import type { Nanos } from '../../time/nanos.js'
+import * as aeth from '../../wire/aeth.js'
+import * as bth from '../../wire/bth.js'
+import * as delayedAck from '../../wire/delayed-ack.js'
+import * as deth from '../../wire/deth.js'
+import * as icrc from '../../wire/icrc.js'
+import * as intShim from '../../wire/int-shim.js'
+import { Opcode } from '../../wire/opcode.js'
+import * as rate from '../../wire/rate.js'
+import * as rateRequest from '../../wire/rate-request.js'
+import * as reth from '../../wire/reth.js'
+import * as telemetry from '../../wire/telemetry.js'
+import type { BaseRttProbe } from '../feedback/base-rtt-probe.js'
+import type { RateRequest } from '../feedback/rate-request.js'
+import type { Flow } from '../flow/flow.js'
+import type { PathAnswers } from '../telemetry/path-answers.js'
+import { NO_SHIM, type TelemetrySource } from '../telemetry/telemetry-source.js'
+import { beginFrame, completeHeaders } from './headers.js'
+
+export interface TxCounters {
+  frames: number
+  bytes: number
+  /** Times that a packet was due and no frame was free. */
+  noFrame: number
+  /** Packets with payload, and the telemetry bytes in them as they leave. */
+  dataFrames: number
+  dataBytes: number
+  telemetryBytes: number
+  /** Acknowledgements, and the bytes of echoed telemetry in them. */
+  ackFrames: number
+  ackBytes: number
+  echoBytes: number
+  /** Packets of Weir's own: probes, notifications, windows and requests for them. */
+  vendorFrames: number
+  vendorBytes: number
+}
+
+/**
+ * The tx pipeline of the draft's NIC: turns what a queue pair has to send into whole frames. A data packet gets an
+ * INT shim for hops to stamp, an acknowledgement the echo of the telemetry that came last.
+ */
+export class TxPipeline {
+  readonly counters: TxCounters = {
+    frames: 0,
+    bytes: 0,
+    noFrame: 0,
+    dataFrames: 0,
+    dataBytes: 0,
+    telemetryBytes: 0,
+    ackFrames: 0,
+    ackBytes: 0,
+    echoBytes: 0,
+    vendorFrames: 0,
+    vendorBytes: 0,
+  }
+  readonly #pool: FramePool
+  readonly #icrc: boolean
+
+  /** @param options.icrc false: the ICRC is left zero, for virtual time */
+  constructor(options: { pool: FramePool; icrc: boolean }) {
+    this.#pool = options.pool
+    this.#icrc = options.icrc
+  }
+
+  /** The flow's next acknowledgement, or null. */
+  acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = flow.receiver.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
+    if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
+    const echoBytes = frame.shim < 0 ? 0 : at - frame.shim
+    if (echoBytes > 0) flow.receiver.echoedOnAck()
+    this.#finishEcho(frame, flow)
+    this.counters.ackFrames++
+    this.counters.ackBytes += frame.wireLength
+    this.counters.echoBytes += echoBytes
+    return frame
+  }
+
+  /**
+   * A notification with the telemetry that waits and the acknowledgement that is due; null when there is no telemetry to tell,
+   * unless the peer has asked.
+   */
+  notification(flow: Flow, concurrentFlows: number): Frame | null {
+    const { receiver } = flow
+    if (!receiver.mayNotify) return null
+    const frame = this.#notify(flow, receiver.notifyKind, receiver.notifyPsn, concurrentFlows)
+    if (frame !== null) receiver.notified()
+    return frame
+  }
+
+  /** The answer to the peer's last probe, with the telemetry that waits. */
+  answer(flow: Flow, concurrentFlows: number): Frame | null {
+    return this.#notify(flow, delayedAck.KIND_PROBE, flow.receiver.answerSequence, concurrentFlows)
+  }
+
+  #notify(flow: Flow, kind: number, sequence: number, concurrentFlows: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = this.#beginEcho(frame, flow, concurrentFlows)
+    this.#writeAcknowledging(frame, flow, Opcode.NOTIFY, at, kind, sequence)
+    this.#endHeaders(frame, frame.payload)
+    this.#finishEcho(frame, flow)
+    return this.#countVendor(frame)
+  }
+
+  /** The window that this end has worked out for the peer, and the acknowledgement that is due. */
+  rate(flow: Flow, concurrentFlows: number): Frame | null {
+    const frame = this.#begin(flow)
+    const { control } = flow.receiver
+    if (frame === null || control === null) return frame === null ? null : this.#abandon(frame)
+    const { given } = flow.windows
+    this.#writeAcknowledging(frame, flow, Opcode.RATE, frame.payload, delayedAck.KIND_REQUEST, given)
+    rate.write(frame.view, frame.payload, concurrentFlows, control.windowBytes())
+    this.#endHeaders(frame, frame.payload + rate.BYTES)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /** Asks the peer to work out the window. */
+  rateRequest(flow: Flow, request: RateRequest): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    this.#writeVendor(frame, flow, Opcode.RATE_REQUEST, frame.payload, 0, 0)
+    request.write(frame.view, frame.payload)
+    this.#endHeaders(frame, frame.payload + rateRequest.BYTES)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /** A probe for telemetry, with the headers of the flow's data, so that it takes the data's way through its queues. */
+  telemetryProbe(flow: Flow, sequence: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
+    this.#writeVendor(frame, flow, Opcode.PROBE, at, sequence, 0)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /**
+   * A probe of one of the flow's paths: the data's headers, but for the source port. Its records always name their
+   * links, whether or not those of data do.
+   * @param headers of that path
+   */
+  pathProbe(flow: Flow, headers: Buffer, sequence: number): Frame | null {
+    const frame = this.#begin(flow, headers)
+    if (frame === null) return null
+    const { format: ofData, slots } = flow.sender.telemetry
+    const format = ofData === intShim.FORMAT_COMPACT ? intShim.FORMAT_WIDE : ofData
+    const at = telemetry.begin(frame, format, slots, 0)
+    this.#writeVendor(frame, flow, Opcode.PATH_PROBE, at, sequence, 0)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /** The answer to one of the peer's path probes. */
+  pathAnswer(flow: Flow, answers: PathAnswers): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = frame.payload
+    const bytes = answers.write(frame, at)
+    if (bytes > 0) frame.shim = at
+    this.#writeVendor(frame, flow, Opcode.PATH_ANSWER, at + bytes, answers.sequence, 0)
+    answers.sent()
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /** BTH, AETH and delayed acknowledgement; `payload` is behind them. */
+  #writeAcknowledging(
+    frame: Frame,
+    flow: Flow,
+    opcode: number,
+    at: number,
+    kind: number,
+    sequence: number,
+  ): void {
+    this.#writeVendor(frame, flow, opcode, at, sequence, 0)
+    const psn = flow.qp.writeDelayedAck(frame, frame.payload)
+    delayedAck.write(frame.view, frame.payload + aeth.BYTES, kind, psn)
+    frame.payload += aeth.BYTES + delayedAck.BYTES
+  }
+
+  #endHeaders(frame: Frame, end: number): void {
+    frame.payload = end
+    frame.length = end
+    frame.wireLength = end
+  }
+
+  /** Writes the telemetry that waits to be echoed, if there is any; returns where the BTH goes. */
+  #beginEcho(frame: Frame, flow: Flow, concurrentFlows: number): number {
+    const at = frame.payload
+    const { echo } = flow.receiver
+    if (echo.bytes === 0) return at
+    const bytes = echo.write(frame, at, flow.stats.baseRttNs)
+    if (concurrentFlows > 0) intShim.setFlows(frame.view, at, concurrentFlows)
+    frame.shim = at
+    return at + bytes
+  }
+
+  /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
+  #finishEcho(frame: Frame, flow: Flow): Frame {
+    if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
+    flow.receiver.answered(frame.shim >= 0)
+    return this.#finishFeedback(frame, flow)
+  }
+
+  /** On a connection with a key, what is no data is authenticated. */
+  #finishFeedback(frame: Frame, flow: Flow): Frame {
+    flow.peer.guard?.seal(frame)
+    return this.#finish(frame)
+  }
+
+  #countVendor(frame: Frame): Frame {
+    this.counters.vendorFrames++
+    this.counters.vendorBytes += frame.wireLength
+    return frame
+  }
+
+  /** The flow's next packet with payload, or null; also moves the flow's pacing clock. */
+  data(now: Nanos, flow: Flow): Frame | null {
+    const { sender, path } = flow
+    const headers = sender.telemetry.subscribesByDscp ? path.subscribedHeaders : path.headers
+    const frame = this.#begin(flow, headers)
+    if (frame === null) return null
+    const at = this.#beginTelemetry(frame, sender.telemetry)
+    const telemetryBytes = at - frame.payload
+    const kind = flow.qp.pollTransmit(now, frame, at, sender.windowOpen)
+    if (kind === TxKind.NONE) return this.#abandon(frame)
+    if (kind === TxKind.REQUEST) sender.requestSent(now, frame.payloadLength)
+    else if (sender.responseSent(now, frame.payloadLength)) bth.setAckRequest(frame.view, frame.bth, true)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
+    this.#finish(frame)
+    sender.paced(now, frame.wireLength)
+    this.counters.dataFrames++
+    this.counters.dataBytes += frame.wireLength
+    this.counters.telemetryBytes += telemetryBytes
+    return frame
+  }
+
+  /** Telemetry to be filled by the hops, an empty shim, or none; returns where the BTH goes. */
+  #beginTelemetry(frame: Frame, source: TelemetrySource): number {
+    const slots = source.nextSlots
+    if (slots === NO_SHIM) return frame.payload
+    const format = slots === 0 ? intShim.FORMAT_COMPACT : source.format
+    return telemetry.begin(frame, format, slots, source.nextFlags)
+  }
+
+  /** A probe that measures T: as long as a full data packet, with the flow's own headers, so that it takes the data's way. */
+  probe(flow: Flow, probe: BaseRttProbe, payloadBytes: number): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const at = probe.collects
+      ? telemetry.begin(frame, flow.sender.telemetry.format, flow.sender.telemetry.slots, 0)
+      : frame.payload
+    this.#writeVendor(frame, flow, Opcode.PROBE, at, probe.sequence, payloadBytes)
+    bth.setWindowNumber(frame.view, frame.bth, flow.windows.inForce)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
+  }
+
+  /**
+   * A question that every peer answers that knows the connection, librdmacm's as well: a WRITE of no bytes with a PSN that it
+   * has had. It changes nothing and is acknowledged (IBA 9.7.5.1.1).
+   */
+  challenge(flow: Flow): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    const { view } = frame
+    const at = frame.payload
+    const psn = wrapPsn(flow.qp.sndUna - 1)
+    const key = bth.DEFAULT_PARTITION_KEY
+    bth.write(view, at, Opcode.RC_RDMA_WRITE_ONLY, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, true, psn)
+    reth.write(view, at + bth.BYTES, 0, 0, 0)
+    frame.bth = at
+    this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)
+    return this.#countVendor(this.#finish(frame))
+  }
+
+  /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */
+  managementDatagram(headers: Buffer, mad: Uint8Array, psn: number, udpPort: number): Frame | null {
+    const frame = this.#take()
+    if (frame === null) return null
+    frame.udpPort = udpPort
+    const view = frame.view
+    const at = beginFrame(frame, headers)
+    bth.write(
+      view,
+      at,
+      Opcode.UD_SEND_ONLY,
+      false,
+      bth.MIGRATED,
+      0,
+      bth.DEFAULT_PARTITION_KEY,
+      deth.QPN_GSI,
+      true,
+      psn,
+    )
+    deth.write(view, at + bth.BYTES, deth.QKEY_GSI, deth.QPN_GSI)
+    frame.bth = at
+    frame.payload = at + bth.BYTES + deth.BYTES
+    frame.payloadLength = mad.length
+    frame.bytes.set(mad, frame.payload)
+    frame.length = frame.payload + mad.length
+    frame.wireLength = frame.length
+    return this.#finish(frame)
+  }
+
+  #writeVendor(
+    frame: Frame,
+    flow: Flow,
+    opcode: number,
+    at: number,
+    sequence: number,
+    payloadBytes: number,
+  ): void {
+    const key = bth.DEFAULT_PARTITION_KEY
+    bth.write(frame.view, at, opcode, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, false, sequence)
+    frame.bth = at
+    frame.payload = at + bth.BYTES
+    frame.payloadLength = payloadBytes
+    // Slots for headers alone (virtual time) have no room for a payload: it is only counted then.
+    const materialised = frame.payload + payloadBytes + icrc.BYTES <= frame.bytes.length
+    if (materialised) frame.bytes.fill(0, frame.payload, frame.payload + payloadBytes)
+    frame.length = materialised ? frame.payload + payloadBytes : frame.payload
+    frame.wireLength = frame.payload + payloadBytes
+  }
+
+  /** A frame with the flow's headers; `payload` is where the transport begins. */
+  #begin(flow: Flow, headers: Buffer = flow.path.headers): Frame | null {
+    const frame = this.#take()
+    if (frame === null) return null
+    frame.alone = !flow.peer.takesRuns
+    frame.udpPort = flow.peer.udpPort
+    frame.payload = beginFrame(frame, headers)
+    return frame
+  }
+
+  #take(): Frame | null {
+    const frame = this.#pool.take()
+    if (frame === null) this.counters.noFrame++
+    return frame
+  }
+
+  #abandon(frame: Frame): null {
+    this.#pool.give(frame)
+    return null
+  }
+
+  #finish(frame: Frame): Frame {
+    const whole = frame.length === frame.wireLength
+    frame.wireLength += icrc.BYTES
+    completeHeaders(frame, telemetry.destinationPort(frame))
+    if (whole) {
+      frame.length = frame.wireLength
+      if (this.#icrc) icrc.write(frame)
+      else frame.view.setUint32(frame.length - icrc.BYTES, 0)
+    }
+    this.counters.frames++
+    this.counters.bytes += frame.wireLength
+    return frame
+  }
+}

@@ -1,0 +1,46 @@
+/** What a request for windows tells the receiver, and that peers of every age read it alike. */
+import t from 'tap'
+import { ccOptions } from '../../lib/cc/catalogue.js'
+import {
+  OPTION_PLACES,
+  RateRequest,
+  RECEIVER_ALGORITHM,
+  readRequest,
+} from '../../lib/nic/feedback/rate-request.js'
+import * as rateRequest from '../../lib/wire/rate-request.js'
+
+const CONTEXT = { lineRateBps: 100e9, baseRttNs: 8000, mtuBytes: 1024, careful: false }
+
+function written(careful: boolean, options: Record<string, number>): DataView {
+  const view = new DataView(new ArrayBuffer(rateRequest.BYTES))
+  new RateRequest({ ...CONTEXT, careful }, options).write(view, 0)
+  return view
+}
+
+t.test('each option has a place, for ever', async t => {
+  // A change of this list breaks connections with older hosts: new options take places behind it.
+  const places =
+    'eta maxStage flows wAi minRate countFlows literal rateChange ackPackets lossReaction lossBeta'
+  t.same(OPTION_PLACES, Object.fromEntries(places.split(' ').map((name, place) => [name, place])))
+  t.same(
+    ccOptions(RECEIVER_ALGORITHM)
+      .map(({ name }) => name)
+      .filter(name => OPTION_PLACES[name] === undefined),
+    [],
+    'an option without a place would not reach the receiver',
+  )
+  for (const place of Object.values(OPTION_PLACES)) t.ok(place < rateRequest.OPTION_PLACES, `${place}`)
+})
+
+for (const careful of [false, true]) {
+  t.test(`what was written is read, ${careful ? 'carefully' : 'at line rate'}`, async t => {
+    const names = Object.keys(OPTION_PLACES)
+    for (const name of names) {
+      const { context, options } = readRequest(written(careful, { [name]: 0.25 }), 0)
+      t.same(options, { [name]: 0.25 })
+      t.same(context, { ...CONTEXT, careful })
+    }
+    const all = Object.fromEntries(names.map((name, i) => [name, i + 1]))
+    t.same(readRequest(written(careful, all), 0), { context: { ...CONTEXT, careful }, options: all })
+  })
+}
