@@ -11,6 +11,7 @@ import { checkClosed } from './checks/ends.js'
 import type { Fail } from './checks/fail.js'
 import { checkInvalidated, checkKept } from './checks/invalidation.js'
 import { checkArrival, checkBytes } from './checks/messages.js'
+import type { Retransmissions } from './checks/retransmissions.js'
 import { type AtomicStep, checkFound, checkWords, WORD_BYTES, WORDS, WordModel } from './checks/words.js'
 import { MESSAGE_MAX } from './limits.js'
 import type { WorkPlan } from './plan.js'
@@ -45,9 +46,8 @@ export class End implements ConnectionHandler {
   peer: End | null = null
   connection: Connection | null = null
   readonly sends: SendOrder
-  /** RNR NAKs that its peer has sent, and times that it has waited for too long: tail probes, timeouts. */
-  rnrNaks = 0
-  timers = 0
+  /** Up to its last completion, or its end. */
+  retransmissions: Retransmissions | null = null
   closed = 0
   error: WeirError | null = null
   /** Work requests that may be posted by now; whoever raises it calls `goOn`. */
@@ -179,9 +179,11 @@ export class End implements ConnectionHandler {
   }
 
   #count({ id }: Connection): void {
-    const { rnrNaks = 0, tailProbes = 0, timeouts = 0 } = this.nic.table.find(id)?.qp.counters ?? {}
-    this.rnrNaks = Math.max(this.rnrNaks, rnrNaks)
-    this.timers = Math.max(this.timers, tailProbes + timeouts)
+    const flow = this.nic.table.find(id)
+    if (flow === null) return
+    const { retransmittedPackets, tailProbes, timeouts, rnrNaks } = flow.qp.counters
+    const goesBackN = !flow.selectiveRepeat
+    this.retransmissions = { packets: retransmittedPackets, tailProbes, timeouts, rnrNaks, goesBackN }
   }
 
   #onSent({ id, status }: Completion): void {

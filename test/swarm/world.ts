@@ -32,7 +32,7 @@ import { checkFairness } from './checks/fairness.js'
 import { checkLossless } from './checks/lossless.js'
 import { checkEnded, checkEvents } from './checks/progress.js'
 import { checkPeak, checkQueues } from './checks/queues.js'
-import { checkRetransmissions, type Reasons } from './checks/retransmissions.js'
+import { checkRetransmissions, type Disturbances, isUndisturbed } from './checks/retransmissions.js'
 import { End } from './end.js'
 import { MESSAGE_MAX } from './limits.js'
 import { Attacker } from './parts/attacker.js'
@@ -547,9 +547,11 @@ class World {
       const control = pause.pauses + pause.resumes + pause.malformed + pause.globalPauses
       checkNic({ rx: rx.frames, control, tx: tx.frames }, handed, sent, fail)
     }
-    const reasons = this.#reasons()
-    if (Object.values(reasons).every(count => count === 0)) this.#undisturbed = 1
-    checkRetransmissions(this.#retransmittedBytes(), reasons, fail)
+    if (isUndisturbed(this.#disturbances())) {
+      this.#undisturbed = 1
+      for (const { name, retransmissions } of this.#ends)
+        if (retransmissions !== null) checkRetransmissions(name, retransmissions, fail)
+    }
     if (this.#isLossless()) {
       for (const sw of this.#switches) {
         for (const port of sw.ports.keys()) {
@@ -564,7 +566,7 @@ class World {
     return sum(this.#ends.map(end => end.connection?.stats.retransmittedBytes ?? 0))
   }
 
-  #reasons(): Reasons {
+  #disturbances(): Disturbances {
     const { drops, pauses } = this.#switchTotals()
     const noFrame = sum(this.#lives.map(({ nic }) => nic.counters.tx.noFrame))
     return {
@@ -573,8 +575,6 @@ class World {
       stops: this.#plan.interruptions.length + pauses + noFrame,
       reroutes:
         this.#reroutes + this.#flaps + sum(this.#ends.map(end => end.connection?.stats.pathMoves ?? 0)),
-      rnrNaks: sum(this.#ends.map(({ rnrNaks }) => rnrNaks)),
-      timers: sum(this.#ends.map(({ timers }) => timers)),
     }
   }
 

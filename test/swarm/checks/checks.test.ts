@@ -13,7 +13,7 @@ import { checkLossless } from './lossless.js'
 import { type Arrival, checkArrival, checkBytes } from './messages.js'
 import { checkEnded, checkEvents, EVENTS_MAX } from './progress.js'
 import { checkPeak, checkQueues } from './queues.js'
-import { checkRetransmissions, type Reasons } from './retransmissions.js'
+import { checkRetransmissions, isUndisturbed, type Retransmissions } from './retransmissions.js'
 import { checkFound, checkWords, WordModel } from './words.js'
 
 /** What a check says. */
@@ -239,11 +239,25 @@ t.test('a lossless network loses nothing for want of room', async t => {
 })
 
 t.test('a retransmission has a reason', async t => {
-  const none: Reasons = { faults: 0, drops: 0, stops: 0, reroutes: 0, rnrNaks: 0, timers: 0 }
-  passes(t, 'nothing', fail => checkRetransmissions(0, none, fail))
-  complains(t, /100 bytes were retransmitted/, fail => checkRetransmissions(100, none, fail))
-  for (const reason of Object.keys(none))
-    passes(t, reason, fail => checkRetransmissions(100, { ...none, [reason]: 1 }, fail))
+  const still = { faults: 0, drops: 0, stops: 0, reroutes: 0 }
+  t.ok(isUndisturbed(still))
+  for (const what of Object.keys(still)) t.notOk(isUndisturbed({ ...still, [what]: 1 }), what)
+
+  const judged = (what: Partial<Retransmissions>) => (fail: Fail) =>
+    checkRetransmissions(
+      'a',
+      { packets: 0, tailProbes: 0, timeouts: 0, rnrNaks: 0, goesBackN: false, ...what },
+      fail,
+    )
+  passes(t, 'nothing', judged({}))
+  passes(t, 'probes alone', judged({ packets: 2, tailProbes: 2 }))
+  passes(t, 'a probe and a timeout', judged({ packets: 2, tailProbes: 1, timeouts: 1 }))
+  passes(t, 'a timeout of an end that goes back N', judged({ packets: 9, timeouts: 1, goesBackN: true }))
+  passes(t, 'a receiver was not ready', judged({ packets: 9, rnrNaks: 1 }))
+  complains(t, /a: 1 packets were retransmitted, with 0 tail probes/, judged({ packets: 1 }))
+  complains(t, /3 packets .* 2 tail probes and 0 timeouts/, judged({ packets: 3, tailProbes: 2 }))
+  complains(t, /1 timeouts/, judged({ packets: 9, timeouts: 1 }))
+  complains(t, /9 packets/, judged({ packets: 9, tailProbes: 1, goesBackN: true }))
 })
 
 t.test('flows that share everything have like shares', async t => {
