@@ -109,12 +109,13 @@ export class FileIntake {
   }
 
   /**
-   * Closes the file. What there is of it is kept for another attempt when the connection was lost, or a chunk came damaged
-   * again and again, and removed otherwise.
+   * Closes the file. What there is of it is kept for another attempt when the connection was lost. What chunks that were
+   * damaged too often leave to keep is kept as well. All else is removed.
    */
   async close(failure: WeirError | null): Promise<void> {
-    const isWorthwhile = this.#config.machine.partIsRight && this.writtenBytes > 0
-    if (failure?.code === 'WEIR_CONNECTION_LOST' || isWorthwhile) await this.#sink?.keep()
+    const { worthBytes } = this.#config.machine
+    if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
+    else if (worthBytes > 0 && this.writtenBytes > 0) await this.#sink?.keep(worthBytes)
     else await this.#sink?.discard()
   }
 
