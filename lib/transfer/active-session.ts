@@ -33,7 +33,7 @@ export interface TransferOutcome {
   /** Path of the delivered file: of a sent one within the receiver's inbox, of a fetched one on this machine. */
   path: string
   bytes: number
-  /** Bytes that an earlier transfer had delivered. */
+  /** Bytes that an earlier transfer had delivered and that were right. */
   resumedBytes: number
   durationNs: Nanos
   retransmittedBytes: number
@@ -212,7 +212,7 @@ export abstract class ActiveSession extends Session {
     const { controller = '', controllerReason = '' } = this.figures ?? {}
     return {
       ...this.delivered(),
-      resumedBytes: this.resumedBytes,
+      resumedBytes: this.resumedBytes - this.mended.bytesBefore(this.resumedBytes),
       durationNs: this.#endNs - this.#startNs,
       retransmittedBytes,
       spuriousRetransmissions,

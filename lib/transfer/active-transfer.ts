@@ -10,6 +10,7 @@ import { printable } from '../printable.js'
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
 import { briefly, TransferFailure } from './failure.js'
+import { MendedChunks } from './mended.js'
 import type { PathFigures } from './messages.js'
 import type { RealTime } from './real-time.js'
 import { mayBeginAnew, mayPass, Retries, whyGivenUp } from './retries.js'
@@ -53,6 +54,7 @@ export class ActiveTransfer implements Transfer {
   #timeouts = 0
   #spurious = 0
   #damagedChunks = 0
+  readonly #mended = new MendedChunks()
   #maxPathQueueBytes = 0
   /**
    * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
@@ -67,6 +69,8 @@ export class ActiveTransfer implements Transfer {
   /** The last time that a connection was lost. */
   #lost: WeirError | null = null
   #beganAnew = false
+  /** The attempt before found what was there damaged: none of it, or only its beginning, is left. */
+  #wasDamaged = false
   /** Ends the wait for the next attempt. */
   #gap: AbortController | null = null
   #gapEndsNs = 0
@@ -165,11 +169,12 @@ export class ActiveTransfer implements Transfer {
       outcome = await session.outcome
     } finally {
       this.#noteBeginning()
+      this.#mended.add(session.mended)
     }
     return {
       ...outcome,
       durationNs: this.#config.time.now() - beganNs,
-      resumedBytes: Math.max(0, this.#resumedBytes),
+      resumedBytes: this.#resumedBytes - this.#mended.bytesBefore(this.#resumedBytes),
       retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
       spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
       timeouts: this.#timeouts + outcome.timeouts,
@@ -189,10 +194,10 @@ export class ActiveTransfer implements Transfer {
     }
     if (mayBeginAnew(error) && !this.#beganAnew) {
       this.#beganAnew = true
+      this.#wasDamaged = true
       this.#bestBytes = 0
-      this.#resumedBytes = 0
-      this.#restarts++
-      this.#log('warn', { error: briefly(error) }, 'it begins anew')
+      this.#resumedBytes = -1
+      this.#log('warn', { error: briefly(error) }, 'it begins where the damage does')
       return
     }
     if (!mayPass(error, this.#lost !== null)) throw error
@@ -244,7 +249,8 @@ export class ActiveTransfer implements Transfer {
     else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
     this.#bestResumedBytes = Math.max(this.#bestResumedBytes, resumedBytes)
     this.#repeatedBytes += Math.max(0, this.#bestBytes - resumedBytes)
-    if (resumedBytes === 0 && this.#bestBytes > 0) this.#restarts++
+    if (resumedBytes === 0 && (this.#bestBytes > 0 || this.#wasDamaged)) this.#restarts++
+    this.#wasDamaged = false
     this.#bestBytes = Math.max(this.#bestBytes, resumedBytes)
     if (this.attempts === 1) return
     const what = resumedBytes > 0 ? 'goes on' : 'begins at byte 0: nothing of it is there'

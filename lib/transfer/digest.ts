@@ -1,16 +1,13 @@
 /**
  * Digests of whole files, fed a chunk at a time.
  *
- * Measured on 1 MiB chunks, one core, Gbit/s: XXH64 native 128 and as WebAssembly 88 (it copies the bytes first, and can go back), zlib.crc32 52,
- * sha256 12, blake2b512 5–7. XXH64 is not the limit at 20 Gbit/s and finds any accident; sha256 is there for who wants
- * to defend against a forger too.
+ * XXH64 is a fifth of SHA-256's work. It finds any accident; SHA-256 is there for who wants to defend against a forger too.
  */
-import { createHash, type Hash } from 'node:crypto'
-import { createRequire } from 'node:module'
+import { createHash } from 'node:crypto'
 import { WeirError } from '../errors.js'
 import { TransferFailure } from './failure.js'
 import type { DigestKind } from './messages.js'
-import { Xxh64 as RestorableXxh64 } from './xxh64.js'
+import { Xxh64 } from './xxh64.js'
 
 export interface Digest {
   readonly kind: DigestKind
@@ -21,8 +18,8 @@ export interface Digest {
   finish(): Uint8Array
   /** Remembers what has been taken in so far. */
   mark(): void
-  /** Forgets what has been taken in since `mark`. Returns false if it cannot: it is of no use then. */
-  back(): boolean
+  /** Forgets what has been taken in since `mark`, which was called before. */
+  back(): void
 }
 
 /** Bytes of a digest of each kind. */
@@ -31,24 +28,9 @@ export const DIGEST_BYTES: Readonly<Record<DigestKind, number>> = { XXH64: 8, SH
 /** Read at a time where no chunks set the size. */
 const PIECE_BYTES = 1 << 20
 
-interface Xxh64Hash {
-  update(bytes: Uint8Array): unknown
-  digest(): bigint
-  mark?(): void
-  back?(): void
-}
-
-let newNative: (() => Xxh64Hash) | null | undefined
-
-/**
- * Makes a digest. Throws UNSUPPORTED for a kind that is not known.
- * @param goesBack whether `back` has to work, which makes XXH64 slower. Default false
- */
-export function createDigest(kind: unknown, goesBack = false): Digest {
-  if (kind === 'XXH64') {
-    newNative ??= nativeXxh64()
-    return new Xxh64(newNative && !goesBack ? newNative() : new RestorableXxh64())
-  }
+/** Makes a digest. Throws UNSUPPORTED for a kind that is not known. */
+export function createDigest(kind: unknown): Digest {
+  if (kind === 'XXH64') return new Xxh64Digest()
   if (kind === 'SHA256') return new Sha256()
   throw new TransferFailure('UNSUPPORTED', `digest kind ${String(kind)} is not known; XXH64 and SHA256 are`)
 }
@@ -86,53 +68,35 @@ export async function digestBeginning(
   }
 }
 
-/** Null where the optional package is not installed. */
-function nativeXxh64(): (() => Xxh64Hash) | null {
-  try {
-    const { Xxh64 } = createRequire(import.meta.url)('@node-rs/xxhash') as { Xxh64: new () => Xxh64Hash }
-    return () => new Xxh64()
-  } catch {
-    return null
-  }
-}
-
-class Xxh64 implements Digest {
+class Xxh64Digest implements Digest {
   readonly kind = 'XXH64'
-  readonly #hash: Xxh64Hash
-
-  constructor(hash: Xxh64Hash) {
-    this.#hash = hash
-  }
+  readonly #hash = new Xxh64()
 
   update(bytes: Uint8Array): void {
     this.#hash.update(bytes)
   }
 
-  /** XXH64 looks at its state and leaves it as it is. */
   soFar(): Uint8Array {
-    const out = Buffer.alloc(8)
-    out.writeBigUInt64BE(BigInt.asUintN(64, this.#hash.digest()))
-    return out
+    return this.#hash.digest()
   }
 
   finish(): Uint8Array {
-    return this.soFar()
+    return this.#hash.digest()
   }
 
   mark(): void {
-    this.#hash.mark?.()
+    this.#hash.mark()
   }
 
-  back(): boolean {
-    this.#hash.back?.()
-    return this.#hash.back !== undefined
+  back(): void {
+    this.#hash.back()
   }
 }
 
 class Sha256 implements Digest {
   readonly kind = 'SHA256'
   #hash = createHash('sha256')
-  #marked: Hash | null = null
+  #marked = this.#hash
 
   update(bytes: Uint8Array): void {
     this.#hash.update(bytes)
@@ -150,10 +114,8 @@ class Sha256 implements Digest {
     this.#marked = this.#hash.copy()
   }
 
-  back(): boolean {
-    if (this.#marked === null) return false
-    this.#hash = this.#marked
-    this.#marked = null
-    return true
+  back(): void {
+    // Twice is allowed too.
+    this.#hash = this.#marked.copy()
   }
 }

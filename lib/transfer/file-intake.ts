@@ -13,13 +13,6 @@ import type { FileSink, FileStore, FileUser } from './file.js'
 import type { Offer } from './messages.js'
 import type { SinkMachine } from './sink-machine.js'
 
-/**
- * A digest that cannot go back is made anew from what is in the file when a chunk is damaged, and can from then on. Of a longer
- * file that would take too long: its digest can from the beginning, and is slower.
- */
-const READ_AGAIN_BYTES_MAX = 16 * 2 ** 30
-const READ_AGAIN_PIECE_BYTES = 1 << 20
-
 const NOTHING_TO_WRITE = Promise.resolve()
 
 export interface FileIntakeConfig {
@@ -43,8 +36,6 @@ export class FileIntake {
   #digestBytes: Uint8Array | null = null
   #resumeBytes = 0
   #resumeDigest: Uint8Array = new Uint8Array()
-  /** The digest of what was found right so far. */
-  #rightDigest: Uint8Array = new Uint8Array()
   /** The last chunk that was found damaged, or -1: it is written also if it was there before. */
   #damagedChunk = -1
   #ring: Buffer | null = null
@@ -90,12 +81,11 @@ export class FileIntake {
     const { store, machine, user } = this.#config
     this.#ring = ring
     const { digest: kind, size, chunkDigests = false } = offer
-    this.#digest = createDigest(kind, chunkDigests && size > READ_AGAIN_BYTES_MAX)
+    this.#digest = createDigest(kind)
     const sink = await store.open(offer, user)
     this.#sink = sink
     if (chunkDigests) {
       this.#resumeBytes = wholeChunksOf(sink.resumeBytes, size, chunkBytes)
-      this.#rightDigest = this.#digest.soFar()
       return
     }
     this.#resumeBytes = sink.resumeBytes
@@ -119,12 +109,13 @@ export class FileIntake {
   }
 
   /**
-   * Closes the file. What there is of it is kept for another attempt when the connection was lost, or a chunk came damaged
-   * again and again, and removed otherwise.
+   * Closes the file. What there is of it is kept for another attempt when the connection was lost. What chunks that were
+   * damaged too often leave to keep is kept as well. All else is removed.
    */
   async close(failure: WeirError | null): Promise<void> {
-    const isWorthwhile = this.#config.machine.partIsRight && this.writtenBytes > 0
-    if (failure?.code === 'WEIR_CONNECTION_LOST' || isWorthwhile) await this.#sink?.keep()
+    const { worthBytes } = this.#config.machine
+    if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
+    else if (worthBytes > 0 && this.writtenBytes > 0) await this.#sink?.keep(worthBytes)
     else await this.#sink?.discard()
   }
 
@@ -140,7 +131,7 @@ export class FileIntake {
       if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
       if (plan.digestBytes > 0) {
         const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
-        if (!this.#takeIn(bytes, stated)) return await this.#onDamaged(chunk)
+        if (!this.#takeIn(bytes, stated)) return this.#onDamaged(chunk)
       }
       machine.onWriting()
       this.#writes.add(bytes, isThere ? NOTHING_TO_WRITE : this.#sink!.write(bytes, plan.positionOf(chunk)))
@@ -161,28 +152,17 @@ export class FileIntake {
     const digest = this.#digest!
     digest.mark()
     digest.update(bytes)
-    const soFar = digest.soFar()
-    if (!sameDigest(soFar, stated)) return false
-    this.#rightDigest = soFar
-    return true
+    return sameDigest(digest.soFar(), stated)
   }
 
-  /** The other end sends the chunk again while this one, if its digest cannot go back, takes what is in the file into a new one. */
-  async #onDamaged(chunk: number): Promise<void> {
+  /** The other end sends the chunk again. */
+  #onDamaged(chunk: number): void {
     const { machine, onDamaged } = this.#config
     this.#damagedChunk = chunk
     machine.onDamaged()
     if (machine.ended) throw machine.failure
+    this.#digest!.back()
     onDamaged()
-    if (this.#digest!.back()) return
-    while (!this.#writes.empty) await this.#oldestWritten()
-    const digest = createDigest(this.#digest!.kind, true)
-    const memory = Buffer.allocUnsafe(READ_AGAIN_PIECE_BYTES)
-    await this.#digestBeginning(digest, machine.plan!.positionOf(chunk), memory, () => machine.receives)
-    if (machine.receives && !sameDigest(digest.soFar(), this.#rightDigest)) {
-      throw new TransferFailure('IO_ERROR', 'the disk gives back other bytes than were written to it')
-    }
-    this.#digest = digest
   }
 
   async #finish(): Promise<void> {

@@ -104,11 +104,12 @@ export class LocalSink implements FileSink {
     return shownPath
   }
 
-  async keep(): Promise<void> {
+  async keep(bytes = Number.POSITIVE_INFINITY): Promise<void> {
     const handle = this.#handle
-    // What could not be extended is not marked: it counts as left by a daemon that was killed.
+    // What could not be extended or cut is not marked: it counts as left by a daemon that was killed.
     if (handle)
       await this.#extend(handle)
+        .then(() => cutTo(handle, bytes))
         .then(() => handle.chmod(KEPT_MODE))
         .catch(() => {})
     await this.#close()
@@ -137,6 +138,11 @@ export class LocalSink implements FileSink {
     this.#handle = null
     await handle.close().finally(this.#config.release)
   }
+}
+
+async function cutTo(handle: FileHandle, bytes: number): Promise<void> {
+  const { size } = await handle.stat()
+  if (size > bytes) await handle.truncate(bytes)
 }
 
 /**

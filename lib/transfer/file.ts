@@ -28,8 +28,11 @@ export interface FileSink {
   readBack(into: Uint8Array, position: number): Promise<void>
   /** Syncs, sets mode and time, gives the file its name; returns its path as users are told of it. */
   commit(): Promise<string>
-  /** Closes and leaves the temporary file, to be resumed. */
-  keep(): Promise<void>
+  /**
+   * Closes and leaves the temporary file, to be resumed.
+   * @param bytes what lies behind so many is cut off. Default: nothing
+   */
+  keep(bytes?: number): Promise<void>
   /** Closes and removes the temporary file. */
   discard(): Promise<void>
 }

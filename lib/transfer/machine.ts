@@ -4,6 +4,7 @@
  */
 import { WeirError } from '../errors.js'
 import { TransferFailure } from './failure.js'
+import { MendedChunks } from './mended.js'
 import type { TransferMessage } from './messages.js'
 
 export type EndState = 'done' | 'failed'
@@ -14,6 +15,7 @@ export abstract class TransferMachine<State extends string> {
   protected readonly peer: string
   /** Chunks that did not have their digest, and were moved again or are to be. */
   damagedChunks = 0
+  readonly mended = new MendedChunks()
   #state: State | EndState
   #failure: WeirError | null = null
 

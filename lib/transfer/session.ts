@@ -17,6 +17,7 @@ import { TransferFailure } from './failure.js'
 import type { FileUser } from './file.js'
 import { Liveness } from './liveness.js'
 import type { TransferMachine } from './machine.js'
+import type { MendedChunks } from './mended.js'
 import type { PathFigures, TransferMessage } from './messages.js'
 import type { RealTime } from './real-time.js'
 import type { RingPool } from './ring-pool.js'
@@ -83,6 +84,11 @@ export abstract class Session implements ConnectionHandler, FileUser {
   /** Chunks that did not have their digest, and were moved again or are to be. */
   get damagedChunks(): number {
     return this.machine.damagedChunks
+  }
+
+  /** Chunks of an earlier part among them. */
+  get mended(): MendedChunks {
+    return this.machine.mended
   }
 
   /** Name of the file, '' before it is known. */

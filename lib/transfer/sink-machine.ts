@@ -31,7 +31,7 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
   /** How often that chunk, or the last such, was found damaged. */
   #timesDamaged = 0
   #lastDamaged = -1
-  #partIsRight = false
+  #worthBytes = 0
 
   get offer(): Offer | null {
     return this.#offer
@@ -80,9 +80,12 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
     return this.#isAskedFor ? this.#damaged : -1
   }
 
-  /** True if the transfer has failed by a chunk that came damaged too often: what is in the file is right. */
-  get partIsRight(): boolean {
-    return this.#partIsRight
+  /**
+   * Bytes from the file's first on that are worth keeping where chunks were damaged too often: what was there of them that has
+   * been looked at is right. Infinity: all. 0 where the transfer has failed otherwise.
+   */
+  get worthBytes(): number {
+    return this.#worthBytes
   }
 
   /** True when the other end does not know yet about slots that are free. */
@@ -103,12 +106,14 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
     this.#lastDamaged = chunk
     if (this.#timesDamaged <= REPEATS_OF_CHUNK_MAX && this.damagedChunks < REPEATS_MAX) {
       this.damagedChunks++
+      this.mended.note(plan, chunk)
       this.#damaged = chunk
       return
     }
     const isOfPart = plan.isKept(chunk) && this.#timesDamaged === 1
-    this.#partIsRight = !isOfPart
-    this.fail(isOfPart ? partDiffers() : this.#alwaysDamaged(chunk))
+    const from = plan.positionOf(chunk)
+    this.#worthBytes = isOfPart ? from : Number.POSITIVE_INFINITY
+    this.fail(isOfPart ? partDiffers(from) : this.#alwaysDamaged(chunk))
   }
 
   onAskedAgain(): void {
@@ -190,6 +195,7 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
   }
 }
 
-function partDiffers(): TransferFailure {
-  return new TransferFailure('PART_DIFFERS', 'too much of what an earlier transfer has left is damaged')
+function partDiffers(from: number): TransferFailure {
+  const text = `more than ${REPEATS_MAX} chunks of what an earlier transfer has left are damaged: all from byte ${from} on is to be moved again`
+  return new TransferFailure('PART_DIFFERS', text)
 }

@@ -158,6 +158,7 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     if (this.#plan!.digestBytes === 0) this.violated('chunks have no digests')
     else if (!isRecent) this.violated(`chunk ${wrapped} again, ${this.#posted} were sent`)
     else if (++this.damagedChunks > REPEATS_MAX) this.violated(`more than ${REPEATS_MAX} chunks again`)
-    else if (!this.repeat.ask(chunk)) this.violated(`chunk ${wrapped} again, before another has come`)
+    else if (this.repeat.ask(chunk)) this.mended.note(this.#plan!, chunk)
+    else this.violated(`chunk ${wrapped} again, before another has come`)
   }
 }

@@ -1,24 +1,13 @@
 /** Every key of the scenario file at the ends of what it takes: the parser, the schema and the network agree. */
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { WeirError } from '../../lib/errors.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
-import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
+import type { Key } from '../../lib/scenario/schema/sections.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { documentWith } from './example-document.js'
+import { keys, pathOf, validate } from './schema-keys.js'
 import './reference.test.js'
-
-const sections = scenarioSections()
-const validate = new Ajv2020({
-  strict: true,
-  strictTypes: false,
-  strictRequired: false,
-  allErrors: true,
-}).compile(scenarioJsonSchema())
-const keys = sections.flatMap(section => section.keys.map(key => ({ section, key })))
-const pathOf = ({ path }: Section, { name }: Key) => (path === '' ? name : `${path}.${name}`)
 
 /** The ends of what a key takes, by its words. */
 function extremes({ words, example }: Key): unknown[] {

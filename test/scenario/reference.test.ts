@@ -1,27 +1,16 @@
 /** The schema of the scenario file: what it says of its keys, the reference page and the JSON Schema that are made from it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse, stringify } from 'yaml'
 import { packageFile } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
 import { generatedFiles } from '../../lib/scenario/schema/generated-files.js'
-import { scenarioJsonSchema } from '../../lib/scenario/schema/json-schema.js'
-import { type Key, type Section, scenarioSections } from '../../lib/scenario/schema/sections.js'
+import type { Key, Section } from '../../lib/scenario/schema/sections.js'
 import { settingsOf } from '../../lib/scenario/settings.js'
 import { long, usual } from '../support/long.js'
 import { documentWith, exampleOf } from './example-document.js'
 import { problemsOf } from './problems-at.js'
-
-const sections = scenarioSections()
-const validate = new Ajv2020({
-  strict: true,
-  strictTypes: false,
-  strictRequired: false,
-  allErrors: true,
-}).compile(scenarioJsonSchema())
-const keys = sections.flatMap(section => section.keys.map(key => ({ section, key })))
-const pathOf = ({ path }: Section, { name }: Key) => (path === '' ? name : `${path}.${name}`)
+import { keys, pathOf, validate } from './schema-keys.js'
 
 function read(document: unknown) {
   return parseScenario(stringify(document), 'x.yaml')

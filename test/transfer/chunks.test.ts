@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
 import { Random } from '../../lib/sim/random.js'
+import { REPEATS_MAX } from '../../lib/transfer/chunk-plan.js'
 import type { FileStore } from '../../lib/transfer/file.js'
 import { type DigestKind, decodeMessage } from '../../lib/transfer/messages.js'
 import { isLong, variants } from '../support/long.js'
@@ -172,7 +173,8 @@ bothWays('of a part that was left only bad and missing chunks move', async (t, w
     await damage(part, ...bad)
     const moves = onMoves(bench, content, () => undefined)
     const session = await bench.begin(way, 'a')
-    t.equal((await session.outcome).resumedBytes, chunks * CHUNK)
+    const { resumedBytes } = await session.outcome
+    t.equal(resumedBytes, (chunks - bad.length) * CHUNK, 'what was moved again is not counted')
     t.same(await bench.delivered('a'), content)
     t.equal(session.damagedChunks, bad.length)
     const expected = [...bad, ...Array.from({ length: CHUNKS - chunks }, (_, i) => chunks + i)]
@@ -194,6 +196,29 @@ bothWays('a part that ends within a chunk is resumed before that one', async (t,
   await handle.close()
   onMoves(bench, content, () => undefined)
   t.equal((await bench.run(way, 'a')).resumedBytes, 6 * CHUNK)
+  t.same(await bench.delivered('a'), content)
+})
+
+bothWays('a part with too many bad chunks is kept up to the first one too many', async (t, way) => {
+  const bench = await new TransferBench(t).start()
+  const chunks = REPEATS_MAX + 40
+  const content = await bench.file('a', chunks * CHUNK)
+  for (let chunk = 0; chunk < chunks; chunk++) content.writeUInt32BE(chunk, chunk * CHUNK)
+  await writeFile(join(bench.outbox, 'a'), content)
+  let moved = 0
+  bench.source.hook = bench.sink.hook = (_from, work) =>
+    movesChunk(work) && ++moved === chunks - 3 ? 'break' : undefined
+  await t.rejects(bench.run(way, 'a'), { code: 'WEIR_CONNECTION_LOST' })
+  await bench.passiveOutcome()
+  const [part] = await readdir(bench.inboxPath)
+  // The first ten are right, all others are not.
+  const bad = Array.from({ length: chunks - 10 }, (_, i) => 10 + i)
+  await damage(join(bench.inboxPath, part!), ...bad.slice(0, -20))
+  bench.source.hook = bench.sink.hook = () => undefined
+  await t.rejects(bench.run(way, 'a'), { message: /more than 1024 chunks .* all from byte 4235264 on/ })
+  await bench.passiveOutcome()
+  t.equal((await stat(join(bench.inboxPath, part!))).size, (10 + REPEATS_MAX) * CHUNK)
+  t.equal((await bench.run(way, 'a')).resumedBytes, (10 + REPEATS_MAX) * CHUNK)
   t.same(await bench.delivered('a'), content)
 })
 
