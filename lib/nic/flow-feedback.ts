@@ -36,7 +36,7 @@ export function onAnswersTaken(flow: Flow, now: Nanos, psn: number, bytes: numbe
   sample.rttNs = 0
   sample.hops.count = 0
   sample.ecnEcho = false
-  flow.responses.onTaken(sample, bytes, flow.cc.windowBytes())
+  flow.responses.onTaken(now, sample, bytes, flow.cc, flow.stats.baseRttNs)
   flow.cc.onAck(now, sample)
   // The flow's own count is of requests.
   sample.ackedBytes = 0
