@@ -53,7 +53,7 @@ long('CUBIC has answers to READ responses whichever packets collect telemetry', 
 })
 
 long(
-  'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window; what it asks for again was lost',
+  'to a plain RoCEv2 peer, which answers no READ response, they leave at the pace of the first window until READs tell of them; what it asks for again was lost',
   async t => {
     const links = { delayNs: 500_000, queueBytes: 255_000, silent: true }
     const fast = readAll('cubic', links, { plain: true })
@@ -66,6 +66,24 @@ long(
       t.ok(slow.goodputBps > 30e6, `READs of ${readBytes}: ${slow.goodputBps} bit/s at 50 Mbit/s`)
       t.ok(slow.drops < 1000, `READs of ${readBytes}: ${slow.drops} of 10,240 responses were dropped`)
       t.equal(slow.inUse, 0)
+    }
+  },
+)
+
+usual(
+  'to a plain RoCEv2 peer the pace grows with what its READs show to have arrived, and not beyond what arrives',
+  async t => {
+    // Queues of one bandwidth-delay product. At the pace of the first window 10 MiB take 11 and 54 s: 7.7 and 1.5 Mbit/s.
+    for (const [rttMs, leastBps] of [
+      [20, 40e6],
+      [100, 15e6],
+    ] as const) {
+      const links = { delayNs: (rttMs * 1e6) / 4, queueBytes: 12_500 * rttMs, silent: true, rateBps: 100e6 }
+      const { done, drops, goodputBps, inUse } = readAll('cubic', links, { plain: true, readBytes: MIB / 16 })
+      t.equal(done, READS * 16)
+      t.ok(goodputBps > leastBps, `${rttMs} ms: ${goodputBps} bit/s`)
+      t.ok(drops < 500, `${rttMs} ms: ${drops} of 10,240 responses were dropped`)
+      t.equal(inUse, 0)
     }
   },
 )

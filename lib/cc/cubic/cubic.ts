@@ -22,7 +22,7 @@ const SLOW_START_ACK_SHARE = 1 / 32
 /** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
 const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND
 /** A queue is on the path where round trips are longer than T by more than this share of it. */
-const QUEUED_SHARE = 1 / 4
+const QUEUED_SHARE = 1 / 2
 /** What a pause leaves of the memory of a window that was good before it (RFC 2861, section 3.1). */
 const IDLE_SSTHRESH = 3 / 4
 

@@ -6,6 +6,8 @@ const FIRST_CAPACITY = 256
 const PATIENCE_ROUND_TRIPS = 4
 /** The window counts so much of what a plain peer's READs show to have arrived: when it arrived is not known. */
 const LATE_SHARE = 1 / 2
+/** To a plain peer responses leave at most so many times as fast as they arrive: enough to find out whether more do. */
+const PACE_MOST = 1.25
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
 /** What hears of responses that leave and are lost: the flow's congestion module. */
@@ -13,6 +15,12 @@ export interface ResponseHearer {
   onSent(now: Nanos, number: number, bytes: number): void
   onLoss(now: Nanos, loss: LossSample): void
   windowBytes(): number
+}
+
+/** What the controller allows now. */
+export interface Paced {
+  windowBytes(): number
+  rateBps(): number
 }
 
 /**
@@ -40,6 +48,10 @@ export class ResponseFlight {
   #markNs: Nanos = 0
   #markBytes = 0
   #markNumber = -1
+  /** What a plain peer's READs have shown to have arrived since a time, and the rate of that in the time before. */
+  #takenSinceNs: Nanos = -1
+  #takenBytes = 0
+  #takenBytesPerNs = 0
   readonly #loss: LossSample = {
     lostBytes: 0,
     newestSeq: 0,
@@ -145,12 +157,31 @@ export class ResponseFlight {
 
   /**
    * The peer has shown that it has so many bytes more: fills in what that says. READs tell late, and not how long the queue on the
-   * path is: the window may come back to what it began with, slowly, and grows no further.
+   * path is: beyond what it began with the window grows only as long as responses arrive about as fast as they leave.
+   * @param baseRttNs T
    */
-  onTaken(sample: AckSample, bytes: number, windowBytes: number): void {
-    sample.ackedBytes = windowBytes < this.#firstWindowBytes ? Math.min(bytes, windowBytes) * LATE_SHARE : 0
+  onTaken(now: Nanos, sample: AckSample, bytes: number, control: Paced, baseRttNs: Nanos): void {
+    this.#measureTaken(now, bytes, baseRttNs)
+    const windowBytes = control.windowBytes()
+    const mayGrow =
+      windowBytes < this.#firstWindowBytes || control.rateBps() < PACE_MOST * 8e9 * this.#takenBytesPerNs
+    sample.ackedBytes = mayGrow ? Math.min(bytes, windowBytes) * LATE_SHARE : 0
     sample.advanced = true
     sample.inFlightBytes += Math.min(this.inFlightBytes, windowBytes)
+  }
+
+  /** The rate is a mean over T at least. What the first READ to tell shows began to leave at a time that is not known. */
+  #measureTaken(now: Nanos, bytes: number, baseRttNs: Nanos): void {
+    if (this.#takenSinceNs < 0) {
+      this.#takenSinceNs = now
+      return
+    }
+    this.#takenBytes += bytes
+    const elapsedNs = now - this.#takenSinceNs
+    if (elapsedNs < baseRttNs) return
+    this.#takenBytesPerNs = this.#takenBytes / elapsedNs
+    this.#takenSinceNs = now
+    this.#takenBytes = 0
   }
 
   /** The response that the sample speaks of has arrived: fills in what it says of bytes. */

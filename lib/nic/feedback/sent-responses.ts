@@ -1,6 +1,6 @@
 import type { AckSample } from '../../cc/congestion-control.js'
 import type { Nanos } from '../../time/nanos.js'
-import { ResponseFlight, type ResponseHearer } from './response-flight.js'
+import { type Paced, ResponseFlight, type ResponseHearer } from './response-flight.js'
 import type { Transmissions } from './transmissions.js'
 
 /** READ responses count as under way for at most so many T, apart from what a pause holds up. */
@@ -84,7 +84,7 @@ export class SentResponses {
   }
 
   /** As ResponseFlight. */
-  onTaken(sample: AckSample, bytes: number, windowBytes: number): void {
-    this.#flight!.onTaken(sample, bytes, windowBytes)
+  onTaken(now: Nanos, sample: AckSample, bytes: number, control: Paced, baseRttNs: Nanos): void {
+    this.#flight!.onTaken(now, sample, bytes, control, baseRttNs)
   }
 }

@@ -274,7 +274,7 @@ export class Sender implements WindowFollower {
     sample.rttNs = 0
     sample.hops.count = 0
     sample.ecnEcho = false
-    this.#responses.onTaken(sample, bytes, this.congestion.windowBytes())
+    this.#responses.onTaken(now, sample, bytes, this.congestion, this.#stats.baseRttNs)
     this.congestion.onResponses(now, sample)
   }
 
