@@ -87,29 +87,6 @@ t.test('imports point down', async t => {
   t.ok(imports > 300, `${imports} imports were looked at`)
 })
 
-t.test('no file of the switch imports itself by way of others', async t => {
-  const within = 'switch-emu/core/'
-  const imports = new Map<string, string[]>()
-  for (const file of files) {
-    const path = relative(root, file)
-    if (!path.startsWith(within)) continue
-    const targets = [...readFileSync(file, 'utf8').matchAll(/(?:from |import\()'(\.[^']+)\.js'/g)]
-    imports.set(
-      path,
-      targets.map(match => `${relative(root, normalize(join(dirname(file), match[1]!)))}.ts`),
-    )
-  }
-  t.ok(imports.size > 30, `${imports.size} files`)
-  const done = new Set<string>()
-  const visit = (path: string, way: readonly string[]) => {
-    if (way.includes(path)) t.fail([...way.slice(way.indexOf(path)), path].join(' -> '))
-    if (done.has(path) || way.includes(path)) return
-    for (const target of imports.get(path) ?? []) visit(target, [...way, path])
-    done.add(path)
-  }
-  for (const path of imports.keys()) visit(path, [])
-})
-
 t.test('the protocol reads no clock and draws no random numbers', async t => {
   const pure = ['lib/wire', 'lib/qp', 'lib/cm', 'lib/cc', 'lib/nic', 'lib/sim', 'switch-emu/core']
   const forbidden = /Math\.random|Date\.now|performance\.|hrtime|setTimeout|setInterval|node:dgram|node:net'/
