@@ -10,34 +10,58 @@ import type { FeatureSettings } from './scenario.js'
 import { checkShape } from './schema/check-shape.js'
 import { featureSchema, featuresWithin, mappingSchema, optionField } from './schema/features.js'
 
-/** Features of a switch about which lib/scenario knows nothing but the catalogue: `checked` are those that are resolved elsewhere. */
+type Found = Record<string, FeatureSettings | FeatureSettings[]>
+
+/**
+ * Features of a switch about which lib/scenario knows nothing but the catalogue, by name; undefined if there are none.
+ *
+ * @param given the switch, as the file has it; @param checked names of features that are resolved elsewhere
+ */
 export function resolveFeatures(
   problems: Problems,
   path: Path,
-  shape: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
   checked: readonly string[],
-): Record<string, FeatureSettings | FeatureSettings[]> | undefined {
-  const found: Record<string, FeatureSettings | FeatureSettings[]> = {}
-  for (const { name, several = false, mayBeOff = false } of featuresWithin()) {
-    const value = shape[name]
-    if (checked.includes(name) || value === undefined) continue
-    // YAML 1.2 reads `off` as text.
-    if (mayBeOff && (value === 'off' || value === false)) continue
-    const at = [...path, name]
-    const resolve = (item: unknown, place: Path) =>
-      resolveFeature<FeatureSettings>(problems, place, name, item)
-    const resolved =
-      several && Array.isArray(value)
-        ? value.map((item, i) => resolve(item, [...at, i])).filter(one => one !== null)
-        : resolve(value, at)
-    if (resolved !== null) found[name] = resolved
+): Found | undefined {
+  const found: Found = {}
+  const collect = (mapping: Readonly<Record<string, unknown>>, at: Path, parent?: string) => {
+    for (const entry of featuresWithin(parent)) {
+      const { name } = entry
+      const value = mapping[name]
+      if (value === undefined || isOff(entry, value)) continue
+      const settings = checked.includes(name) ? null : resolveValue(problems, [...at, name], entry, value)
+      if (settings !== null) found[name] = settings
+      if (isMapping(value)) collect(value, [...at, name], name)
+    }
   }
+  collect(given, path)
   return Object.keys(found).length > 0 ? found : undefined
 }
 
+/** A mapping, or a list of mappings where the catalogue says so. */
+function resolveValue(
+  problems: Problems,
+  path: Path,
+  { name, several = false }: FeatureEntry,
+  value: unknown,
+): FeatureSettings | FeatureSettings[] | null {
+  const resolve = (item: unknown, at: Path) => resolveFeature<FeatureSettings>(problems, at, name, item)
+  if (!several || !Array.isArray(value)) return resolve(value, path)
+  return value.map((item, i) => resolve(item, [...path, i])).filter(settings => settings !== null)
+}
+
+/** YAML 1.2 reads `off` as text. */
+function isOff({ mayBeOff = false }: FeatureEntry, value: unknown): boolean {
+  return mayBeOff && (value === 'off' || value === false)
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /**
- * The options of one feature, as its class gets them, with all defaults. Null if one is missing. Keys of features within it are as the
- * file has them.
+ * The options of one feature, as its class gets them, with all defaults; without those of features within it. Null if one is
+ * missing.
  *
  * @param what how messages call the mapping; default: its title
  */

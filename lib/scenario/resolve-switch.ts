@@ -17,7 +17,7 @@ const DEFAULT_XON_SHARE = 0.8
 /** Dynamic thresholds: SONiC's xon_offset, 11 cells of 208 bytes. */
 const DEFAULT_XON_OFFSET_BYTES = 2288
 /** Features with rules that go beyond their own mapping. */
-const RESOLVED_HERE = ['ecn', 'pfc', 'telemetry']
+const RESOLVED_HERE = ['ecn', 'pfc', 'watchdog', 'telemetry', 'direct']
 const PRIORITIES = 8
 const DSCPS = 64
 
@@ -88,16 +88,10 @@ function resolvePfc(
 ): PfcSettings | undefined {
   // YAML 1.2 reads `off` as text.
   if (value === undefined || value === 'off' || value === false) return undefined
-  const pfc = resolveFeature<Omit<PfcSettings, 'watchdog'> & { watchdog?: unknown }>(
-    problems,
-    path,
-    'pfc',
-    value,
-    'pfc (or it is off)',
-  )
+  const pfc = resolveFeature<PfcSettings>(problems, path, 'pfc', value, 'pfc (or it is off)')
   if (pfc === null) return undefined
-  const { watchdog: given, ...settings } = pfc
-  const { xoffBytes, xonBytes, xonOffsetBytes, reservedBytes } = settings
+  const { xoffBytes, xonBytes, xonOffsetBytes, reservedBytes } = pfc
+  const { watchdog: given } = value as { watchdog?: unknown }
   const watchdog =
     given === undefined
       ? null
@@ -117,9 +111,9 @@ function resolvePfc(
     }
   }
   return {
-    ...settings,
+    ...pfc,
     ...(xonBytes === undefined && xonOffsetBytes === undefined && usualXon(xoffBytes)),
-    priorities: sortedSet(settings.priorities),
+    priorities: sortedSet(pfc.priorities),
     ...(watchdog && { watchdog }),
   }
 }

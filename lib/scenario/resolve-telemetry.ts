@@ -160,15 +160,15 @@ export function resolveSwitchTelemetry(
   if (value === undefined) return undefined
   // YAML 1.2 reads `off` as text.
   if (value === 'off' || value === false) return { writes: false, queue: 'port', rate: 'link' }
-  const shape = resolveFeature<Omit<SwitchTelemetry, 'writes' | 'direct'> & { direct?: unknown }>(
+  const telemetry = resolveFeature<Omit<SwitchTelemetry, 'writes' | 'direct'>>(
     problems,
     path,
     'telemetry',
     value,
     'telemetry of a switch (or it is off)',
   )
-  if (shape === null) return undefined
-  const { direct: given, ...telemetry } = shape
+  if (telemetry === null) return undefined
+  const { direct: given } = value as { direct?: unknown }
   const direct =
     given === undefined
       ? null

@@ -53,7 +53,9 @@ export class FeatureSet {
 
   nextTimeout(): Nanos {
     let first = NEVER
-    for (const { timers } of this.#timed) first = Math.min(first, timers.nextTimeout())
+    for (let i = 0; i < this.#timed.length; i++) {
+      first = Math.min(first, this.#timed[i]!.timers.nextTimeout())
+    }
     return first
   }
 

@@ -4,9 +4,10 @@
  */
 import t from 'tap'
 import { addFeature } from '../../switch-emu/core/catalogue.js'
-import { TENTH } from './tenth.js'
+import { ALL_KINDS, TENTH } from './tenth.js'
 
 addFeature(TENTH)
+for (const entry of ALL_KINDS) addFeature(entry)
 
 // From here on: these make the schema of scenario files out of the catalogue.
 const { parseScenario } = await import('../../lib/scenario/load-scenario.js')
@@ -83,6 +84,38 @@ t.test('where it is off nothing of it is to be seen', async t => {
   t.equal(result.settings.switches[0]!.features, undefined)
   t.notMatch(printTables(result), 'tenths')
 })
+
+t.test(
+  'options of every kind get to the class in bytes and ns, with all defaults; a feature within another is one too',
+  async t => {
+    const featuresOf = (settings: string) => parseScenario(file(settings), 'x.yaml').switches[0]!.features
+    t.same(featuresOf('kinds: {}'), {
+      kinds: { roomBytes: 2048, waitNs: 5000, part: 0.5, gain: 1.5, at: 'front', loud: false },
+    })
+    t.same(
+      featuresOf(
+        'kinds: {room: 0, wait: 1ms, part: 20%, gain: 2, at: back, loud: true, only: [3, 4], step: {size: 1KB, often: 7}}',
+      ),
+      {
+        kinds: {
+          roomBytes: 0,
+          waitNs: 1e6,
+          part: 0.2,
+          gain: 2,
+          at: 'back',
+          loud: true,
+          only: [3, 4],
+          step: { sizeBytes: 1000, often: 7 },
+        },
+      },
+    )
+    t.same(featuresOf('kinds: {inner: {often: 2}}')!.inner, { often: 2 })
+    t.same(featuresOf('telemetry: {deep: [{often: 2}, {often: 3}]}'), { deep: [{ often: 2 }, { often: 3 }] })
+    t.equal(featuresOf('kinds: off'), undefined)
+    t.same(problemsOf(file('kinds: {gain: 1, at: back, inner: {often: 0}, step: {}}')).length, 4)
+    t.match(problemsOf(file('kinds: {gain: 3}'))[0], 'gain is below 3')
+  },
+)
 
 t.test('names of features are theirs alone', async t => {
   t.throws(() => addFeature(TENTH), { code: 'WEIR_BAD_ARGUMENT', message: /tenth already/ })

@@ -5,7 +5,7 @@ import * as ethernet from '../../lib/wire/ethernet.js'
 import * as ipv4 from '../../lib/wire/ipv4.js'
 import * as udp from '../../lib/wire/udp.js'
 import type { FeatureSwitch, SwitchFeature } from '../../switch-emu/core/feature/feature.js'
-import type { FeatureEntry } from '../../switch-emu/core/feature/feature-entry.js'
+import type { FeatureEntry, FeatureOption } from '../../switch-emu/core/feature/feature-entry.js'
 import type { QueueTimers } from '../../switch-emu/core/feature/queue-timers.js'
 import { markCe } from '../../switch-emu/core/forwarding/ip-header.js'
 import { DropReason } from '../../switch-emu/core/queueing/counters.js'
@@ -89,3 +89,61 @@ export const TENTH: FeatureEntry = {
   ],
   create: (options: TenthOptions, sw, timers) => new Tenth(options, sw, timers),
 }
+
+const OFTEN: FeatureOption = { name: 'often', kind: 'count', min: 1, max: 9, doc: 'How often.', example: 3 }
+
+/** Features that do nothing, with options of every kind, two of them within others. */
+export const ALL_KINDS: readonly FeatureEntry[] = [
+  {
+    name: 'kinds',
+    doc: 'Nothing.',
+    example: { gain: 1 },
+    mayBeOff: true,
+    options: [
+      { name: 'room', kind: 'bytes', doc: 'Room.', default: '2KiB', example: '1KB' },
+      { name: 'wait', kind: 'time', doc: 'Time.', default: '5us', example: '1ms' },
+      { name: 'part', kind: 'share', doc: 'Share.', default: '50%', example: 1 },
+      { name: 'gain', kind: 'number', min: 1, max: 3, doc: 'Gain.', default: 1.5, example: 2 },
+      {
+        name: 'at',
+        kind: 'choice',
+        choices: ['front', 'back'],
+        doc: 'Where.',
+        default: 'front',
+        example: 'back',
+      },
+      { name: 'loud', kind: 'flag', doc: 'Loud.', default: false, example: true },
+      { name: 'only', kind: 'priorities', doc: 'Which.', usual: 'all', example: [3] },
+      {
+        name: 'step',
+        kind: 'mapping',
+        doc: 'Steps.',
+        usual: 'none',
+        example: { size: '1KB', often: 1 },
+        options: [{ name: 'size', kind: 'bytes', min: 1, doc: 'Size.', example: '1KB' }, OFTEN],
+      },
+    ],
+    check: ({ gain, at }: { gain?: number; at?: string }) => [
+      ...(gain === 3 ? [{ option: 'gain', wrong: 'gain is below 3' }] : []),
+      ...(gain === 1 && at === 'back' ? [{ option: 'at', wrong: 'a gain of 1 is at the front' }] : []),
+    ],
+    create: () => ({}),
+  },
+  {
+    name: 'inner',
+    within: 'kinds',
+    doc: 'Nothing.',
+    example: { often: 1 },
+    options: [OFTEN],
+    create: () => ({}),
+  },
+  {
+    name: 'deep',
+    within: 'telemetry',
+    doc: 'Nothing.',
+    example: { often: 1 },
+    several: true,
+    options: [OFTEN],
+    create: () => ({}),
+  },
+]

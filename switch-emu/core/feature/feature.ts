@@ -78,7 +78,7 @@ export interface FeatureSwitch {
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
   /**
    * Forwards a frame that the feature has made, to the address in its IP header. The switch owns it from here on, and drops and counts
-   * it where it has no route or finds no room.
+   * it where it has no route or finds no room. For `offered`, `start`, `pause` and `timeout`: at the other stages a frame is half-way in.
    *
    * @param ingress the port that its memory is accounted to; default: the one that it leaves by
    */
