@@ -45,12 +45,10 @@ t.test('a mode is unfair that is more than 0.03 below every packet, every ACK', 
   t.same(more, [])
 })
 
-/** Modes that were the least fair of their network: probes had 0.94 and 0.76, and 0.94 with delayed acknowledgements; receiver-based ones 0.81 to 0.83. */
+/** Modes that were the least fair of their network: probes had 0.94 and 0.76, and 0.94 with delayed acknowledgements. */
 const WORST: readonly [mode: string, network: string][] = [
   ['probes, ACKs 1 in 16', 'dumbbell-100g'],
   ['probes', 'incast-16'],
-  ['receiver-based', 'incast-16'],
-  ['receiver-based, each T', 'incast-16'],
 ]
 
 for (const [mode, network] of WORST) {
@@ -61,8 +59,13 @@ for (const [mode, network] of WORST) {
   })
 }
 
-t.test("the draft's listing to the letter is not judged", async t => {
-  const { figures, complaints } = measureModes(['receiver-based, literal', 'incast-16', '--starts', '1'])
-  t.ok(figures[0]!.jainIndex < 0.87, `${figures[0]!.jainIndex}`)
-  t.same(complaints, [])
-})
+t.test(
+  "receiver-based modes are as fair; the draft's listing to the letter is not, and not judged",
+  async t => {
+    const { figures, complaints } = measureModes(['receiver', 'incast-16', '--starts', '2'])
+    t.same(complaints, [])
+    const jain = new Map(figures.map(({ mode, jainIndex }) => [mode, jainIndex]))
+    t.same([...jain.keys()], ['receiver-based', 'receiver-based, each T', 'receiver-based, literal'])
+    t.ok(jain.get('receiver-based, literal')! < 0.85, 'why it is not')
+  },
+)
