@@ -24,7 +24,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 1,
     default: 0,
-    doc: 'line 30 to the letter: Wc is the W sent last, although no packet with it has arrived yet; windows then swing (lines 28-34)',
+    doc: 'line 30 to the letter: Wc is the W sent last, although no packet with it has arrived yet; windows then swing, and flows go apart in an incast (lines 28-34)',
   },
   {
     name: 'rateChange',
@@ -32,7 +32,7 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
     min: 0,
     max: 0.5,
     default: 0.01,
-    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest; 0: once per T (line 31); not with literal',
+    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest, as it tells N too; 0: each W that it works out; not with literal',
     idle: { name: 'literal', is: true },
   },
   {
