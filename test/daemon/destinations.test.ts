@@ -106,7 +106,7 @@ long('a sender that says only name and folder is understood as before', async t 
   t.same(await tree(inbox), ['d/n'])
 })
 
-usual('holes stay holes, there and back', async t => {
+long('holes stay holes, there and back', async t => {
   const { from, to, folder } = await pairWithFiles(t)
   const path = join(folder, 'holes')
   await writeFile(path, 'begin')

@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { openPort } from '../../lib/daemon/open-port.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { freePort } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
+import { long, usual } from '../support/long.js'
 import { errorOf, type Host, start } from './hosts.js'
 
 const BYTES = 1e6
@@ -38,7 +39,7 @@ async function daemon(t: Test, address: string, more: object = {}): Promise<Host
   return await start(t, false, { address, port: freePort(), share: await scratch(t), ...more })
 }
 
-t.test('two daemons on one address, and one on another port elsewhere', async t => {
+usual('two daemons on one address, and one on another port elsewhere', async t => {
   const address = loopbackAddress()
   const [a, b, c] = await Promise.all([
     daemon(t, address),
@@ -62,7 +63,7 @@ t.test('two daemons on one address, and one on another port elsewhere', async t 
   t.ok(baseRttNs > 0)
 })
 
-t.test('telemetry finds its way to another port', async t => {
+long('telemetry finds its way to another port', async t => {
   const [a, b] = await Promise.all([daemon(t, loopbackAddress()), daemon(t, loopbackAddress())])
   if ((await b.client.status()).io !== 'batch') t.pass('only io batch is a hop by itself')
   else {
@@ -97,7 +98,7 @@ t.test('telemetry finds its way to another port', async t => {
   }
 })
 
-t.test('without a port, that of the own daemon is meant', async t => {
+usual('without a port, that of the own daemon is meant', async t => {
   const port = freePort()
   const share = await scratch(t)
   const hosts = [0, 1].map(() => start(t, false, { address: loopbackAddress(), port, share }))
@@ -109,7 +110,7 @@ t.test('without a port, that of the own daemon is meant', async t => {
   t.match(error, { code: 'WEIR_BAD_ARGUMENT', message: /UDP port is 1 to 65534, not 70000/ })
 })
 
-t.test('where switches know RoCEv2 by its port there is no other', async t => {
+usual('where switches know RoCEv2 by its port there is no other', async t => {
   const pool = new FramePool(16)
   const overlay = {
     vni: 1,

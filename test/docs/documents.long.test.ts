@@ -7,4 +7,4 @@ const folder = join(repositoryRoot, 'docs')
 const docs = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
 const pages = docs.filter(name => name.endsWith('.md')).map(name => join('docs', name))
 
-testDocuments([...pages.sort(), 'bench/scenarios/README.md'])
+testDocuments(['README.md', ...pages.sort(), 'bench/scenarios/README.md'])

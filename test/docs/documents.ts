@@ -1,6 +1,6 @@
 /**
  * Every example in README.md, docs/ and bench/scenarios/README.md runs. HACKING.md says how documents mark them.
- * `node dist/test/docs/documents.test.js docs/labs.md` runs those of one document.
+ * `node dist/test/docs/documents.long.test.js docs/labs.md` runs those of one document.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

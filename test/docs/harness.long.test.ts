@@ -1,4 +1,4 @@
-/** How examples of documents are run: on documents made for it. `documents.test.ts` does so with those of README. */
+/** How examples of documents are run: on documents made for it. `documents.long.test.ts` does so with all that there are. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

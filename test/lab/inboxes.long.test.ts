@@ -1,3 +1,4 @@
 import { testInboxes } from './inboxes.js'
 
+testInboxes(true)
 testInboxes(false)

@@ -1,9 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { testInboxes } from './inboxes.js'
 import { noLabs, Place, SMALL } from './support.js'
-
-testInboxes(true)
 
 t.test('an inbox that cannot be', { skip: noLabs() }, async t => {
   const place = new Place(t)

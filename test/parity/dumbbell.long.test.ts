@@ -1,3 +1,3 @@
 import { dumbbell } from './dumbbell.js'
 
-await dumbbell('overlay')
+await dumbbell('overlay', 'veth')

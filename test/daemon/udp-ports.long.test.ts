@@ -1,0 +1,1 @@
+import './udp-ports.test.js'

@@ -1,3 +1,0 @@
-import { testDocuments } from './documents.js'
-
-testDocuments(['README.md'])
