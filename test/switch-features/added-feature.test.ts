@@ -3,6 +3,7 @@
  * and tables know it without another line. A process of its own: what is added to the catalogue stays there.
  */
 import t from 'tap'
+import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
 import { addFeature } from '../../switch-emu/core/catalogue.js'
 import { ALL_KINDS, TENTH } from './tenth.js'
 
@@ -15,6 +16,7 @@ const { generatedFiles } = await import('../../lib/scenario/schema/generated-fil
 const { printTables } = await import('../../lib/scenario/print-tables.js')
 const { resultJson } = await import('../../lib/scenario/write-result.js')
 const { problemsOf } = await import('../scenario/problems-at.js')
+const { Fabric } = await import('../../switch-emu/fabric.js')
 const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
 
 const file = (settings: string) => `
@@ -76,6 +78,13 @@ t.test('it runs: marks, frames of its own, and what the result says of both', as
     lines.find(line => line.startsWith('s1:h2 ')),
     new RegExp(` ${toH2!.tenth.marked} +${toH2!.tenth.sent}$`),
   )
+})
+
+t.test('its timers count from the beginning of the network, which no frame has to wake', async t => {
+  const startNs = 1e15
+  const pool = new FramePool(16, HEADER_SLOT_BYTES)
+  const fabric = new Fabric(parseScenario(file(TENTHS), 'x.yaml'), { pool, random: () => 0, startNs })
+  t.equal(fabric.network.nextEventNs(), startNs + 10_000)
 })
 
 t.test('where it is off nothing of it is to be seen', async t => {
