@@ -131,15 +131,19 @@ function sharesOf(scenario: Scenario, starts: number, seed: number): SharedFigur
 
 const COLUMNS: readonly [string, (figures: Judgement) => string][] = [
   ['utilization', f => `${(100 * f.utilization).toFixed(1)} %`],
-  ['mean KB', f => kilobytes(f.meanQueueBytes)],
+  ['queue KB', f => kilobytes(f.meanQueueBytes)],
   ['p99 KB', f => kilobytes(f.p99QueueBytes)],
   ['peak KB', f => kilobytes(f.peakQueueBytes)],
   ['Jain', f => f.jainIndex.toFixed(3)],
   ['fair after us', f => (f.convergenceNs === null ? '-' : (f.convergenceNs / 1000).toFixed(0))],
   ['drops', f => f.drops.toFixed(0)],
-  ['again KB', f => kilobytes(f.retransmittedBytes)],
+  ['retrans. KB', f => kilobytes(f.retransmittedBytes)],
   ['needless', f => f.needlessPackets.toFixed(0)],
 ]
+const LEGEND = `queue, p99, peak: of the watched port where they are the longest
+fair after: "-" where the shares of one start or more were not fair up to the end
+needless: packets that were retransmitted and had not been lost
+`
 const NAME_WIDTH = 24
 const WIDTH = 14
 
@@ -154,6 +158,7 @@ function printed({ alone, shared }: ControllersResult): string {
       lines.push('  worst start'.padEnd(NAME_WIDTH) + row(figures.worst))
     }
   }
+  if (alone.length > 0) lines.push('', LEGEND.trimEnd())
   if (shared.length > 0) {
     const titles = ['share', 'least', 'most'].map(title => title.padStart(WIDTH)).join('')
     lines.push('', SHARED.padEnd(NAME_WIDTH) + titles)
@@ -161,6 +166,7 @@ function printed({ alone, shared }: ControllersResult): string {
       const shown = [meanShare, leastShare, mostShare].map(share => share.toFixed(2).padStart(WIDTH))
       lines.push(controller.padEnd(NAME_WIDTH) + shown.join(''))
     }
+    lines.push('', 'share: of the bytes of all, 1 is an equal share')
   }
   return `${lines.join('\n')}\n\n`
 }

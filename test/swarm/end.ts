@@ -182,8 +182,7 @@ export class End implements ConnectionHandler {
     const flow = this.nic.table.find(id)
     if (flow === null) return
     const { retransmittedPackets, tailProbes, timeouts, rnrNaks } = flow.qp.counters
-    const goesBackN = !flow.peer.selectiveRepeat
-    this.retransmissions = { packets: retransmittedPackets, tailProbes, timeouts, rnrNaks, goesBackN }
+    this.retransmissions = { packets: retransmittedPackets, tailProbes, timeouts, rnrNaks }
   }
 
   #onSent({ id, status }: Completion): void {
