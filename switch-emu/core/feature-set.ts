@@ -26,6 +26,8 @@ export class FeatureSet {
   readonly grow: GrowStage[] = []
   readonly start: Stage<'start'>[] = []
   readonly pause: Stage<'pause'>[] = []
+  /** One of them may set a timer. */
+  hasTimers = false
   readonly #all: SwitchFeature[] = []
   readonly #timed: Timed[] = []
 
@@ -44,6 +46,7 @@ export class FeatureSet {
       if (has(feature, 'pause')) this.pause.push(feature)
       if (has(feature, 'timeout')) this.#timed.push({ owner: feature, timers })
     }
+    this.hasTimers = this.#timed.length > 0
   }
 
   /** The feature of that class; null if it is off. */

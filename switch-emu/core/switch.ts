@@ -149,7 +149,8 @@ export class Switch implements Node, FeatureSwitch {
 
   /** When the next frame may start, the end of the one before it on its line; or a feature's next timer. */
   nextTimeout(): Nanos {
-    return Math.min(this.#schedule.firstTime(), this.#features.nextTimeout())
+    const startNs = this.#schedule.firstTime()
+    return this.#features.hasTimers ? Math.min(startNs, this.#features.nextTimeout()) : startNs
   }
 
   pollTransmit(now: Nanos): Frame | null {
