@@ -58,7 +58,7 @@ export class Namespaces {
   }
 
   /**
-   * Joins two namespaces by a veth pair, both ends up.
+   * Joins two namespaces by a veth pair, both ends up: what is sent before the kernel has noticed that is dropped.
    * @param offloads false: without those that the kernel gives such a pair, so that frames are as on a wire
    */
   veth(a: VethEnd, b: VethEnd, mtu = 1500, offloads = false): void {
@@ -69,6 +69,7 @@ export class Namespaces {
       if (address !== undefined) ip('-n', ns, 'addr', 'add', address, 'dev', name)
       ip('-n', ns, 'link', 'set', name, 'up')
     }
+    for (const { ns, name } of [a, b]) untilUp(ns, name)
   }
 
   /** Runs a command in a namespace and returns what it printed. */
@@ -128,4 +129,11 @@ export interface VethEnd {
 
 function ip(...args: string[]): void {
   execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+/** Fails after a minute. */
+function untilUp(ns: string, name: string): void {
+  const deadline = performance.now() + 60_000
+  while (!execFileSync('ip', ['-n', ns, 'link', 'show', name], { encoding: 'utf8' }).includes('state UP'))
+    if (performance.now() > deadline) throw new Error(`${name} in ${ns} is not up after a minute`)
 }
