@@ -128,7 +128,7 @@ export interface Progress {
   timeouts: number
   /** Chunks of a transfer that did not have their digest, and were moved again. */
   damagedChunks: number
-  /** What a transfer does: connecting, offered, streaming, committing; asked, opening, receiving; waiting. */
+  /** What a transfer does: connecting, offered, held, streaming, committing; asked, opening, receiving; waiting. */
   state: string
   paths: PathFigures | null
   /** Connections that the transfer has begun. */

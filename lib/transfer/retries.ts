@@ -48,7 +48,7 @@ export function mayPass(failure: WeirError, hasLostConnection: boolean): boolean
   return failure.code === 'WEIR_UNREACHABLE' || failure.code === 'WEIR_REJECTED'
 }
 
-/** True if what an earlier transfer had left has been found to be of another file, and removed. */
+/** True if what an earlier transfer had left differs from the file: what cannot be used of it has been removed. */
 export function mayBeginAnew(failure: WeirError): boolean {
   return failure instanceof TransferFailure && failure.reason === 'PART_DIFFERS'
 }

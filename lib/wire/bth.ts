@@ -185,7 +185,7 @@ function printReserved(view: DataView, at: number): string {
   const value = duplicates(view, at)
   if (value === 0) return ''
   const code = opcode(view, at)
-  return code === Opcode.RC_ACKNOWLEDGE || code === Opcode.SACK ? ` duplicates ${value}` : ` window ${value}`
+  return code === Opcode.RC_ACKNOWLEDGE || code === Opcode.SACK ? ` duplicates ${value}` : ` window #${value}`
 }
 
 function setBit(view: DataView, at: number, mask: number, on: boolean): void {

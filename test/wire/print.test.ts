@@ -148,7 +148,7 @@ t.test(
     const frame = buildRoce(PLAIN)
     const plain = printFrame(frame)
     bth.setWindowNumber(frame.view, frame.bth, 128 + 5)
-    t.equal(printFrame(frame), plain.replace(/( psn [^,]*)/, '$1 window 5'))
+    t.equal(printFrame(frame), plain.replace(/( psn [^,]*)/, '$1 window #5'))
     const answer = new DataView(new ArrayBuffer(bth.BYTES))
     bth.write(answer, 0, Opcode.RC_ACKNOWLEDGE, false, true, 0, 0xffff, 0x11, false, 1)
     bth.setDuplicates(answer, 0, 3)
