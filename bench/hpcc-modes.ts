@@ -131,7 +131,7 @@ function judged(fair: ReadonlyMap<string, Fairness>): Map<string, Fairness> {
 }
 
 function unknown(what: string, name: string, names: readonly string[]): WeirError {
-  return new WeirError('WEIR_BAD_ARGUMENT', `no ${what} is called "${name}": there are ${names.join(', ')}`)
+  return new WeirError('WEIR_BAD_ARGUMENT', `no ${what} is called "${name}": there are ${names.join('; ')}`)
 }
 
 /** Jain's index over an ensemble of starts. */

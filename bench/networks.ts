@@ -5,6 +5,7 @@
  * left slow start later, with two TCP flows too: take 80 s there.
  */
 import { parseArgs } from 'node:util'
+import { ccNames } from '../lib/cc/catalogue.js'
 import { WeirError } from '../lib/errors.js'
 import { jainIndex, median } from '../lib/scenario/fairness.js'
 import { table } from '../lib/scenario/table.js'
@@ -81,7 +82,7 @@ export interface NetworksResult {
 
 /**
  * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` of each trial, `--daemon "OPTIONS"`, `--cc NAME` of labs'
- * daemons. Throws WEIR_UNSUPPORTED without iperf3.
+ * daemons. Throws WEIR_BAD_ARGUMENT for a network or controller that there is not, WEIR_UNSUPPORTED without iperf3.
  */
 export async function run(args: string[]): Promise<NetworksResult> {
   const { values } = parseArgs({
@@ -95,14 +96,16 @@ export async function run(args: string[]): Promise<NetworksResult> {
       json: { type: 'boolean', default: false },
     },
   })
-  if (!isInstalled('iperf3')) throw new WeirError('WEIR_UNSUPPORTED', 'networks: iperf3 is not installed')
+  if (!ccNames().includes(values.cc))
+    throw new WeirError('WEIR_BAD_ARGUMENT', `--cc is one of ${ccNames().join(', ')}, not "${values.cc}"`)
+  if (!isInstalled('iperf3')) throw new WeirError('WEIR_UNSUPPORTED', 'iperf3 is not installed')
   const rounds = wholeNumber('--rounds', values.rounds)
   const seconds = wholeNumber('--seconds', values.seconds)
   const daemon = values.daemon.split(' ').filter(word => word !== '')
   const cases = networkCases(values.cc).filter(({ name }) => name.includes(values.only))
   if (cases.length === 0) {
     const names = networkCases(values.cc).map(({ name }) => name)
-    throw new WeirError('WEIR_BAD_ARGUMENT', `networks: --only is a part of one of: ${names.join('; ')}`)
+    throw new WeirError('WEIR_BAD_ARGUMENT', `--only is a part of one of: ${names.join('; ')}`)
   }
   process.once('SIGINT', () => process.exit(130))
   process.once('SIGTERM', () => process.exit(143))
@@ -257,7 +260,7 @@ function printed({ networks, rounds, seconds, stealShare }: NetworksResult): str
   const steal = stealShare === null ? '' : `; steal ${(100 * stealShare).toFixed(1)} %`
   return [
     `Mbit/s alone, packets dropped, bytes retransmitted by bytes dropped, share beside TCP CUBIC, Jain index of two, and of two TCP CUBIC;`,
-    `medians of ${rounds} rounds of ${seconds} s, of ${ROUNDS_OF_RANDOM_LOSS} times as many where packets are lost at random${steal}`,
+    `medians over ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${seconds} s, over ${ROUNDS_OF_RANDOM_LOSS * rounds} where packets are lost at random${steal}`,
     table([...head, 'Jain', 'CUBIC', 'within the limits'], rows, 1),
     '',
   ].join('\n')

@@ -25,20 +25,33 @@ export interface LabPathOptions {
   cc: string
 }
 
-/** Throws WEIR_UNSUPPORTED where there are no labs, or no nft for drops at random. */
+/** Throws WEIR_UNSUPPORTED where there are no labs, or no nft for drops at random. Nothing of it is left, after Ctrl-C neither. */
 export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const name = `networks-${process.pid}`
   const file = join(folder, 'lab.yaml')
   writeFileSync(file, scenario(options))
   const weir = (...args: string[]) => runProgram([process.execPath, WEIR, ...args])
-  const close = async () => {
-    for (const { client } of senders) client.close()
-    weir('lab', 'down', name)
-    rmSync(folder, { recursive: true, force: true })
+  const takeDown = () => {
+    process.removeListener('exit', takeDown)
+    try {
+      weir('lab', 'down', name)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   }
   const senders: Sender[] = []
-  weir('lab', 'up', file, '--name', name, '--io', 'batch')
+  const close = async () => {
+    for (const { client } of senders) client.close()
+    takeDown()
+  }
+  try {
+    weir('lab', 'up', file, '--name', name, '--io', 'batch')
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+  process.once('exit', takeDown)
   try {
     const within = (host: string) => [process.execPath, WEIR, 'lab', 'exec', name, host, '--']
     const status = (): LabStatus => JSON.parse(weir('lab', 'status', name, '--json'))[0]

@@ -77,8 +77,6 @@ export function resolveFeature<T>(
   const shape = checkShape(problems, path, featureSchema(entry), value, what ?? entry.title ?? name)
   if (shape === null) return null
   const found = valuesOf(problems, path, options ?? [], shape)
-  for (const { name: child } of featuresWithin(name))
-    if (shape[child] !== undefined) found[child] = shape[child]
   for (const { option, wrong } of check?.(found as never) ?? []) problems.at([...path, option], wrong)
   return isComplete(entry, found) ? (found as T) : null
 }

@@ -5,7 +5,7 @@
 import fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import { Arrivals } from '../../lib/transfer/arrivals.js'
 import { Folder } from '../../lib/transfer/folder.js'
 import { Inbox } from '../../lib/transfer/inbox.js'
@@ -13,7 +13,6 @@ import type { Offer } from '../../lib/transfer/messages.js'
 import { Share } from '../../lib/transfer/share.js'
 import { sweepPartials } from '../../lib/transfer/sweep.js'
 import { scratch } from '../support/daemon-process.js'
-import { long, usual } from '../support/long.js'
 
 const FILES = 200
 /** Reads that get through, at least. */
@@ -73,7 +72,7 @@ async function places(t: Test): Promise<{ inside: string; outside: string }> {
   return { inside, outside }
 }
 
-usual('nothing is written outside the inbox', async t => {
+t.test('nothing is written outside the inbox', async t => {
   const { inside, outside } = await places(t)
   const inbox = await Inbox.at(inside, new Arrivals())
   const end = await swapping(t, inside, outside)
@@ -94,7 +93,7 @@ usual('nothing is written outside the inbox', async t => {
   t.ok(received > 0, 'files come in all the same')
 })
 
-usual('nothing is read outside the share', async t => {
+t.test('nothing is read outside the share', async t => {
   const { inside, outside } = await places(t)
   await fs.writeFile(join(inside, 'd', 'f'), 'shared')
   await fs.writeFile(join(outside, 'f'), 'secret')
@@ -114,7 +113,7 @@ usual('nothing is read outside the share', async t => {
   t.comment(`${read} read`)
 })
 
-long('nothing is removed outside the inbox', async t => {
+t.test('nothing is removed outside the inbox', async t => {
   const { inside, outside } = await places(t)
   const partial = '.f.weir-partial-0123456789abcdef'
   await fs.writeFile(join(outside, partial), '')
@@ -127,7 +126,7 @@ long('nothing is removed outside the inbox', async t => {
   t.same(await fs.readdir(outside), [partial])
 })
 
-usual('without /proc, a folder that was replaced is noticed', async t => {
+t.test('without /proc, a folder that was replaced is noticed', async t => {
   const { inside, outside } = await places(t)
   const folder = await Folder.open(join(inside, 'd'), false)
   await folder.makeFolder('a')

@@ -6,6 +6,7 @@ import t from 'tap'
 import { run as runCc } from '../../bench/cc.js'
 import { type HeapCase, run as runHeap } from '../../bench/heap.js'
 import { run as runMicro } from '../../bench/micro.js'
+import { run as runNetworks } from '../../bench/networks.js'
 import { inRounds } from '../../bench/support/rounds.js'
 import { makeTwoHosts } from '../../bench/support/two-hosts.js'
 import { ccNames } from '../../lib/cc/catalogue.js'
@@ -79,6 +80,13 @@ t.test('micro and cc measure something', t => {
   )
   t.throws(() => runCc(['nobody']), { code: 'WEIR_BAD_ARGUMENT' })
   t.end()
+})
+
+t.test('networks knows its controllers before it builds anything', async t => {
+  await t.rejects(runNetworks(['--cc', 'reno']), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: /--cc is one of hpcc, /,
+  })
 })
 
 t.test('heap reads both ends twice', { skip: libcFault() ?? false }, async t => {

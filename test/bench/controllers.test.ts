@@ -1,6 +1,7 @@
 /** The figures that controllers and modes are judged by, beside an independent calculation, and the ensemble of starts. */
 import t from 'tap'
 import { run } from '../../bench/controllers.js'
+import { measureModes } from '../../bench/hpcc-modes.js'
 import { ensemble, meanOf, worstOf } from '../../bench/support/ensemble.js'
 import { type Judgement, judge, moved } from '../../bench/support/judge.js'
 import { parseScenario } from '../../lib/scenario/load-scenario.js'
@@ -101,4 +102,7 @@ t.test('names that there are not', async t => {
   t.throws(() => run(['reno']), { code: 'WEIR_BAD_ARGUMENT', message: /"reno": there are hpcc, .*auto$/ })
   t.throws(() => run(['hpcc', 'ring']), { code: 'WEIR_BAD_ARGUMENT', message: /"ring": .*one-queue$/ })
   t.throws(() => run(['--starts', '0']), { code: 'WEIR_BAD_ARGUMENT', message: /--starts/ })
+  t.throws(() => run(['hpcc', 'five-hops', 'three']), { code: 'WEIR_BAD_ARGUMENT', message: /"three"/ })
+  const modes = /"none": there are every packet, every ACK; compact records; /
+  t.throws(() => measureModes(['none']), { code: 'WEIR_BAD_ARGUMENT', message: modes })
 })

@@ -127,7 +127,7 @@ usual('what cannot be run or written is said', async t => {
   t.match(seed.stderr, /--seed/)
 })
 
-long('captures go where they are asked for', async t => {
+usual('captures go where they are asked for', async t => {
   const folder = await scratch(t)
   const file = join(folder, 'small.yaml')
   writeFileSync(file, SCENARIO)

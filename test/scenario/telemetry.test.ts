@@ -79,6 +79,8 @@ t.test('what is refused', async t => {
     ['switches: {s1: {telemetry: {queue: ¦long}}}', [/sojourn/]],
     ['switches: {s1: {telemetry: ¦never}}', [/or it is off/]],
     ['switches: {s1: {telemetry: {direct: ¦{}}}}', [/threshold is missing/]],
+    ['switches: {s1: {telemetry: {direct: ¦null}}}', [/direct is a mapping/, /not nothing/]],
+    ['switches: {s1: {telemetry: {direct: ¦{of: subscribed}}}}', [/threshold is missing/]],
     ['switches: {s1: {telemetry: {direct: {threshold: 1KB, of: ¦some}}}}', [/subscribed/]],
   ])
 })

@@ -11,6 +11,16 @@ const PAGES = readdirSync(join(repositoryRoot, 'docs'))
   .filter(name => name.endsWith('.md'))
   .map(name => `docs/${name}`)
 const DOCUMENTS = [...TOP, ...PAGES]
+/** What a folder of sources says of its files. */
+const OF_FOLDERS = filesIn(['lib', 'switch-emu'], /README\.md$/)
+
+function filesIn(folders: readonly string[], name: RegExp): string[] {
+  return folders.flatMap(folder =>
+    readdirSync(join(repositoryRoot, folder), { recursive: true, encoding: 'utf8' })
+      .map(file => join(folder, file))
+      .filter(file => name.test(file)),
+  )
+}
 
 function read(document: string): string {
   return readFileSync(join(repositoryRoot, document), 'utf8')
@@ -59,6 +69,33 @@ t.test('every link leads to a file and a heading that exist', async t => {
     }
   }
   t.ok(links > 40, `${links} links were found`)
+})
+
+t.test('every file that documents, comments and schemas name is there', async t => {
+  const sources = filesIn(['bench', 'bin', 'lib', 'proto', 'switch-emu', 'test'], /\.(?:ts|proto)$/)
+  let names = 0
+  for (const document of [...DOCUMENTS, ...OF_FOLDERS, ...sources]) {
+    const paths = read(document).matchAll(
+      /(?<![\w./-])(?:bench|bin|docs|lib|proto|schema|switch-emu|test)\/[\w./-]+\.(?:ts|md|proto|json|yaml)\b/g,
+    )
+    for (const [path] of paths) {
+      if (path.includes('NAME')) continue
+      names++
+      if (!existsSync(join(repositoryRoot, path))) t.fail(`${document}: no file ${path}`)
+    }
+  }
+  t.ok(names > 100, `${names} names were found`)
+})
+
+t.test('the README of a folder of sources names files of this folder, or of the one above', async t => {
+  for (const document of OF_FOLDERS) {
+    const places = [dirname(document), dirname(dirname(document))]
+    for (const [, file] of read(document).matchAll(/`([\w./-]+\.ts)`/g)) {
+      const isThere = places.some(place => existsSync(join(repositoryRoot, place, file!)))
+      t.ok(isThere, `${document}: ${file}`)
+    }
+  }
+  t.ok(OF_FOLDERS.length > 10)
 })
 
 t.test('every page is in the index, and the index is in README', async t => {

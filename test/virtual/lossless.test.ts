@@ -122,7 +122,7 @@ traffic:
   },
 )
 
-long('DWRR weights of a scenario: flows share the link as their priorities are weighted', async t => {
+usual('DWRR weights of a scenario: flows share the link as their priorities are weighted', async t => {
   const result = runText(`
 link: { rate: 1Gbps, delay: 5us }
 hosts: [h1..h3]
@@ -180,7 +180,7 @@ traffic: [{ incast: [h1, h2], to: h3, size: 40KB }]
   t.ok(Math.abs(dequeue.ecnMarks - 2 * (40 - 19)) <= 3, `${dequeue.ecnMarks} marked on leaving`)
 })
 
-long('marks of one priority only', async t => {
+usual('marks of one priority only', async t => {
   const result = runText(`
 link: { rate: 1Gbps, delay: 5us }
 hosts: [h1..h5]

@@ -1,1 +1,0 @@
-import './swapped-folders.test.js'
