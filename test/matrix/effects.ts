@@ -252,6 +252,10 @@ export const TIMELY: readonly { options: RegExp; because: string }[] = [
     options: /^intHopsMax$/,
     because: 'the sender learns of long paths from echoes, which a receiver-based controller does not return',
   },
+  {
+    options: /^telemetry\.hostHop$/,
+    because: 'a receiver-based controller returns no hops, and a bound may hold its windows',
+  },
   { options: /^ackEveryPackets$/, because: 'small windows ask for acknowledgements by themselves' },
   {
     options: /^(hpcc|rx-hpcc|cubic|auto|fixed-window)\./,
