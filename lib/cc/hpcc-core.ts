@@ -38,6 +38,8 @@ export class HpccCore {
   readonly #last = new HopRecords()
   /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
+  /** When U was averaged last, where only the busiest link is told. */
+  #averagedNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hidden = new HiddenHops()
   /** The telemetry that is being measured is a probe's. */
   #probed = false
@@ -207,7 +209,10 @@ export class HpccCore {
       if (now - this.#lastNs[row]! > this.t) this.#storeLink(now, hops, row)
       return false
     }
-    this.#average(this.#withHidden(hops, this.#uOf(hops, 0, row, dt)), dt)
+    // The telemetry of this link may be old where another one was the busiest since: U has been averaged in the meantime.
+    const sinceNs = Math.max(1, now - this.#averagedNs)
+    this.#average(this.#withHidden(hops, this.#uOf(hops, 0, row, dt)), Math.min(dt, sinceNs))
+    this.#averagedNs = now
     this.#storeLink(now, hops, row)
     return true
   }
@@ -307,6 +312,7 @@ export class HpccCore {
    */
   restart(): void {
     this.#last.count = 0
+    this.#averagedNs = Number.NEGATIVE_INFINITY
     this.#hidden.forget()
     this.#w = this.#wBegin
     this.#wc = this.#wBegin

@@ -276,4 +276,12 @@ t.test('only the busiest hop comes back: each link is compared with itself', asy
   near(t, windows(cc).u, 1, 'both are new')
   near(t, only(a.next({ dt: T, load: 0.6 }).value, 1, T), 0.6, 'link 1 since it was last heard of')
   near(t, only(b.next({ dt: 2 * T, load: 0.7 }).value, 2, 2 * T), 0.7, 'link 2, two T ago')
+  // Line 9: U has been averaged over all but the last quarter of T, however old the telemetry of link 1 is.
+  const u = 0.75 * 0.7 + 0.25 * 0.9
+  near(
+    t,
+    only(a.next({ dt: 1.25 * T, load: 0.9 }).value, 1, 2.25 * T),
+    u,
+    'link 1, a quarter of T after link 2',
+  )
 })

@@ -2,12 +2,20 @@ import { HopRecords } from '../../wire/hop-records.js'
 import * as intShim from '../../wire/int-shim.js'
 
 /**
+ * Another hop than the one told last is the busiest if it is by this share. Links in a row that the same flows fill are equally busy but for
+ * chance, and the sender learns most from two telemetries of one link in a row.
+ */
+const MORE = 0.02
+
+/**
  * Reduces an echo to the hop with the highest inflight bytes relative to what its link holds: qlen / (B T) + txRate /
  * B (draft-miao-rtgwg-hpccplus, reference implementation for RoCEv2; lines 4 to 7 of the listing). Where T is not
  * known, the time since the last answer stands for it: about T, with a probe in each round trip. Wide records only,
  * as others name no link.
  */
 export class BusiestHop {
+  /** The hop that was told last, by its place on the path. */
+  #told = -1
   #now = new HopRecords()
   #last = new HopRecords()
 
@@ -17,6 +25,7 @@ export class BusiestHop {
     intShim.read(view, 0, bytes, hops)
     if (hops.count === 0 || intShim.format(view, 0) !== intShim.FORMAT_WIDE) return bytes
     const busiest = this.#find(tNs)
+    this.#told = busiest
     const isHost = hops.endsAtHost && busiest === hops.count - 1
     this.#now = this.#last
     this.#last = hops
@@ -43,8 +52,9 @@ export class BusiestHop {
       const txRate = dt > 0 ? (hops.txBytes[i]! - last.txBytes[i]!) / dt : 0
       const inflight = hops.qlenBytes[i]! / (tNs > 0 ? tNs : dt > 0 ? dt : 1) + txRate
       const u = bytesPerNs > 0 ? inflight / bytesPerNs : 0
-      if (u <= most) continue
-      most = u
+      const weight = comparable && i === this.#told ? u * (1 + MORE) : u
+      if (weight <= most) continue
+      most = weight
       busiest = i
     }
     return busiest
