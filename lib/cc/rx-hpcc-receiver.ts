@@ -11,7 +11,7 @@ import { RX_HPCC_OPTIONS } from './rx-hpcc.js'
 const SETTLE_ROUND_TRIPS = 2
 /** After so many T without a W sent the next W is sent even if it is no news: it tells N as well, and the last one may be lost. */
 const REFRESH_ROUND_TRIPS = 16
-/** A W that does not come into force within so many round trips is sent again, then after twice as many, and so on… */
+/** A W that does not come into force within so many T and the queueing delay is sent again, then after twice as many, and so on… */
 const FIRST_PATIENCE_ROUND_TRIPS = 2
 /** …but at least as often as this. */
 const PATIENCE_MAX_ROUND_TRIPS = 64
@@ -39,7 +39,7 @@ export class RxHpccReceiver implements ReceiverControl {
   /** When the first packet that was sent with that W was measured; NEVER: none was. */
   #inForceNs: Nanos = NEVER
   #lastUpdateNs: Nanos = Number.NEGATIVE_INFINITY
-  /** Round trips for which the receiver waits for the W sent last to come into force. */
+  /** T for which the receiver waits for the W sent last to come into force. */
   #patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
   /** Sum of W_ai over the updates since a W was last sent, bytes. */
   #increases = 0
@@ -66,10 +66,11 @@ export class RxHpccReceiver implements ReceiverControl {
     const core = this.#core
     if (!core.measureInflight(now, hops)) return WindowDue.NOTHING
     core.onFlows(concurrentFlows)
-    const roundTripNs = core.t + queueingNs(hops)
+    const queuedNs = queueingNs(hops)
+    const roundTripNs = core.t + queuedNs
     const tells = sentWith !== SentWith.UNKNOWN
     if (tells ? sentWith === SentWith.EARLIER : now <= this.#sentNs + roundTripNs)
-      return this.#await(now, tells, roundTripNs)
+      return this.#await(now, tells, queuedNs)
     if (this.#inForceNs === NEVER) this.#inForceNs = now
     if (now < this.#inForceNs + SETTLE_ROUND_TRIPS * core.t) return WindowDue.NOTHING
     const isDue = this.#lastUpdateNs < this.#inForceNs || now > this.#lastUpdateNs + roundTripNs
@@ -77,11 +78,14 @@ export class RxHpccReceiver implements ReceiverControl {
     return this.#sendNews(now, acknowledging)
   }
 
-  /** Until the W sent last is in force, nothing that arrives tells of it. */
-  #await(now: Nanos, tells: boolean, roundTripNs: Nanos): number {
+  /**
+   * Until the W sent last is in force, nothing that arrives tells of it. The queueing delay counts once, however long the receiver
+   * waits: where the sender overloads a link the delay grows with the time.
+   */
+  #await(now: Nanos, tells: boolean, queuedNs: Nanos): number {
     // Where it is in force already, this packet was overtaken.
     if (!tells || this.#inForceNs !== NEVER) return WindowDue.NOTHING
-    if (now <= this.#sentNs + this.#patienceRoundTrips * roundTripNs) return WindowDue.NOTHING
+    if (now <= this.#sentNs + this.#patienceRoundTrips * this.#core.t + queuedNs) return WindowDue.NOTHING
     this.#sentNs = now
     this.#patienceRoundTrips = Math.min(2 * this.#patienceRoundTrips, PATIENCE_MAX_ROUND_TRIPS)
     return WindowDue.AGAIN

@@ -100,6 +100,16 @@ t.test(
   },
 )
 
+t.test('a lost W is sent again although the queue that the sender makes grows all the time', async t => {
+  const { packet } = receiving({ wAi: 0, minRate: 1 })
+  packet(2)
+  packet(2)
+  t.equal(packet(2), NEW)
+  // Twice the link's rate: what arrives after a time has waited for half of it. The W is missed when time / 2 is above 2 T = 16,000 ns.
+  const due = [1, 2, 3, 4].map(n => packet(1, { ...EARLIER, queue: (n * 9000 * 12.5) / 2 }))
+  t.same(due, [NOTHING, NOTHING, NOTHING, AGAIN])
+})
+
 t.test('a W that does not come into force is sent again, less and less often', async t => {
   const { receiver, packet } = receiving({ wAi: 0, minRate: 1 })
   packet(2)
