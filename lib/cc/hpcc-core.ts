@@ -255,10 +255,13 @@ export class HpccCore {
     return (hops.qlenBytes[i]! * 8e9) / (hops.rateBps[i]! * this.t) + 1
   }
 
-  /** The window that a direct response asks for, by line 13. U, W, Wc and L stay as they are. */
-  congestedWindow(hops: HopRecords): number {
+  /**
+   * The window that a direct response asks for, by line 13. U, W, Wc and L stay as they are.
+   * @param sentWith the window that the answered packet was sent with
+   */
+  congestedWindow(hops: HopRecords, sentWith: number): number {
     const u = this.#congestion(hops)
-    return u > 0 ? this.bounded(this.#wc / (u / this.#eta) + this.#wAi) : Number.POSITIVE_INFINITY
+    return u > 0 ? this.bounded(sentWith / (u / this.#eta) + this.#wAi) : Number.POSITIVE_INFINITY
   }
 
   /** U is that of a direct response if this is more. L stays as it is, as packets that are in the queue now will bring older stamps. */

@@ -103,8 +103,9 @@ export class Hpcc implements CongestionControl {
 
   /** The packet's number tells whether its own telemetry has come already (draft-01, section 6.3). Then the response says nothing new. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
-    if (sample.seq > this.#lastSeq)
-      this.#direct.onResponse(sample.seq, sample.sndNxt, this.#core.congestedWindow(sample.hops))
+    if (sample.seq <= this.#lastSeq) return
+    const sentWith = this.#direct.windowOf(sample.seq, this.#core.referenceWindowBytes)
+    this.#direct.onResponse(sample.seq, sample.sndNxt, this.#core.congestedWindow(sample.hops, sentWith))
   }
 
   onPathChange(): void {

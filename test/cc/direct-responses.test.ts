@@ -47,9 +47,23 @@ t.test('within a round trip the lowest window counts, in the next one the newest
   t.equal(cc.windowBytes(), asks(400_000))
   respond(cc, 15, 25, 50_000)
   t.equal(cc.windowBytes(), asks(400_000), 'this packet was sent before the response')
+  cc.onAck(0, sampleOf([link(1000, 0)], { seq: 0, sndNxt: 26 }))
+  cc.onAck(100, sampleOf([link(1100, 0)], { seq: 1, sndNxt: 26 }))
   respond(cc, 25, 30, 50_000)
-  t.equal(cc.windowBytes(), asks(50_000), 'this one after it')
+  t.equal(cc.windowBytes(), asks(50_000, observed(cc).wc), 'this one after it')
 })
+
+t.test(
+  'where no telemetry comes between them, each response starts from the window of the one before',
+  async t => {
+    const cc = new Hpcc(CONTEXT)
+    respond(cc, 3, 20, 100_000)
+    respond(cc, 20, 30, 100_000)
+    t.equal(cc.windowBytes(), asks(100_000, asks(100_000)))
+    respond(cc, 30, 40, 100_000)
+    t.equal(cc.windowBytes(), asks(100_000, asks(100_000, asks(100_000))))
+  },
+)
 
 t.test('telemetry of packets that were sent after the response ends it', async t => {
   const cc = new Hpcc(CONTEXT)
