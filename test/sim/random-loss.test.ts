@@ -3,28 +3,15 @@
  * meets the same chance of loss.
  */
 import t from 'tap'
-import type { NicConfig } from '../../lib/nic/config.js'
 import { Random } from '../../lib/sim/random.js'
-import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
+import { MILLISECOND } from '../../lib/time/nanos.js'
 import { usual, variants } from '../support/long.js'
 import { fixedSeeds } from '../support/seeds.js'
+import { DAEMON } from './beside.js'
 import { write } from './bottleneck.js'
 import { cubicGoodputBps } from './cubic-model.js'
 
 const RTT_MS = 20
-
-/** As a daemon has it. */
-const DAEMON: Partial<NicConfig> = {
-  cc: { name: 'cubic', options: {} },
-  start: 'careful',
-  ackEveryPackets: 16,
-  packetsInFlightMax: 32_768,
-  reorderPackets: 65_536,
-  queueDepth: 512,
-  retransmitTimeoutLeastNs: 20 * MILLISECOND,
-  baseRttNs: undefined,
-  baseRttWindowNs: 10 * SECOND,
-}
 
 usual('the model has the response function of RFC 9438 and of Reno (section 5.2, table 1)', async t => {
   const random = new Random(1)
