@@ -2,8 +2,12 @@
  * Digests of whole files, fed a chunk at a time.
  *
  * XXH64 is a fifth of SHA-256's work. It finds any accident; SHA-256 is there for who wants to defend against a forger too.
+ *
+ * A receiver goes back to the chunk before a damaged one, which only hash-wasm's XXH64 can do. A sender never goes back:
+ * it takes the native package where that is installed.
  */
 import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { WeirError } from '../errors.js'
 import { TransferFailure } from './failure.js'
 import type { DigestKind } from './messages.js'
@@ -16,6 +20,9 @@ export interface Digest {
   soFar(): Uint8Array
   /** Call once, at the end. */
   finish(): Uint8Array
+}
+
+export interface RestorableDigest extends Digest {
   /** Remembers what has been taken in so far. */
   mark(): void
   /** Forgets what has been taken in since `mark`, which was called before. */
@@ -28,8 +35,22 @@ export const DIGEST_BYTES: Readonly<Record<DigestKind, number>> = { XXH64: 8, SH
 /** Read at a time where no chunks set the size. */
 const PIECE_BYTES = 1 << 20
 
-/** Makes a digest. Throws UNSUPPORTED for a kind that is not known. */
+interface NativeXxh64 {
+  update(bytes: Uint8Array): unknown
+  digest(): bigint
+}
+
+/** Null where the optional package is not installed. */
+const newNativeXxh64 = nativeXxh64()
+
+/** Makes the fastest digest of this kind. Throws UNSUPPORTED for a kind that is not known. */
 export function createDigest(kind: unknown): Digest {
+  if (kind === 'XXH64' && newNativeXxh64 !== null) return new NativeXxh64Digest(newNativeXxh64())
+  return createRestorableDigest(kind)
+}
+
+/** Makes a digest that can go back. Throws UNSUPPORTED for a kind that is not known. */
+export function createRestorableDigest(kind: unknown): RestorableDigest {
   if (kind === 'XXH64') return new Xxh64Digest()
   if (kind === 'SHA256') return new Sha256()
   throw new TransferFailure('UNSUPPORTED', `digest kind ${String(kind)} is not known; XXH64 and SHA256 are`)
@@ -68,7 +89,40 @@ export async function digestBeginning(
   }
 }
 
-class Xxh64Digest implements Digest {
+function nativeXxh64(): (() => NativeXxh64) | null {
+  try {
+    const { Xxh64 } = createRequire(import.meta.url)('@node-rs/xxhash') as { Xxh64: new () => NativeXxh64 }
+    return () => new Xxh64()
+  } catch {
+    return null
+  }
+}
+
+class NativeXxh64Digest implements Digest {
+  readonly kind = 'XXH64'
+  readonly #hash: NativeXxh64
+
+  constructor(hash: NativeXxh64) {
+    this.#hash = hash
+  }
+
+  update(bytes: Uint8Array): void {
+    this.#hash.update(bytes)
+  }
+
+  /** Big-endian, as XXH64's canonical representation. */
+  soFar(): Uint8Array {
+    const out = Buffer.alloc(DIGEST_BYTES.XXH64)
+    out.writeBigUInt64BE(BigInt.asUintN(64, this.#hash.digest()))
+    return out
+  }
+
+  finish(): Uint8Array {
+    return this.soFar()
+  }
+}
+
+class Xxh64Digest implements RestorableDigest {
   readonly kind = 'XXH64'
   readonly #hash = new Xxh64()
 
@@ -93,7 +147,7 @@ class Xxh64Digest implements Digest {
   }
 }
 
-class Sha256 implements Digest {
+class Sha256 implements RestorableDigest {
   readonly kind = 'SHA256'
   #hash = createHash('sha256')
   #marked = this.#hash

@@ -7,7 +7,13 @@
 import type { WeirError } from '../errors.js'
 import { wholeChunksOf } from './chunk-plan.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
-import { createDigest, type Digest, digestBeginning, sameDigest } from './digest.js'
+import {
+  createRestorableDigest,
+  type Digest,
+  digestBeginning,
+  type RestorableDigest,
+  sameDigest,
+} from './digest.js'
 import { TransferFailure } from './failure.js'
 import type { FileSink, FileStore, FileUser } from './file.js'
 import type { Offer } from './messages.js'
@@ -32,7 +38,7 @@ export class FileIntake {
   readonly #config: FileIntakeConfig
   readonly #writes = new ChunksUnderWay()
   #sink: FileSink | null = null
-  #digest: Digest | null = null
+  #digest: RestorableDigest | null = null
   #digestBytes: Uint8Array | null = null
   #resumeBytes = 0
   #resumeDigest: Uint8Array = new Uint8Array()
@@ -81,7 +87,7 @@ export class FileIntake {
     const { store, machine, user } = this.#config
     this.#ring = ring
     const { digest: kind, size, chunkDigests = false } = offer
-    this.#digest = createDigest(kind)
+    this.#digest = createRestorableDigest(kind)
     const sink = await store.open(offer, user)
     this.#sink = sink
     if (chunkDigests) {

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export const OPTIONAL_PACKAGES = ['koffi', 'raw-socket', '@node-rs/crc32'] as const
+export const OPTIONAL_PACKAGES = ['koffi', 'raw-socket', '@node-rs/crc32', '@node-rs/xxhash'] as const
 export type OptionalPackage = (typeof OPTIONAL_PACKAGES)[number]
 
 /** Writes that file into the folder, and returns the environment of processes without these packages. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import xxhash from 'xxhash-wasm'
-import { createDigest } from '../../lib/transfer/digest.js'
+import { createDigest, createRestorableDigest } from '../../lib/transfer/digest.js'
 
 t.test('a file has one digest, however it is cut and whatever computes it', async t => {
   const { h64Raw } = await xxhash()
@@ -11,9 +11,9 @@ t.test('a file has one digest, however it is cut and whatever computes it', asyn
     xxh64.writeBigUInt64BE(h64Raw(bytes))
     const expected = { XXH64: xxh64, SHA256: createHash('sha256').update(bytes).digest() }
     for (const kind of ['XXH64', 'SHA256'] as const) {
-      for (const piece of [7, 4096, 1 << 20]) {
+      for (const [piece, create] of everyPair([7, 4096, 1 << 20], [createDigest, createRestorableDigest])) {
         if (length / piece > 10_000) continue
-        const digest = createDigest(kind)
+        const digest = create(kind)
         for (let at = 0; at < length; at += piece) {
           digest.update(bytes.subarray(at, at + piece))
           // To look at it changes nothing.
@@ -29,7 +29,7 @@ t.test('a file has one digest, however it is cut and whatever computes it', asyn
 t.test('a digest goes back to where it was marked, as often as asked', async t => {
   for (const kind of ['XXH64', 'SHA256'] as const) {
     for (const length of [0, 5, 31, 32, 4096, 100_001]) {
-      const [digest, straight] = [createDigest(kind), createDigest(kind)]
+      const [digest, straight] = [createRestorableDigest(kind), createDigest(kind)]
       const [first, second] = [randomBytes(length), randomBytes(50_000)]
       for (const bytes of [first, second]) straight.update(bytes)
       digest.update(first)
@@ -51,7 +51,7 @@ t.test('digests that are computed beside each other do not mix', async t => {
     digest.update(bytes)
     return digest.finish()
   })
-  const beside = contents.map(() => createDigest('XXH64'))
+  const beside = contents.map(() => createRestorableDigest('XXH64'))
   for (let at = 0; at < 10_007; at += 33)
     for (const [i, digest] of beside.entries()) digest.update(contents[i]!.subarray(at, at + 33))
   t.same(
@@ -63,3 +63,8 @@ t.test('digests that are computed beside each other do not mix', async t => {
 t.test('a kind that is not known is refused', async t => {
   t.throws(() => createDigest('MD5'), { message: /MD5.*XXH64 and SHA256/ })
 })
+
+/** Every value of one list with every value of the other. */
+function everyPair<A, B>(a: readonly A[], b: readonly B[]): [A, B][] {
+  return a.flatMap(one => b.map((other): [A, B] => [one, other]))
+}
