@@ -7,10 +7,10 @@ import { loadLibc } from '../lib/io/linux/libc.js'
 import { PacketSocket } from '../lib/io/linux/packet-socket.js'
 import { TxBatch } from '../lib/io/linux/tx-batch.js'
 import { macOf } from '../lib/nic/config.js'
-import { HostAddress } from '../lib/wire/address.js'
-import * as ethernet from '../lib/wire/ethernet.js'
-import * as ipv4 from '../lib/wire/ipv4.js'
-import * as udp from '../lib/wire/udp.js'
+import { HostAddress } from '../lib/wire/net/address.js'
+import * as ethernet from '../lib/wire/net/ethernet.js'
+import * as ipv4 from '../lib/wire/net/ipv4.js'
+import * as udp from '../lib/wire/net/udp.js'
 
 export interface BlastResult {
   frames: number

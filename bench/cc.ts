@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
 import type { AckSample } from '../lib/cc/congestion-control.js'
 import { NEVER } from '../lib/time/nanos.js'
-import { HopRecords } from '../lib/wire/hop-records.js'
+import { HopRecords } from '../lib/wire/telemetry/hop-records.js'
 import {
   type Operation,
   type OperationTime,

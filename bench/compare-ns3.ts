@@ -8,9 +8,9 @@
 import { readFileSync } from 'node:fs'
 import { WeirError } from '../lib/errors.js'
 import { packageFile } from '../lib/package-file.js'
-import { jainIndex, mean, median, percentile } from '../lib/scenario/fairness.js'
-import type { PortResult, RunResult, Series } from '../lib/scenario/result.js'
-import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/scenario/series.js'
+import { jainIndex, mean, median, percentile } from '../lib/scenario/result/fairness.js'
+import type { PortResult, RunResult, Series } from '../lib/scenario/result/result.js'
+import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/scenario/result/series.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../lib/units/units.js'
 
 /** measure → value in base units. */

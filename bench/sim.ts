@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { packageFile } from '../lib/package-file.js'
-import { loadScenario } from '../lib/scenario/load-scenario.js'
+import { loadScenario } from '../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 
 const ROUNDS = 5

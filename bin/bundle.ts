@@ -63,8 +63,8 @@ rmSync(folder, { recursive: true, force: true })
 if (await isEsbuildHere()) await bundle()
 else {
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'weir.js'), "#!/usr/bin/env node\nimport '../bin/weir.js'\n")
-  writeFileSync(join(folder, 'command-line.js'), "export * from '../bin/command-line.js'\n")
+  writeFileSync(join(folder, 'weir.js'), "#!/usr/bin/env node\nimport './weir.js'\n")
+  writeFileSync(join(folder, 'command-line.js'), "export * from './command-line.js'\n")
   process.stdout.write(
     'weir is not bundled, for the program of esbuild is not installed: it works, and starts slowly\n',
   )

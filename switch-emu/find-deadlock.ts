@@ -9,7 +9,7 @@
  * Pauses from hosts do not count: a host goes on by itself. With dynamic thresholds it is the threshold of this moment
  * that counts.
  */
-import type { Scenario } from '../lib/scenario/scenario.js'
+import type { Scenario } from '../lib/scenario/model/scenario.js'
 import type { Nanos } from '../lib/time/nanos.js'
 import { Pfc } from './core/pfc/pfc.js'
 import { PRIORITIES } from './core/queueing/shared-buffer.js'

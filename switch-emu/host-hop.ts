@@ -1,5 +1,5 @@
-import { scenarioError } from '../lib/scenario/places.js'
-import type { Scenario } from '../lib/scenario/scenario.js'
+import type { Scenario } from '../lib/scenario/model/scenario.js'
+import { scenarioError } from '../lib/scenario/read/places.js'
 
 /**
  * Throws WEIR_BAD_SCENARIO where hosts are told to report themselves as hops and cannot: no kernel says what waits for them.

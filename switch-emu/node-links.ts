@@ -1,6 +1,6 @@
 /** The links of a scenario as one of their nodes sees them. */
 import { assert } from '../lib/errors.js'
-import type { LinkEnd, Scenario } from '../lib/scenario/scenario.js'
+import type { LinkEnd, Scenario } from '../lib/scenario/model/scenario.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
 /** A link as one of its nodes sees it: its own port, and the node at the other end. */

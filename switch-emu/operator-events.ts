@@ -2,7 +2,7 @@
 import { assert } from '../lib/errors.js'
 import type { Frame } from '../lib/frame/frame.js'
 import type { Node } from '../lib/frame/node.js'
-import type { NetworkEvent } from '../lib/scenario/scenario.js'
+import type { NetworkEvent } from '../lib/scenario/model/scenario.js'
 import { type Nanos, NEVER } from '../lib/time/nanos.js'
 
 /** A node of the network to which no link leads: it only waits for the times of the events. */

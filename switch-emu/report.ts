@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto'
 import os from 'node:os'
 import { packageVersion } from '../lib/daemon/package-version.js'
 import type { WeirError } from '../lib/errors.js'
+import type { Flow, Scenario } from '../lib/scenario/model/scenario.js'
+import { settingsOf } from '../lib/scenario/model/settings.js'
+import { idealFctNs, slowdown, Topology } from '../lib/scenario/model/topology.js'
 import type {
   FeedbackResult,
   FlowPathsResult,
@@ -12,12 +15,9 @@ import type {
   RealTimeResult,
   RunResult,
   Series,
-} from '../lib/scenario/result.js'
-import type { Flow, Scenario } from '../lib/scenario/scenario.js'
-import { settingsOf } from '../lib/scenario/settings.js'
-import { summarise } from '../lib/scenario/summary.js'
-import { idealFctNs, slowdown, Topology } from '../lib/scenario/topology.js'
-import { totalsOf } from '../lib/scenario/totals.js'
+} from '../lib/scenario/result/result.js'
+import { summarise } from '../lib/scenario/result/summary.js'
+import { totalsOf } from '../lib/scenario/result/totals.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
 /** What became of one flow. */

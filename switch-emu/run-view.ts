@@ -1,4 +1,4 @@
-import type { RunResult } from '../lib/scenario/result.js'
+import type { RunResult } from '../lib/scenario/result/result.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
 /** How a run stands. */

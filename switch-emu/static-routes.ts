@@ -2,9 +2,9 @@
 import { assert } from '../lib/errors.js'
 import type { Frame } from '../lib/frame/frame.js'
 import type { Node } from '../lib/frame/node.js'
-import type { StaticRoute } from '../lib/scenario/scenario.js'
+import type { StaticRoute } from '../lib/scenario/model/scenario.js'
 import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { HostAddress } from '../lib/wire/address.js'
+import type { HostAddress } from '../lib/wire/net/address.js'
 import type { ForwardingTable } from './core/forwarding/forwarding.js'
 
 /** What they are set in: the tables of all switches, which hold the shortest paths, and the addresses of all hosts. */

@@ -6,7 +6,7 @@ import { PerfRun } from '../../lib/perf/perf-run.js'
 import { PerfServer } from '../../lib/perf/server.js'
 import type { PerfSettings } from '../../lib/perf/settings.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 /** Time that passes with every frame asked for, ns: enough that nothing is ever paced. */
 const STEP_NS = 500

@@ -1,5 +1,5 @@
 /** Nanoseconds of CPU time that an operation takes, by loops of it: other work on the machine counts less than in wall time. */
-import { median } from '../../lib/scenario/fairness.js'
+import { median } from '../../lib/scenario/result/fairness.js'
 
 const ROUNDS = 7
 const TRIES = 3

@@ -1,5 +1,5 @@
 /** A controller is judged over an ensemble of jittered starts: the mean of each figure, and the worst. */
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { jitteredStarts } from './jittered-starts.js'
 import { type Judgement, judge } from './judge.js'

@@ -5,14 +5,14 @@ import { pathMtuFor } from '../../lib/daemon/open-port.js'
 import { systemRandom } from '../../lib/daemon/random.js'
 import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { BatchPort } from '../../lib/io/batch-port.js'
-import { HostLoop } from '../../lib/io/host-loop.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
+import { HostLoop } from '../../lib/io/loop/host-loop.js'
+import { BatchPort } from '../../lib/io/ports/batch-port.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { PerfRun } from '../../lib/perf/perf-run.js'
 import { PerfServer } from '../../lib/perf/server.js'
 import type { PerfSettings } from '../../lib/perf/settings.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 /** As a daemon's. */
 const FRAMES = 4096

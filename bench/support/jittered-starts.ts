@@ -1,5 +1,5 @@
 /** One scenario with several starts: how fair a controller is depends on who begins a moment earlier. */
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { Random } from '../../lib/sim/random.js'
 
 /** `count` copies of the scenario; in each every flow starts up to T later than it says, by the seed. */

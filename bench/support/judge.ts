@@ -2,10 +2,11 @@
  * By what every controller, and every mode of one, is judged: one run of a scenario in figures. Times count from the start of the
  * last flow, when all share the network.
  */
-import { jainIndex, percentile } from '../../lib/scenario/fairness.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
-import { seriesName, valueAt } from '../../lib/scenario/series.js'
+
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { jainIndex, percentile } from '../../lib/scenario/result/fairness.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { seriesName, valueAt } from '../../lib/scenario/result/series.js'
 
 /** Flows have converged when from then on Jain's index of what they move is this or above… */
 const FAIR = 0.9

@@ -1,5 +1,5 @@
 /** Candidates in alternating rounds of one run: medians, spread, ratios; rounds in which others took the CPU again. */
-import { median } from '../../lib/scenario/fairness.js'
+import { median } from '../../lib/scenario/result/fairness.js'
 import { stealSince, stealTicks } from '../steal.js'
 
 const STEAL_MAX = 0.05

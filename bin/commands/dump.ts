@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from '../../lib/frame/ifa-protocol.js'
-import { PORT_INT, PORT_ROCE } from '../../lib/wire/udp.js'
+import { PORT_INT, PORT_ROCE } from '../../lib/wire/net/udp.js'
 import { type DumpSummary, dump } from './dump-packets.js'
 import { commandOf } from './names.js'
 import { whole } from './option-values.js'

@@ -1,8 +1,8 @@
 /** What `weir lab` prints for people. */
 import { basename, dirname, join } from 'node:path'
-import { featureColumns } from '../../lib/scenario/feature-columns.js'
-import { fold } from '../../lib/scenario/fold.js'
-import { table } from '../../lib/scenario/table.js'
+import { featureColumns } from '../../lib/scenario/result/feature-columns.js'
+import { fold } from '../../lib/scenario/result/fold.js'
+import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
 import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'

@@ -1,7 +1,7 @@
 /** How `weir perf` prints: perftest's columns, interval lines on a terminal, a histogram. */
 import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
-import { fold } from '../../lib/scenario/fold.js'
-import { bands } from '../../lib/scenario/table.js'
+import { fold } from '../../lib/scenario/result/fold.js'
+import { bands } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
 import { liveLines } from '../progress/live-lines.js'
 import { StatusLine } from '../progress/status-line.js'

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
-import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { loadScenario, parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { parseResult, readResult } from '../../lib/scenario/repeat.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 
 /** What messages call standard input, and a scenario that comes from there without a name. */
 const STDIN = 'stdin'

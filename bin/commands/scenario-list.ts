@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { bundledScenarios } from '../../lib/scenario/bundled-scenarios.js'
-import { fold } from '../../lib/scenario/fold.js'
+import { bundledScenarios } from '../../lib/scenario/read/bundled-scenarios.js'
+import { fold } from '../../lib/scenario/result/fold.js'
 import { columnsMost } from './fit.js'
 
 /** Gives a command that takes a scenario the option `--list`, which prints those that come with the package, like `--help`. */

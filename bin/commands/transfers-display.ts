@@ -1,7 +1,7 @@
 /** What `weir transfers` prints. */
 import type { Progress, TransferInfo } from '../../lib/client/daemon-client.js'
 import { printable } from '../../lib/printable.js'
-import { table } from '../../lib/scenario/table.js'
+import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatRate } from '../../lib/units/units.js'
 import { columnsOf, fit } from './fit.js'
 

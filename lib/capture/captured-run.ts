@@ -5,15 +5,15 @@
  * packet is.
  */
 import { Frame } from '../frame/frame.js'
-import * as bth from '../wire/bth.js'
-import * as icrc from '../wire/icrc.js'
-import * as intShim from '../wire/int-shim.js'
-import * as ipv4 from '../wire/ipv4.js'
-import * as ipv6 from '../wire/ipv6.js'
-import { isKnown } from '../wire/opcode.js'
+import * as bth from '../wire/ib/bth.js'
+import * as icrc from '../wire/ib/icrc.js'
+import { isKnown } from '../wire/ib/opcode.js'
+import * as ipv4 from '../wire/net/ipv4.js'
+import * as ipv6 from '../wire/net/ipv6.js'
+import * as udp from '../wire/net/udp.js'
 import { parseFrame, WireError } from '../wire/parse.js'
-import { NATIVE } from '../wire/telemetry.js'
-import * as udp from '../wire/udp.js'
+import * as intShim from '../wire/telemetry/int-shim.js'
+import { NATIVE } from '../wire/telemetry/telemetry.js'
 import { checkIcrc } from './check-icrc.js'
 
 /** All lengths of RoCEv2 packets are multiples of it: the pad sees to that. */

@@ -1,7 +1,7 @@
 import type { Frame } from '../frame/frame.js'
-import * as icrc from '../wire/icrc.js'
-import * as ipv4 from '../wire/ipv4.js'
-import * as udp from '../wire/udp.js'
+import * as icrc from '../wire/ib/icrc.js'
+import * as ipv4 from '../wire/net/ipv4.js'
+import * as udp from '../wire/net/udp.js'
 
 /** Flags and fragment offset of an IPv4 header. */
 const FLAGS_AT = 6

@@ -1,5 +1,5 @@
 import { Frame } from '../frame/frame.js'
-import * as icrc from '../wire/icrc.js'
+import * as icrc from '../wire/ib/icrc.js'
 
 /** No frame is longer: the length of an IP packet has 16 bits. */
 const FRAME_BYTES_MAX = 65_535 + 64

@@ -1,5 +1,5 @@
 import type { Frame } from '../frame/frame.js'
-import * as ethernet from '../wire/ethernet.js'
+import * as ethernet from '../wire/net/ethernet.js'
 import { type CapturedPacket, LinkType } from './captured-packet.js'
 
 /** Bytes that a frame may need beyond those captured. */

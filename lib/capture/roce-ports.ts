@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
+import * as udp from '../wire/net/udp.js'
 import { parseFrame, type WireError } from '../wire/parse.js'
-import * as udp from '../wire/udp.js'
 
 /** Most ports beside the well-known ones. */
 const PORTS_MAX = 64

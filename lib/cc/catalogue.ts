@@ -4,8 +4,8 @@ import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
-import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window.js'
-import { HPCC_OPTIONS, Hpcc } from './hpcc.js'
+import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
+import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
 import {
   checkIdleOptions,
   checkOptionNames,
@@ -13,9 +13,9 @@ import {
   type OptionValues,
   optionFlag,
 } from './options.js'
-import { RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc.js'
-import { RxHpccReceiver } from './rx-hpcc-receiver.js'
-import { RxListing } from './rx-listing.js'
+import { RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
+import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
+import { RxListing } from './rx-hpcc/rx-listing.js'
 
 interface Entry {
   options: readonly OptionSpec[]

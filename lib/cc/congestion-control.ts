@@ -1,5 +1,5 @@
 import type { Nanos } from '../time/nanos.js'
-import type { HopRecords } from '../wire/hop-records.js'
+import type { HopRecords } from '../wire/telemetry/hop-records.js'
 
 /**
  * What an acknowledgement (or a telemetry response) tells a controller. One object a NIC, reused: keep nothing

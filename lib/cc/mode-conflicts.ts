@@ -3,8 +3,8 @@
  * themselves is in `telemetry-options.ts`. Scenario files, daemons and connections refuse them alike.
  */
 import { WeirError } from '../errors.js'
-import { FORMAT_COMPACT } from '../wire/int-shim.js'
-import { formatOf, type IntFormat } from '../wire/telemetry.js'
+import { FORMAT_COMPACT } from '../wire/telemetry/int-shim.js'
+import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
   ccAlwaysCollects,
   ccIsReceiverBased,

@@ -13,8 +13,8 @@
  * switch that was restarted).
  */
 import type { Nanos } from '../time/nanos.js'
-import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/hop-records.js'
-import { rateBoundBps } from '../wire/int-units.js'
+import { HOST_ID, HopRecords, MAX_HOPS } from '../wire/telemetry/hop-records.js'
+import { rateBoundBps } from '../wire/telemetry/int-units.js'
 
 /** Why telemetry is not believed; places in `counts`. */
 export const Doubt = {

@@ -2,10 +2,11 @@
  * May this REQ have a connection? The checks that need no connection, in the order and with the reasons that Linux's
  * stack was seen to give (which are not always those that the standard would).
  */
-import type { HostAddress } from '../wire/address.js'
+
 import * as cma from '../wire/cm/cma-header.js'
 import * as rej from '../wire/cm/rej.js'
 import * as req from '../wire/cm/req.js'
+import type { HostAddress } from '../wire/net/address.js'
 
 export interface Refusal {
   reason: number

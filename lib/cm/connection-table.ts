@@ -1,6 +1,6 @@
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
+import type { HostAddress } from '../wire/net/address.js'
 import { Connection, type Ends } from './connection.js'
 
 /**

@@ -1,5 +1,5 @@
 import type { Nanos } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
+import type { HostAddress } from '../wire/net/address.js'
 import type { PeerParameters } from './events.js'
 import type { State } from './states.js'
 

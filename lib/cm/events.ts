@@ -1,6 +1,6 @@
 /** What the connection manager tells its user, through `pollEvent`. */
 import type { Nanos } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
+import type { HostAddress } from '../wire/net/address.js'
 
 /**
  * What one end learns of the other's queue pair, seen from this end: `responderResources` is what the peer will

@@ -1,8 +1,8 @@
 /** Settings of a connection manager and of a connection, with Linux's defaults, and the checks of both. */
 import { WeirError } from '../errors.js'
-import type { HostAddress } from '../wire/address.js'
 import * as req from '../wire/cm/req.js'
-import * as udp from '../wire/udp.js'
+import type { HostAddress } from '../wire/net/address.js'
+import * as udp from '../wire/net/udp.js'
 
 export interface CmOptions {
   /** 64 bits that name this host to its peers; unique, as an EUI-64. */

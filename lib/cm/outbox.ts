@@ -1,5 +1,5 @@
-import { HostAddress } from '../wire/address.js'
-import * as mad from '../wire/mad.js'
+import * as mad from '../wire/cm/mad.js'
+import { HostAddress } from '../wire/net/address.js'
 
 /** One datagram to QP 1, reused by whoever polls for it. */
 export class MadDatagram {

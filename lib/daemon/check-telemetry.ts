@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
-import type { HostAddress } from '../wire/address.js'
-import type { IntFormat } from '../wire/telemetry.js'
+import type { HostAddress } from '../wire/net/address.js'
+import type { IntFormat } from '../wire/telemetry/telemetry.js'
 
 /**
  * Throws WEIR_BAD_ARGUMENT for telemetry that a port cannot send: an ordinary socket writes everything before the UDP payload

@@ -8,7 +8,7 @@ import type { HostParts } from './host-parts.js'
  * |---|---|
  * | `port` | sockets and rings below the NIC (lib/io/port.ts) |
  * | `nic` | rx and tx pipelines (lib/nic) |
- * | `qp` | queue pairs, of all connections together (lib/qp/counters.ts) |
+ * | `qp` | queue pairs, of all connections together (lib/qp/context/counters.ts) |
  * | `cm` | the connection manager (lib/cm/counters.ts) |
  */
 export function dropCounts({ nic, port }: HostParts): Record<string, number> {

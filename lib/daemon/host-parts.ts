@@ -1,7 +1,7 @@
 import type { Logger } from '../log.js'
-import type { Inbox } from '../transfer/inbox.js'
+import type { Inbox } from '../transfer/file/inbox.js'
+import type { Share } from '../transfer/file/share.js'
 import type { TransferService } from '../transfer/service.js'
-import type { Share } from '../transfer/share.js'
 import type { OpenedNic } from './open-nic.js'
 
 /** What a host is made of. */

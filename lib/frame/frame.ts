@@ -40,7 +40,7 @@ export class Frame {
   l4 = -1
   /** Offset of the telemetry: the INT shim, or the header of another encapsulation. */
   shim = -1
-  /** Encapsulation of the telemetry, as lib/wire/telemetry.ts numbers them; of no meaning without `shim`. */
+  /** Encapsulation of the telemetry, as lib/wire/telemetry/telemetry.ts numbers them; of no meaning without `shim`. */
   intFormat = 0
   /** Offset of the BTH. */
   bth = -1

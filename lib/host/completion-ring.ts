@@ -1,7 +1,7 @@
 /** Completions on their way from a NIC's thread to the application's: records of 40 bytes. */
-import type { Completion, ReceiveOpcode } from '../qp/completion-queue.js'
-import type { WorkOpcode } from '../qp/work.js'
-import type { WorkStatus } from '../qp/work-status.js'
+import type { Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js'
+import type { WorkOpcode } from '../qp/queues/work.js'
+import type { WorkStatus } from '../qp/queues/work-status.js'
 import { SharedRing } from './shared-ring.js'
 
 const COMPLETION_BYTES = 40

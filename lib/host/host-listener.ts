@@ -1,5 +1,5 @@
 import { WeirError } from '../errors.js'
-import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory.js'
+import { DEFAULT_DOMAIN, type DomainId } from '../qp/memory/memory.js'
 import type { HostConnection } from './host-connection.js'
 
 const BACKLOG = 16

@@ -1,7 +1,7 @@
 /** What an application's Host and the thread of its NIC ask and tell each other. */
 import type { NicOptions } from '../daemon/open-nic.js'
 import type { ConnectOptions } from '../nic/types.js'
-import type { DomainId } from '../qp/memory.js'
+import type { DomainId } from '../qp/memory/memory.js'
 import type { ErrorRecord } from '../thread/error-record.js'
 import type { SharedQueues } from './queues.js'
 

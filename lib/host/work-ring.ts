@@ -1,6 +1,6 @@
 /** Work requests on their way from an application's thread to its NIC's: records of 64 bytes. */
-import type { MemoryRegion } from '../qp/memory.js'
-import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/work.js'
+import type { MemoryRegion } from '../qp/memory/memory.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import { SharedRing } from './shared-ring.js'
 
 const WORK_BYTES = 64

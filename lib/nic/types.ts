@@ -2,11 +2,11 @@ import type { OptionValues } from '../cc/options.js'
 import type { PathSettings } from '../cc/path-options.js'
 import type { TelemetrySettings } from '../cc/telemetry-options.js'
 import type { WeirError } from '../errors.js'
-import type { Completion } from '../qp/completion-queue.js'
-import type { DomainId, MemoryTable } from '../qp/memory.js'
-import type { ReceiveWork, SendWork } from '../qp/work.js'
+import type { DomainId, MemoryTable } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
+import type { HostAddress } from '../wire/net/address.js'
 
 /**
  * What an application sees of the NIC. Calls take `now` like everything else; handlers are called from within the
@@ -56,7 +56,7 @@ export interface ConnectOptions {
   priority?: number
 }
 
-/** A connection that has been asked for, as whoever looks after it sees it: see lib/io/reachability.ts. */
+/** A connection that has been asked for, as whoever looks after it sees it: see lib/io/ports/reachability.ts. */
 export interface Connecting {
   readonly remote: HostAddress
   /** UDP port of RoCEv2 at the peer. */

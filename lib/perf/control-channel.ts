@@ -4,10 +4,10 @@
  */
 import { WeirError } from '../errors.js'
 import type { Connection, Verbs } from '../nic/types.js'
-import type { Completion } from '../qp/completion-queue.js'
-import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
-import { WorkOpcode } from '../qp/work.js'
-import { WorkStatus } from '../qp/work-status.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
+import { WorkOpcode } from '../qp/queues/work.js'
+import { WorkStatus } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 import { decodeMessage, encodeMessage, MESSAGE_BYTES_MAX, type PerfMessage } from './messages.js'
 

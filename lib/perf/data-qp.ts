@@ -4,10 +4,10 @@
  */
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler } from '../nic/types.js'
-import type { Completion } from '../qp/completion-queue.js'
-import type { DomainId, MemoryRegion } from '../qp/memory.js'
-import type { ReceiveWork } from '../qp/work.js'
-import { WorkStatus, workStatusText } from '../qp/work-status.js'
+import type { DomainId, MemoryRegion } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
+import type { ReceiveWork } from '../qp/queues/work.js'
+import { WorkStatus, workStatusText } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 
 /** What sends on a data connection. */

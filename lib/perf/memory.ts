@@ -1,5 +1,5 @@
 import type { Verbs } from '../nic/types.js'
-import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
 import type { RemoteMemory } from './messages.js'
 
 /**

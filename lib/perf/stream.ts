@@ -1,6 +1,6 @@
 import type { Connection } from '../nic/types.js'
-import type { MemoryRegion } from '../qp/memory.js'
-import { type SendWork, WorkOpcode } from '../qp/work.js'
+import type { MemoryRegion } from '../qp/memory/memory.js'
+import { type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
 import type { Sender } from './data-qp.js'
 import type { Op, RemoteMemory } from './messages.js'

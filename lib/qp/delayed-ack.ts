@@ -4,12 +4,12 @@
  */
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'
-import * as aeth from '../wire/aeth.js'
-import * as bth from '../wire/bth.js'
-import { onAcknowledge } from './on-acknowledge.js'
-import { unwrapPsn } from './psn.js'
-import type { Requester } from './requester.js'
-import type { Responder } from './responder.js'
+import * as aeth from '../wire/ib/aeth.js'
+import * as bth from '../wire/ib/bth.js'
+import { unwrapPsn } from './queues/psn.js'
+import { onAcknowledge } from './requester/on-acknowledge.js'
+import type { Requester } from './requester/requester.js'
+import type { Responder } from './responder/responder.js'
 
 /**
  * Writes the AETH of an ACK of everything that came in order, and counts the ACK that is owed as sent. Returns its

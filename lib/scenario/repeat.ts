@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { WeirError } from '../errors.js'
 import { whyNotRead } from '../file-reason.js'
-import { parseScenario } from './load-scenario.js'
-import type { RunResult } from './result.js'
-import { type Scenario, withSeed } from './scenario.js'
-import { settingsOf } from './settings.js'
-import { isDistribution } from './size-distribution.js'
-import { resultJson } from './write-result.js'
+import { type Scenario, withSeed } from './model/scenario.js'
+import { settingsOf } from './model/settings.js'
+import { isDistribution } from './model/size-distribution.js'
+import { parseScenario } from './read/load-scenario.js'
+import type { RunResult } from './result/result.js'
+import { resultJson } from './result/write-result.js'
 
 const sizesSchema = z
   .object({ name: z.string(), sizesBytes: z.array(z.number()), cumulative: z.array(z.number()) })

@@ -1,10 +1,10 @@
 import { WeirError } from '../errors.js'
 import type { Connection, ConnectionHandler, ConnectOptions, Verbs } from '../nic/types.js'
-import { type Completion, WorkStatus, workStatusText } from '../qp/completion-queue.js'
-import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
-import { type SendWork, WorkOpcode } from '../qp/work.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
+import { type Completion, WorkStatus, workStatusText } from '../qp/queues/completion-queue.js'
+import { type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
-import type { HostAddress } from '../wire/address.js'
+import type { HostAddress } from '../wire/net/address.js'
 import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
 /** Messages of a flow, unless told otherwise: 1 MiB, so that every packet but the flow's last is full. */

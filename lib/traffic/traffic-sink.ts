@@ -1,6 +1,6 @@
 import type { Connection, ConnectionHandler, Listener, Verbs } from '../nic/types.js'
-import type { Completion } from '../qp/completion-queue.js'
-import { Access, type DomainId, type MemoryRegion } from '../qp/memory.js'
+import { Access, type DomainId, type MemoryRegion } from '../qp/memory/memory.js'
+import type { Completion } from '../qp/queues/completion-queue.js'
 
 /** CM port number at which a host accepts the flows of scenarios. */
 export const TRAFFIC_PORT = 4794

@@ -1,21 +1,21 @@
 import type { Frame } from '../frame/frame.js'
-import * as bth from './bth.js'
-import * as ethernet from './ethernet.js'
-import * as icrc from './icrc.js'
-import * as ifa from './ifa.js'
-import * as intMd from './int-md.js'
-import * as intShim from './int-shim.js'
-import * as ioamIpv6 from './ioam-ipv6.js'
-import * as ioamTrace from './ioam-trace.js'
-import * as ioamUdp from './ioam-udp.js'
-import * as ipv4 from './ipv4.js'
-import * as ipv6 from './ipv6.js'
-import { EXTENDED_HEADER_BYTES, isKnown } from './opcode.js'
-import * as telemetry from './telemetry.js'
-import * as udp from './udp.js'
-import { WireError } from './wire-error.js'
+import { WireError } from './bytes/wire-error.js'
+import * as bth from './ib/bth.js'
+import * as icrc from './ib/icrc.js'
+import { EXTENDED_HEADER_BYTES, isKnown } from './ib/opcode.js'
+import * as ethernet from './net/ethernet.js'
+import * as ipv4 from './net/ipv4.js'
+import * as ipv6 from './net/ipv6.js'
+import * as udp from './net/udp.js'
+import * as ifa from './telemetry/ifa.js'
+import * as intMd from './telemetry/int-md.js'
+import * as intShim from './telemetry/int-shim.js'
+import * as ioamIpv6 from './telemetry/ioam-ipv6.js'
+import * as ioamTrace from './telemetry/ioam-trace.js'
+import * as ioamUdp from './telemetry/ioam-udp.js'
+import * as telemetry from './telemetry/telemetry.js'
 
-export { isShort, WIRE_ERROR_NAMES, WireError } from './wire-error.js'
+export { isShort, WIRE_ERROR_NAMES, WireError } from './bytes/wire-error.js'
 
 /**
  * Finds the headers of a received frame and fills in its offsets: l3, l4, shim (and intFormat), bth, payload, payloadLength.
@@ -45,7 +45,7 @@ export function parseFrame(frame: Frame): WireError {
   return WireError.OK
 }
 
-/** True for a UDP datagram without a byte, once parsed: a peer asks whether anything listens (lib/io/reachability.ts). */
+/** True for a UDP datagram without a byte, once parsed: a peer asks whether anything listens (lib/io/ports/reachability.ts). */
 export function isEmptyDatagram({ view, l4 }: Frame): boolean {
   return l4 >= 0 && udp.length(view, l4) === udp.BYTES
 }

@@ -1,4 +1,4 @@
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { ErrorRecord } from '../../lib/thread/error-record.js'
 import type { Ports } from '../real-time/real-time-fabric.js'
 import type { LinkState } from './link-states.js'

@@ -90,7 +90,7 @@ export class KeptLab {
   async turnPfcOn({ port, priority }: KeeperRequest): Promise<{ port: string; priority: number }[]> {
     const { scenario } = this.#start
     // With the schema behind it, it would make every start of a lab longer.
-    const { portNames, portsOf } = await import('../../lib/scenario/ports.js')
+    const { portNames, portsOf } = await import('../../lib/scenario/read/ports.js')
     const hops = portsOf(scenario, port)
     const { node } = hops[0]!
     const { pfc } = scenario.switches.find(({ name }) => name === node)!

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
-import type { PortResult } from '../../lib/scenario/result.js'
+import type { PortResult } from '../../lib/scenario/result/result.js'
 import { errorOf } from '../../lib/thread/error-record.js'
 import type { CaptureFile, CapturePlace } from '../port-captures.js'
 import type { KeeperReply, KeeperRequest, KeeperStatus } from './keeper-messages.js'

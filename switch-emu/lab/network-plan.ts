@@ -1,8 +1,8 @@
 /** From a scenario to the interfaces, addresses and neighbours of its lab: what to tell `ip`, worked out beforehand. */
 import { WeirError } from '../../lib/errors.js'
 import { macOf } from '../../lib/nic/config.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
-import { formatMac, HostAddress } from '../../lib/wire/address.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { formatMac, HostAddress } from '../../lib/wire/net/address.js'
 import { linksOf } from '../node-links.js'
 
 /** A host of a lab as its kernel sees it. */

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../lib/io/vxlan-socket.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Endpoint } from '../../lib/io/ports/vxlan-socket.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { CapturePlace } from '../port-captures.js'
 import type { HostLink } from './overlay-switch.js'
 

@@ -1,5 +1,5 @@
-import type { RunResult } from '../../lib/scenario/result.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { type RealTimeOptions, runTraffic } from '../real-time/run-traffic.js'
 import { OverlayLab } from './lab.js'
 

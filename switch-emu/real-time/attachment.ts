@@ -1,7 +1,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
-import { FrameRing } from '../../lib/io/frame-ring.js'
+import { FrameRing } from '../../lib/io/ports/frame-ring.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import type { Classifier } from '../core/forwarding/classifier.js'
 import { Serializer } from '../core/queueing/serializer.js'

@@ -1,5 +1,5 @@
-import { scenarioError } from '../../lib/scenario/places.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { scenarioError } from '../../lib/scenario/read/places.js'
 
 /** Throws WEIR_BAD_SCENARIO for a network that has no processes in real time: hosts whose link does not lead to a switch. */
 export function checkRealTime(scenario: Scenario): void {

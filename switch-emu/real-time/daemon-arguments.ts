@@ -1,7 +1,7 @@
 import { pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { telemetrySettingTexts } from '../../lib/cc/telemetry-settings.js'
-import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/priorities.js'
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { linksOf } from '../node-links.js'
 
 /** Options of `weir daemon` that say where it is; names as on its command line. */

@@ -1,5 +1,5 @@
-import type { Flow, Scenario } from '../../lib/scenario/scenario.js'
-import { type Hop, Topology } from '../../lib/scenario/topology.js'
+import type { Flow, Scenario } from '../../lib/scenario/model/scenario.js'
+import { type Hop, Topology } from '../../lib/scenario/model/topology.js'
 
 /**
  * Bits a second that the traffic would move on an empty machine. The flows that the file lists share every link evenly (max-min

@@ -1,6 +1,6 @@
 import type { Progress } from '../../lib/client/daemon-client.js'
-import type { Series } from '../../lib/scenario/result.js'
-import { seriesName } from '../../lib/scenario/series.js'
+import type { Series } from '../../lib/scenario/result/result.js'
+import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 
 /** Samples of one flow at most: later ones are not taken. */

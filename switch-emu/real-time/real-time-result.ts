@@ -1,4 +1,4 @@
-import type { CapacityResult, RealTimeResult } from '../../lib/scenario/result.js'
+import type { CapacityResult, RealTimeResult } from '../../lib/scenario/result/result.js'
 import type { SwitchReport } from './real-time-fabric.js'
 
 /** A run with a larger share of late frames measures the machine. */

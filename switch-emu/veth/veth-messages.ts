@@ -1,4 +1,4 @@
-import type { Scenario } from '../../lib/scenario/scenario.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { CapturePlace } from '../port-captures.js'
 
 /**

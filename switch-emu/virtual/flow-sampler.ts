@@ -1,6 +1,6 @@
-import type { Series } from '../../lib/scenario/result.js'
-import type { Flow } from '../../lib/scenario/scenario.js'
-import { seriesName } from '../../lib/scenario/series.js'
+import type { Flow } from '../../lib/scenario/model/scenario.js'
+import type { Series } from '../../lib/scenario/result/result.js'
+import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import type { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 

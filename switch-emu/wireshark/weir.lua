@@ -13,7 +13,7 @@
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 --
 -- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
--- records those of lib/wire/int-units.ts.
+-- records those of lib/wire/telemetry/int-units.ts.
 
 local UDP_PORT_ROCE = 4791
 local UDP_PORT_INT = 4792
@@ -363,21 +363,21 @@ local v_syndrome = ProtoField.uint8("weir.sack.syndrome", "Syndrome", base.HEX)
 local v_msn = ProtoField.uint24("weir.sack.msn", "Message sequence number")
 local v_base = ProtoField.uint24("weir.sack.base", "Base PSN")
 local v_bitmap = ProtoField.bytes("weir.sack.bitmap", "Bitmap")
--- The acknowledgement that NOTIFY and RATE carry along, and what they answer (lib/wire/delayed-ack.ts).
+-- The acknowledgement that NOTIFY and RATE carry along, and what they answer (lib/wire/weir/delayed-ack.ts).
 local KINDS = { [0] = "probe", [1] = "request", [2] = "READ response" }
 local v_aeth_syndrome = ProtoField.uint8("weir.ack.syndrome", "Syndrome", base.HEX)
 local v_aeth_msn = ProtoField.uint24("weir.ack.msn", "Message sequence number")
 local v_acknowledges = ProtoField.bool("weir.ack.acknowledges", "Acknowledges", 8, nil, 0x80)
 local v_kind = ProtoField.uint8("weir.ack.kind", "Answers", base.DEC, KINDS, 0x03)
 local v_acked = ProtoField.uint24("weir.ack.psn", "PSN acknowledged")
--- RATE and RATE_REQUEST (lib/wire/rate.ts, rate-request.ts).
+-- RATE and RATE_REQUEST (lib/wire/weir/rate.ts, rate-request.ts).
 local v_flows = ProtoField.uint16("weir.rate.flows", "Concurrent flows at the receiver (0: unknown)")
 local v_window = ProtoField.uint64("weir.rate.window", "Window (B)")
 local v_base_rtt = ProtoField.double("weir.rate_request.base_rtt", "T (ns)")
 local v_line_rate = ProtoField.double("weir.rate_request.line_rate", "Rate of the sender's link (bit/s)")
 local v_mtu = ProtoField.double("weir.rate_request.mtu", "Payload of a full packet (B)")
 local v_option = ProtoField.double("weir.rate_request.option", "Option")
--- What authenticates feedback on a connection with a key (lib/wire/feedback-tag.ts, direct-tag.ts).
+-- What authenticates feedback on a connection with a key (lib/wire/weir/feedback-tag.ts, direct-tag.ts).
 local v_tag_switch = ProtoField.uint16("weir.tag.switch_id", "Switch id")
 local v_tag_sequence = ProtoField.uint64("weir.tag.sequence", "Sequence number")
 local v_tag_hash = ProtoField.bytes("weir.tag.hash", "SipHash-2-4")
@@ -411,7 +411,7 @@ local function has(tvb, at, bytes)
   return at + bytes <= tvb:captured_len()
 end
 
--- AETH as in an acknowledgement, then what has arrived beyond it (lib/wire/sack.ts).
+-- AETH as in an acknowledgement, then what has arrived beyond it (lib/wire/weir/sack.ts).
 local function add_sack(tvb, at, tree)
   if not has(tvb, at, AETH_BYTES + SACK_BYTES) then return nil, "" end
   tree:add(v_syndrome, tvb(at, 1))

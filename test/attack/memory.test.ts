@@ -7,13 +7,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createLog } from '../../lib/log.js'
-import { DEFAULT_DOMAIN } from '../../lib/qp/memory.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { DEFAULT_DOMAIN } from '../../lib/qp/memory/memory.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
-import { createDigest } from '../../lib/transfer/digest.js'
-import type { FileStore } from '../../lib/transfer/file.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
+import type { FileStore } from '../../lib/transfer/file/file.js'
+import { Inbox } from '../../lib/transfer/file/inbox.js'
+import { Share } from '../../lib/transfer/file/share.js'
+import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import {
   decodeMessage,
   encodeMessage,
@@ -21,9 +22,8 @@ import {
   type Offer,
   TRANSFER_PORT,
   type TransferMessage,
-} from '../../lib/transfer/messages.js'
+} from '../../lib/transfer/protocol/messages.js'
 import { TransferService } from '../../lib/transfer/service.js'
-import { Share } from '../../lib/transfer/share.js'
 import { App, makePair, memoryOf, type Pair, pattern } from '../nic/pair.js'
 import { drawnSeed } from '../support/seeds.js'
 

@@ -4,8 +4,8 @@ import { run } from '../../bench/controllers.js'
 import { measureModes } from '../../bench/hpcc-modes.js'
 import { ensemble, meanOf, worstOf } from '../../bench/support/ensemble.js'
 import { type Judgement, judge, moved } from '../../bench/support/judge.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 
 const scenario = parseScenario(
   `

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { measureModes, unfair } from '../../bench/hpcc-modes.js'
 import { jitteredStarts } from '../../bench/support/jittered-starts.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 
 const T_NS = 8000
 

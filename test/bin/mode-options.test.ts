@@ -12,8 +12,8 @@ import { parsePathSettings, pathSettings, pathSettingTexts } from '../../lib/cc/
 import { TELEMETRY_OPTIONS, type TelemetryOption } from '../../lib/cc/telemetry-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import { packageFile } from '../../lib/package-file.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
 
 const PAGE = readFileSync(packageFile('docs/telemetry.md'), 'utf8')
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'

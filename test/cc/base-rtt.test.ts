@@ -1,8 +1,8 @@
 /** What controllers do when T changes. */
 import t from 'tap'
-import { FixedWindow } from '../../lib/cc/fixed-window.js'
-import { RxHpcc } from '../../lib/cc/rx-hpcc.js'
-import { RxHpccReceiver } from '../../lib/cc/rx-hpcc-receiver.js'
+import { FixedWindow } from '../../lib/cc/fixed-window/fixed-window.js'
+import { RxHpcc } from '../../lib/cc/rx-hpcc/rx-hpcc.js'
+import { RxHpccReceiver } from '../../lib/cc/rx-hpcc/rx-hpcc-receiver.js'
 import { sampleOf } from './samples.js'
 
 const T = 100_000

@@ -5,7 +5,7 @@
  * asks for W = W_c x 0.95 / (1 + q / 100,000) + 50.
  */
 import t from 'tap'
-import { Hpcc } from '../../lib/cc/hpcc.js'
+import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import { type Hop, sampleOf } from './samples.js'
 
 const T = 8000

@@ -1,8 +1,8 @@
 /** Hops that the telemetry does not tell: what the round trip says of them. */
 import t from 'tap'
-import { HiddenHops } from '../../lib/cc/hidden-hops.js'
-import { Hpcc } from '../../lib/cc/hpcc.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
+import { HiddenHops } from '../../lib/cc/hpcc/hidden-hops.js'
+import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 import { sampleOf } from './samples.js'
 
 const T = 10_000

@@ -6,7 +6,7 @@
  * of thumb for N = 100 flows gives W_ai = 100,000 x 0.05 / 100 = 50 B.
  */
 import t, { type Test } from 'tap'
-import { Hpcc } from '../../lib/cc/hpcc.js'
+import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import type { OptionValues } from '../../lib/cc/options.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'

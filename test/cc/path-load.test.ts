@@ -1,7 +1,7 @@
 /** What is known of a path, against figures worked out by hand (lines 3 to 9 of the listing of draft-miao-rtgwg-hpccplus). */
 import t, { type Test } from 'tap'
-import { PathLoad } from '../../lib/cc/path-load.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
+import { PathLoad } from '../../lib/cc/hpcc/path-load.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 
 const WRAP = 2 ** 48
 const T_NS = 10_000

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { DOUBT_NAMES, PlausibilityCheck } from '../../lib/cc/plausibility.js'
 import { Random } from '../../lib/sim/random.js'
-import { HOST_ID, HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { HOST_ID, HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 
 const seed = drawnSeed(t)

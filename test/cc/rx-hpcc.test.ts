@@ -4,10 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import { SentWith, WindowDue } from '../../lib/cc/congestion-control.js'
-import { Hpcc } from '../../lib/cc/hpcc.js'
-import { RxHpcc } from '../../lib/cc/rx-hpcc.js'
-import { RxHpccReceiver } from '../../lib/cc/rx-hpcc-receiver.js'
-import { RxListing } from '../../lib/cc/rx-listing.js'
+import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
+import { RxHpcc } from '../../lib/cc/rx-hpcc/rx-hpcc.js'
+import { RxHpccReceiver } from '../../lib/cc/rx-hpcc/rx-hpcc-receiver.js'
+import { RxListing } from '../../lib/cc/rx-hpcc/rx-listing.js'
 import { type Hop, sampleOf } from './samples.js'
 
 const T = 8000

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { WindowDue } from '../../lib/cc/congestion-control.js'
-import { RxListing } from '../../lib/cc/rx-listing.js'
+import { RxListing } from '../../lib/cc/rx-hpcc/rx-listing.js'
 import { Random } from '../../lib/sim/random.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { type Hop, sampleOf } from './samples.js'

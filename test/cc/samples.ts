@@ -1,6 +1,6 @@
 /** Builds the samples that controllers are fed with: one hop or several, wide or compact moduli. */
 import type { AckSample, LossSample } from '../../lib/cc/congestion-control.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 
 export const WIDE_MODULUS = 2 ** 48
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { libcFault } from '../../lib/io/linux/libc.js'
-import { rawFault } from '../../lib/io/raw-port.js'
+import { rawFault } from '../../lib/io/ports/raw-port.js'
 import { OPTIONAL_PACKAGES, type OptionalPackage, without } from '../support/absent.js'
 import { DaemonProcess, get, Run, scratch, send } from '../support/daemon-process.js'
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { ConnectRequest } from '../../lib/cm/events.js'
 import type { CmOptions } from '../../lib/cm/options.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { type Bend, OWN, PEER, Script, writeMessage } from './script.js'
 
 const ACCEPTED = '0 ! connectRequest 1001 qpn=201'

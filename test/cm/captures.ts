@@ -1,6 +1,6 @@
 /** The connection manager's datagrams in the captures of Linux's stack, and beside them the data packets. */
 import { readFileSync } from 'node:fs'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { fixturePath } from '../support/fixtures.js'
 
 export const CAPTURES = [

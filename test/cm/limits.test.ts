@@ -3,7 +3,7 @@ import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import type { CmOptions, ConnectParams } from '../../lib/cm/options.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { OWN, OWN_GUID, PEER, PORT, Script, writeMessage } from './script.js'
 
 const CONNECT: ConnectParams = { remote: PEER, port: PORT, qpn: 50, startingPsn: 0, pathMtu: 1024 }

@@ -8,9 +8,9 @@ import type { CmEvent } from '../../lib/cm/events.js'
 import type { AcceptParams, ConnectParams } from '../../lib/cm/options.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import * as messages from '../../lib/wire/cm-messages.js'
-import * as mad from '../../lib/wire/mad.js'
+import * as messages from '../../lib/wire/cm/cm-messages.js'
+import * as mad from '../../lib/wire/cm/mad.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { type CapturedMad, readCapture } from './captures.js'
 
 const A = HostAddress.parse('10.99.0.1')

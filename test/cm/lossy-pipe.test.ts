@@ -9,7 +9,7 @@ import type { CmEvent, ConnectRequest, Established } from '../../lib/cm/events.j
 import { MadDatagram } from '../../lib/cm/outbox.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { fixedSeeds, isReplay } from '../support/seeds.js'
 
 const PORT = 4793

@@ -5,7 +5,7 @@ import type { CmEvent } from '../../lib/cm/events.js'
 import { flowLabelFor } from '../../lib/cm/flow-label.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 const PORT = 4793
 

@@ -3,8 +3,8 @@ import t from 'tap'
 import { ConnectionManager } from '../../lib/cm/connection-manager.js'
 import { MadDatagram } from '../../lib/cm/outbox.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import * as mad from '../../lib/wire/mad.js'
+import * as mad from '../../lib/wire/cm/mad.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 const CM_PORT = 4793
 const ADDRESS = HostAddress.parse('10.0.0.1')

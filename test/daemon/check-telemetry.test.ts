@@ -2,8 +2,8 @@
 import t from 'tap'
 import { parseTelemetry } from '../../bin/commands/daemon.js'
 import { checkTelemetry } from '../../lib/daemon/check-telemetry.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import { FORMAT_NAMES } from '../../lib/wire/telemetry.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
 
 const V4 = HostAddress.parse('10.0.0.1')
 const V6 = HostAddress.parse('fd00::1')

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
-import { rawFault } from '../../lib/io/raw-port.js'
+import { rawFault } from '../../lib/io/ports/raw-port.js'
 import { DaemonProcess, type Place, scratch } from '../support/daemon-process.js'
 import { Namespaces, noNamespaces } from '../support/netns.js'
 

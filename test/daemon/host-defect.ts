@@ -10,7 +10,7 @@ const { WEIR_TEST_DEFECT, WEIR_TEST_TRIGGER = '' } = process.env
 const DEFECTS: Record<string, () => Promise<void> | void> = {
   /** The NIC throws. */
   async round() {
-    const { HostLoop } = await import('../../lib/io/host-loop.js')
+    const { HostLoop } = await import('../../lib/io/loop/host-loop.js')
     HostLoop.prototype.round = () => {
       throw new Error('an injected defect')
     }

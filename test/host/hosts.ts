@@ -8,7 +8,7 @@ import {
   type HostOptions,
   type MemoryRegion,
 } from '../../lib/index.js'
-import { workStatusName } from '../../lib/qp/work-status.js'
+import { workStatusName } from '../../lib/qp/queues/work-status.js'
 import { loopbackAddress } from '../support/daemon-process.js'
 
 export const PORT = 7471

@@ -10,7 +10,7 @@ import { Queues } from '../../lib/host/queues.js'
 import { SharedRing } from '../../lib/host/shared-ring.js'
 import { WorkRing } from '../../lib/host/work-ring.js'
 import { Completion, type SendWork, WorkOpcode, WorkStatus } from '../../lib/index.js'
-import { MemoryRegion } from '../../lib/qp/memory.js'
+import { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { drawnSeed } from '../support/seeds.js'
 
 const U32 = fc.integer({ min: 0, max: 0xffffffff })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { DgramPort } from '../../lib/io/dgram-port.js'
+import { DgramPort } from '../../lib/io/ports/dgram-port.js'
 import { freePort, udpFrame4, until } from './helpers.js'
 
 const A = '127.0.0.1'

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { FaultPort, type PortFaults } from '../../lib/io/fault-port.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
+import { FaultPort, type PortFaults } from '../../lib/io/ports/fault-port.js'
 import { Random } from '../../lib/sim/random.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 

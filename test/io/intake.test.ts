@@ -1,12 +1,12 @@
 /** What a host takes in: its rate, its queue, and how much of the kernel's memory is payload. */
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { BatchPort } from '../../lib/io/batch-port.js'
-import { Intake } from '../../lib/io/intake.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
 import { KernelQueue } from '../../lib/io/linux/kernel-queue.js'
 import { libcFault } from '../../lib/io/linux/libc.js'
-import { StandingQueue } from '../../lib/io/standing-queue.js'
+import { Intake } from '../../lib/io/loop/intake.js'
+import { StandingQueue } from '../../lib/io/loop/standing-queue.js'
+import { BatchPort } from '../../lib/io/ports/batch-port.js'
 import { freePort, udpFrame4, until } from './helpers.js'
 
 const LINE_BPS = 40e9

@@ -4,14 +4,14 @@ import { endianness, networkInterfaces } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { connectDaemon } from '../../lib/client/daemon-client.js'
-import { interfaceMtu } from '../../lib/io/interface.js'
-import { interfaceByAddresses, interfaceByRoutes, interfaceOf } from '../../lib/io/interface-of.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { interfaceMtu } from '../../lib/io/interfaces/interface.js'
+import { interfaceByAddresses, interfaceByRoutes, interfaceOf } from '../../lib/io/interfaces/interface-of.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { DaemonProcess } from '../support/daemon-process.js'
 import { Namespaces, noNamespaces } from '../support/netns.js'
 
 const noNet = noNamespaces()
-const MODULE = fileURLToPath(new URL('../../lib/io/interface.js', import.meta.url))
+const MODULE = fileURLToPath(new URL('../../lib/io/interfaces/interface.js', import.meta.url))
 
 t.test('every address that Node lists is on its interface', async t => {
   const lists = Object.entries(networkInterfaces()) as [string, { address: string; family: string }[]][]

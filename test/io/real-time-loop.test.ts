@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RealTimeLoop } from '../../lib/io/real-time-loop.js'
+import { RealTimeLoop } from '../../lib/io/loop/real-time-loop.js'
 import type { Waiter } from '../../lib/io/waiter.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 

@@ -5,10 +5,10 @@ import { Frame } from '../../lib/frame/frame.js'
 import { IFA_PROTOCOL } from '../../lib/frame/ifa-protocol.js'
 import { roceFilter } from '../../lib/io/linux/roce-filter.js'
 import type { FilterInstruction } from '../../lib/io/linux/socket-filter.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import * as udp from '../../lib/wire/net/udp.js'
 import { parseFrame } from '../../lib/wire/parse.js'
-import * as telemetry from '../../lib/wire/telemetry.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as telemetry from '../../lib/wire/telemetry/telemetry.js'
 import { buildRoce, PLAIN } from '../wire/helpers.js'
 
 /** True if the program returns other than 0 (linux/filter.h; loads beyond the end return 0). */

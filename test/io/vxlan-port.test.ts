@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { VxlanPort } from '../../lib/io/vxlan-port.js'
-import { VxlanSocket } from '../../lib/io/vxlan-socket.js'
+import { VxlanPort } from '../../lib/io/ports/vxlan-port.js'
+import { VxlanSocket } from '../../lib/io/ports/vxlan-socket.js'
 import { freePort, nextFrame, plainSocket, udpFrame4, until } from './helpers.js'
 
 const FIELDS = {

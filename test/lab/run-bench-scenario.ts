@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { packageFile } from '../../lib/package-file.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { Place } from './support.js'
 
 /** A machine that is busy with other things may keep what is looked for from happening in time. */

@@ -9,7 +9,7 @@ import {
   encodeMessage,
   type Offer,
   type TransferMessage,
-} from '../../lib/transfer/messages.js'
+} from '../../lib/transfer/protocol/messages.js'
 
 t.test('any bytes come back', async t => {
   const named: [string, string][] = [

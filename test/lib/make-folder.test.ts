@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { prepareSocketFolder } from '../../lib/control/socket-path.js'
 import { makeFolder } from '../../lib/make-folder.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
+import { Inbox } from '../../lib/transfer/file/inbox.js'
 import { prepareLabsFolder } from '../../switch-emu/lab/runtime-folder.js'
 
 const WISH = { use: 'a test', mend: 'choose another' }

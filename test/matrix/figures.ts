@@ -1,11 +1,11 @@
 /** What a run of the matrix shows of the options in force. All are counts, bytes or ns, or lists of what was seen as text. */
 import type { Frame } from '../../lib/frame/frame.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as deth from '../../lib/wire/deth.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import { isReadResponse, isRequest, Opcode } from '../../lib/wire/opcode.js'
-import * as telemetry from '../../lib/wire/telemetry.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as deth from '../../lib/wire/ib/deth.js'
+import { isReadResponse, isRequest, Opcode } from '../../lib/wire/ib/opcode.js'
+import * as udp from '../../lib/wire/net/udp.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as telemetry from '../../lib/wire/telemetry/telemetry.js'
 import { dscp } from '../../switch-emu/core/forwarding/ip-header.js'
 
 export interface Figures {

@@ -1,6 +1,6 @@
 /** The small networks of the matrix: each stirs up what some options are for. */
 import type { NicConfig } from '../../lib/nic/config.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { MICROSECOND, MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
 import type { PortOptions } from '../../switch-emu/core/queueing/egress-port.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BaseRttProbe } from '../../lib/nic/feedback/base-rtt-probe.js'
 import { NEVER } from '../../lib/time/nanos.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 
 const TIMEOUT_NS = 50_000_000
 

@@ -1,8 +1,8 @@
 /** The hop that a receiver returns where it returns only one. */
 import t from 'tap'
 import { BusiestHop } from '../../lib/nic/telemetry/busiest-hop.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 
 const T_NS = 10_000
 const BYTES_PER_NS = 12.5

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Flow } from '../../lib/nic/flow/flow.js'
 import { ConcurrentFlows } from '../../lib/nic/rx/concurrent-flows.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'
 

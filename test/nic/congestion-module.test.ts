@@ -3,7 +3,7 @@ import t from 'tap'
 import type { AckSample, CongestionControl } from '../../lib/cc/congestion-control.js'
 import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'
 import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
-import { QpCounters } from '../../lib/qp/counters.js'
+import { QpCounters } from '../../lib/qp/context/counters.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
 import { sampleOf } from '../cc/samples.js'
 

@@ -6,9 +6,9 @@ import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import type { HostIntake } from '../../lib/nic/telemetry/host-hop.js'
 import type { ConnectOptions } from '../../lib/nic/types.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { App, frameName, makePair, memoryOf, PORT, pattern, refusal } from './pair.js'
 
 const BYTES = 30_000

@@ -1,13 +1,13 @@
 /** Two NICs with real payloads and ICRCs, telemetry in each encapsulation, and hops in between that write or insert theirs. */
 import t from 'tap'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import { HopSnapshot } from '../../lib/wire/hop-snapshot.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import { Opcode } from '../../lib/wire/opcode.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { parseFrame } from '../../lib/wire/parse.js'
-import * as telemetry from '../../lib/wire/telemetry.js'
-import { growthBytes, stamp } from '../../lib/wire/telemetry-hop.js'
+import { HopSnapshot } from '../../lib/wire/telemetry/hop-snapshot.js'
+import * as telemetry from '../../lib/wire/telemetry/telemetry.js'
+import { growthBytes, stamp } from '../../lib/wire/telemetry/telemetry-hop.js'
 import { connected, makePair, memoryOf, pattern, RATE_BPS } from './pair.js'
 
 const BYTES = 30 * 1024 + 5

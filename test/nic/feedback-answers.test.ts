@@ -6,9 +6,9 @@ import { Receiver } from '../../lib/nic/flow/receiver.js'
 import { Feedback } from '../../lib/nic/rx/feedback.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import type { ControlPackets } from '../../lib/nic/tx/control-packets.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as delayedAck from '../../lib/wire/delayed-ack.js'
-import { Opcode } from '../../lib/wire/opcode.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
 
 function packet(opcode: number, psn: number, asks: boolean): Frame {
   const frame = new Frame(0, Buffer.alloc(64))

@@ -4,13 +4,13 @@
  */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as delayedAck from '../../lib/wire/delayed-ack.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import { Opcode } from '../../lib/wire/opcode.js'
-import * as rate from '../../lib/wire/rate.js'
-import * as udp from '../../lib/wire/udp.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as udp from '../../lib/wire/net/udp.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
+import * as rate from '../../lib/wire/weir/rate.js'
 import { type App, frameName, makePair, memoryOf, type Pair, RATE_BPS } from './pair.js'
 
 export const T_NS = 10_000

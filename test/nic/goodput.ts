@@ -1,8 +1,8 @@
 /** What selective repeat and go-back-N are worth on a lossy link, in virtual time. */
 import t from 'tap'
 import type { NicConfig, Recovery } from '../../lib/nic/config.js'
-import { Access } from '../../lib/qp/memory.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { Access } from '../../lib/qp/memory/memory.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { connected, makePair, RATE_BPS } from './pair.js'

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { beginFrame, completeHeaders, prepareHeaders } from '../../lib/nic/tx/headers.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { fixedSeed } from '../support/seeds.js'
 import { connected, frameName, makePair, memoryOf } from './pair.js'
 

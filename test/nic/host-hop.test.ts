@@ -7,7 +7,7 @@ import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { TrafficFlow } from '../../lib/traffic/traffic-flow.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { usual, variants } from '../support/long.js'
 import { SlowHost } from './slow-host.js'
 

@@ -1,10 +1,10 @@
 /** MigReq says that a queue pair is in the state Migrated, as it is after connect (IBA 17.2.8). */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as cnp from '../../lib/wire/cnp.js'
-import * as icrc from '../../lib/wire/icrc.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as cnp from '../../lib/wire/ib/cnp.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
 import { connected, frameName, makePair, memoryOf, pattern } from './pair.js'
 
 const BYTES = 20_000

@@ -3,8 +3,8 @@ import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { ConnectOptions } from '../../lib/nic/types.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { App, connected, makePair, memoryOf, PORT, RATE_BPS, refusal } from './pair.js'
 
 t.test('connect refuses at the call what cannot be, and holds nothing of it', async t => {

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import type { Nic } from '../../lib/nic/nic.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import * as icrc from '../../lib/wire/icrc.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { App, connected, DELAY_NS, makePair, memoryOf, type Pair, PORT, pattern } from './pair.js'
 
 function text(nic: Nic, words: string) {

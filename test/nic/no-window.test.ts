@@ -1,8 +1,8 @@
 /** Controllers that decide by a rate alone, or by a window alone: what bounds the packets, and what the figures say. */
 import t from 'tap'
 import { type CongestionControl, NO_RATE, NO_WINDOW } from '../../lib/cc/congestion-control.js'
-import { Access } from '../../lib/qp/memory.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { Access } from '../../lib/qp/memory/memory.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { connected, DELAY_NS, makePair, RATE_BPS } from './pair.js'
 
 const BYTES = 1 << 20

@@ -1,9 +1,9 @@
 /** A path longer than the telemetry has slots for: the next connection to that peer has more, as far as packets have room. */
 import t from 'tap'
 import { PathLengths } from '../../lib/nic/flow/path-lengths.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { App, makePair, memoryOf, PORT, pattern } from './pair.js'
 
 const SWITCHES = [101, 102, 103]

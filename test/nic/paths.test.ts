@@ -1,7 +1,7 @@
 /** Path selection and admission (draft-miao-rtgwg-hpccplus, draft-02, last section) over four paths whose loads are known. */
 import t, { type Test } from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
 import { usual, variants } from '../support/long.js'
 import { drawnSeed, fixedSeed } from '../support/seeds.js'

@@ -3,10 +3,10 @@ import t from 'tap'
 import { telemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import type { Nic } from '../../lib/nic/nic.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import * as ipv6 from '../../lib/wire/ipv6.js'
-import * as pfc from '../../lib/wire/pfc.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../lib/wire/net/ipv6.js'
+import * as pfc from '../../lib/wire/net/pfc.js'
 import {
   App,
   connected,

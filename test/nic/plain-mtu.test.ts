@@ -3,7 +3,7 @@
  * request for longer ones than this host has is rejected (IBA 12.6.7.2, reason 26).
  */
 import t from 'tap'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Reason, reason } from '../../lib/wire/cm/rej.js'
 import { takeWordsOut } from '../support/plain-peer.js'
 import { App, frameName, makePair, memoryOf, PORT, pattern } from './pair.js'

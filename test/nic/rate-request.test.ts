@@ -7,7 +7,7 @@ import {
   RECEIVER_ALGORITHM,
   readRequest,
 } from '../../lib/nic/feedback/rate-request.js'
-import * as rateRequest from '../../lib/wire/rate-request.js'
+import * as rateRequest from '../../lib/wire/weir/rate-request.js'
 
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 8000, mtuBytes: 1024, careful: false }
 

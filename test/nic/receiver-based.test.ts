@@ -2,12 +2,12 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { WindowSequence } from '../../lib/nic/feedback/window-sequence.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as icrc from '../../lib/wire/icrc.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import { Opcode } from '../../lib/wire/opcode.js'
-import * as rate from '../../lib/wire/rate.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as rate from '../../lib/wire/weir/rate.js'
 import { connected, frameName, makePair, memoryOf, type Pair, RATE_BPS } from './pair.js'
 
 const BYTES = 400 * 1024

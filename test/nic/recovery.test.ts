@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import type { NicConfig } from '../../lib/nic/config.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as icrc from '../../lib/wire/icrc.js'
-import { Opcode } from '../../lib/wire/opcode.js'
-import * as sack from '../../lib/wire/sack.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as sack from '../../lib/wire/weir/sack.js'
 import { testGoodput } from './goodput.js'
 import { connected, makePair, memoryOf, type Pair, pattern } from './pair.js'
 

@@ -1,7 +1,7 @@
 /** Connections of which one request is refused, over networks that lose, reorder and damage. SEED=n replays one seed. */
 import t, { type Test } from 'tap'
 import type { NicConfig, Recovery } from '../../lib/nic/config.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { type FaultRates, LinkFaults } from '../../lib/sim/faults.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { connected, makePair, memoryOf, pattern, RATE_BPS } from './pair.js'
 
 const LENGTH = 1 << 20

@@ -2,12 +2,12 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { NicConfig } from '../../lib/nic/config.js'
-import type { MemoryRegion } from '../../lib/qp/memory.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as bth from '../../lib/wire/bth.js'
-import { QPN_GSI } from '../../lib/wire/deth.js'
-import * as icrc from '../../lib/wire/icrc.js'
-import * as udp from '../../lib/wire/udp.js'
+import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { QPN_GSI } from '../../lib/wire/ib/deth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import * as udp from '../../lib/wire/net/udp.js'
 import { connected, frameName, makePair, memoryOf, type Pair, pattern } from './pair.js'
 
 const BYTES = 200_000

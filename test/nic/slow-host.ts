@@ -2,7 +2,7 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import type { Node } from '../../lib/frame/node.js'
-import { Intake } from '../../lib/io/intake.js'
+import { Intake } from '../../lib/io/loop/intake.js'
 import type { Nic } from '../../lib/nic/nic.js'
 
 const ROUND_FRAMES = 64

@@ -2,15 +2,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { BatchPort } from '../../lib/io/batch-port.js'
-import { monotonicNs } from '../../lib/io/clock.js'
-import { HostLoop } from '../../lib/io/host-loop.js'
-import { Intake } from '../../lib/io/intake.js'
 import { RECEIVER_ROOM_BYTES } from '../../lib/io/linux/batch-receiver.js'
+import { monotonicNs } from '../../lib/io/loop/clock.js'
+import { HostLoop } from '../../lib/io/loop/host-loop.js'
+import { Intake } from '../../lib/io/loop/intake.js'
+import { BatchPort } from '../../lib/io/ports/batch-port.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { Random } from '../../lib/sim/random.js'
 import { TrafficSink } from '../../lib/traffic/traffic-sink.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 export interface SlowReceiverSettings {
   address: string

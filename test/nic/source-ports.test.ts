@@ -3,7 +3,7 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { Nic } from '../../lib/nic/nic.js'
 import { SourcePorts } from '../../lib/nic/tx/source-ports.js'
 import { Random } from '../../lib/sim/random.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 t.test('without a list any port of RoCEv2 can be drawn and kept', async t => {
   const ports = new SourcePorts(null)

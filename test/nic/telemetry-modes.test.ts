@@ -1,6 +1,6 @@
 /** Which packets collect telemetry, when probes go, and how answers accumulate. */
 import t from 'tap'
-import { Hpcc } from '../../lib/cc/hpcc.js'
+import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import {
   DEFAULT_TELEMETRY,
   parseTelemetrySettings,
@@ -10,11 +10,11 @@ import { FramePool } from '../../lib/frame/frame-pool.js'
 import { TelemetryEcho } from '../../lib/nic/telemetry/telemetry-echo.js'
 import { TelemetryProbe } from '../../lib/nic/telemetry/telemetry-probe.js'
 import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry/telemetry-source.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import { INT_MD } from '../../lib/wire/telemetry.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import { INT_MD } from '../../lib/wire/telemetry/telemetry.js'
 import { connected, makePair, memoryOf, refusal } from './pair.js'
 
 /** What the first packets of a flow carry: slots, with `s` for those that ask switches. */

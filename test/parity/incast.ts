@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { completions, REAL_TIME, runOn, type Where } from './run-on.js'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { RunResult } from '../../lib/scenario/result.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { noLabs, Place } from '../lab/support.js'
 
 export type Where = RunResult['on']

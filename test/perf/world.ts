@@ -9,7 +9,7 @@ import { LinkFaults } from '../../lib/sim/faults.js'
 import { Network } from '../../lib/sim/network.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 export const RATE_BPS = 10e9
 /** Delay of the link, one way. */

@@ -5,7 +5,7 @@ import {
   WorkStatus,
   workStatusName,
   workStatusText,
-} from '../../lib/qp/completion-queue.js'
+} from '../../lib/qp/queues/completion-queue.js'
 
 t.test('completions come out in order, through many turns of the ring', async t => {
   const queue = new CompletionQueue(3)

@@ -5,12 +5,12 @@
  */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
-import { Completion } from '../../lib/qp/completion-queue.js'
-import type { MemoryRegion } from '../../lib/qp/memory.js'
+import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { QpState, TxKind } from '../../lib/qp/queue-pair.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import * as aeth from '../../lib/wire/aeth.js'
-import * as bth from '../../lib/wire/bth.js'
+import { Completion } from '../../lib/qp/queues/completion-queue.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as bth from '../../lib/wire/ib/bth.js'
 import {
   EXTENDED_HEADER_BYTES,
   hasAeth,
@@ -20,9 +20,9 @@ import {
   isLast,
   isResponse,
   Opcode,
-} from '../../lib/wire/opcode.js'
-import * as reth from '../../lib/wire/reth.js'
-import * as sack from '../../lib/wire/sack.js'
+} from '../../lib/wire/ib/opcode.js'
+import * as reth from '../../lib/wire/ib/reth.js'
+import * as sack from '../../lib/wire/weir/sack.js'
 import { fixedSeeds, isReplay } from '../support/seeds.js'
 import { Host, randomSource } from './pipe.js'
 

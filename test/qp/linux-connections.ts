@@ -1,13 +1,13 @@
 /** The reliable connections in the captures of Linux's stack: each direction's requests and their answers. */
 import { CapturedPacket, CaptureReader, loadFrame } from '../../lib/capture/capture-reader.js'
 import { Frame } from '../../lib/frame/frame.js'
-import * as aeth from '../../lib/wire/aeth.js'
-import * as atomicAckEth from '../../lib/wire/atomic-ack-eth.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import { hasAeth, hasAtomicAckEth, hasReth, isLast, isRequest, opcodeName } from '../../lib/wire/opcode.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as atomicAckEth from '../../lib/wire/ib/atomic-ack-eth.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { hasAeth, hasAtomicAckEth, hasReth, isLast, isRequest, opcodeName } from '../../lib/wire/ib/opcode.js'
+import * as reth from '../../lib/wire/ib/reth.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
-import * as reth from '../../lib/wire/reth.js'
 import { fixturePath } from '../support/fixtures.js'
 
 const LAST_RC_OPCODE = 0x1f

@@ -4,16 +4,16 @@
  */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
-import { Completion, WorkStatus, workStatusName } from '../../lib/qp/completion-queue.js'
-import type { MemoryRegion } from '../../lib/qp/memory.js'
+import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { TxKind } from '../../lib/qp/queue-pair.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
-import * as aeth from '../../lib/wire/aeth.js'
-import * as atomicAckEth from '../../lib/wire/atomic-ack-eth.js'
-import * as atomicEth from '../../lib/wire/atomic-eth.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as ieth from '../../lib/wire/ieth.js'
-import * as immdt from '../../lib/wire/immdt.js'
+import { Completion, WorkStatus, workStatusName } from '../../lib/qp/queues/completion-queue.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as atomicAckEth from '../../lib/wire/ib/atomic-ack-eth.js'
+import * as atomicEth from '../../lib/wire/ib/atomic-eth.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as ieth from '../../lib/wire/ib/ieth.js'
+import * as immdt from '../../lib/wire/ib/immdt.js'
 import {
   hasAtomicEth,
   hasIeth,
@@ -23,8 +23,8 @@ import {
   isLast,
   isRcSend,
   Opcode,
-} from '../../lib/wire/opcode.js'
-import * as reth from '../../lib/wire/reth.js'
+} from '../../lib/wire/ib/opcode.js'
+import * as reth from '../../lib/wire/ib/reth.js'
 import {
   type LinuxConnection,
   type LinuxPacket,

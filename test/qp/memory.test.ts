@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory.js'
-import { WriteGate } from '../../lib/qp/write-gate.js'
+import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory/memory.js'
+import { WriteGate } from '../../lib/qp/memory/write-gate.js'
 
 function counter(first: number): () => number {
   let next = first

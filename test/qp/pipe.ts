@@ -1,9 +1,9 @@
 import { Frame } from '../../lib/frame/frame.js'
-import { CompletionQueue } from '../../lib/qp/completion-queue.js'
-import { MemoryTable } from '../../lib/qp/memory.js'
+import { MemoryTable } from '../../lib/qp/memory/memory.js'
 import { type QpConfig, type QpObserver, QpState, QueuePair, TxKind } from '../../lib/qp/queue-pair.js'
-import { ReorderPool } from '../../lib/qp/reorder-buffer.js'
-import type { WorkStatus } from '../../lib/qp/work-status.js'
+import { CompletionQueue } from '../../lib/qp/queues/completion-queue.js'
+import { ReorderPool } from '../../lib/qp/queues/reorder-buffer.js'
+import type { WorkStatus } from '../../lib/qp/queues/work-status.js'
 import { NEVER } from '../../lib/time/nanos.js'
 
 /** Mulberry32: a seeded source of numbers from 0 to below 1. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { PSN_HALF, PSN_MODULUS, packetsOf, unwrapPsn, wrapPsn } from '../../lib/qp/psn.js'
+import { PSN_HALF, PSN_MODULUS, packetsOf, unwrapPsn, wrapPsn } from '../../lib/qp/queues/psn.js'
 import { fixedSeed } from '../support/seeds.js'
 
 const SEED = fixedSeed(t, 20240601)

@@ -1,9 +1,9 @@
 /** The queue pair as the NIC sees it: sequence numbers, bytes in flight, kinds of packets, what its observer hears. */
 import t from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
-import { Completion } from '../../lib/qp/completion-queue.js'
 import { type QpConfig, TxKind } from '../../lib/qp/queue-pair.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { Completion } from '../../lib/qp/queues/completion-queue.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Host } from './pipe.js'
 
 const HEADROOM = 54

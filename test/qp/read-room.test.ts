@@ -1,6 +1,6 @@
 /** What a host asks for by READs stays within its receive buffer, whoever asks, and everybody has his turn. */
 import t from 'tap'
-import { ReadRoom } from '../../lib/qp/read-room.js'
+import { ReadRoom } from '../../lib/qp/queues/read-room.js'
 import { makeWorld } from '../perf/world.js'
 import { usual, variants } from '../support/long.js'
 

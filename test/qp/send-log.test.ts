@@ -1,6 +1,6 @@
 import t from 'tap'
-import { PSN_MODULUS } from '../../lib/qp/psn.js'
-import { SendLog } from '../../lib/qp/send-log.js'
+import { PSN_MODULUS } from '../../lib/qp/queues/psn.js'
+import { SendLog } from '../../lib/qp/recovery/send-log.js'
 
 t.test('grows with what is in flight, and forgets nothing of it', async t => {
   const log = new SendLog(8192)

@@ -1,7 +1,7 @@
 /** What postSend, postReceive and the constructor refuse: the message names the field. */
 import t from 'tap'
 import type { QpConfig } from '../../lib/qp/queue-pair.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Host } from './pipe.js'
 
 const host = new Host(5)

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Completion, CompletionQueue } from '../../lib/qp/completion-queue.js'
+import { mayBecome, qpStateName } from '../../lib/qp/context/states.js'
 import { type QpAttributes, QpState } from '../../lib/qp/queue-pair.js'
-import { mayBecome, qpStateName } from '../../lib/qp/states.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { Completion, CompletionQueue } from '../../lib/qp/queues/completion-queue.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Host, Pipe } from './pipe.js'
 
 const ALL = Object.values(QpState)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { RoundTrips } from '../../lib/qp/round-trips.js'
-import { ackTimeoutNs, RequesterTimers } from '../../lib/qp/timers.js'
+import { RoundTrips } from '../../lib/qp/recovery/round-trips.js'
+import { ackTimeoutNs, RequesterTimers } from '../../lib/qp/requester/timers.js'
 import { NEVER } from '../../lib/time/nanos.js'
 
 t.test('4.096 us * 2^n, 0 = never', async t => {

@@ -1,6 +1,11 @@
-import { Completion, ReceiveOpcode, WorkStatus, workStatusName } from '../../lib/qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { Access, type MemoryRegion } from '../../lib/qp/memory/memory.js'
+import {
+  Completion,
+  ReceiveOpcode,
+  WorkStatus,
+  workStatusName,
+} from '../../lib/qp/queues/completion-queue.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import type { Host } from './pipe.js'
 
 const ARENA_BYTES = 1 << 16

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { packageFile } from '../../lib/package-file.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { baseRttNs, portName, Topology } from '../../lib/scenario/topology.js'
+import { baseRttNs, portName, Topology } from '../../lib/scenario/model/topology.js'
+import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
 
 const folder = dirname(packageFile('bench', 'scenarios', 'dumbbell.yaml'))
 const load = (name: string) => loadScenario(join(folder, `${name}.yaml`))

@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bundledScenarios, scenarioFile } from '../../lib/scenario/bundled-scenarios.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
+import { bundledScenarios, scenarioFile } from '../../lib/scenario/read/bundled-scenarios.js'
+import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
 
 t.test('each has a name, a file that loads and a sentence about it', async t => {
   const all = bundledScenarios()

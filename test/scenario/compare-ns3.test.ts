@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { compare, printComparison, referenceOf, run } from '../../bench/compare-ns3.js'
-import type { RunResult, Series } from '../../lib/scenario/result.js'
-import { writeResult } from '../../lib/scenario/write-result.js'
+import type { RunResult, Series } from '../../lib/scenario/result/result.js'
+import { writeResult } from '../../lib/scenario/result/write-result.js'
 import { flowResult, portResult, runResult, scenarioText } from './synthetic-result.js'
 
 function sampled(valueAt: (ns: number) => number): Series {

@@ -1,6 +1,6 @@
 /** Static routes, the watchdog and deadlock prevention in scenario files. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { checkProblems } from './problems-at.js'
 
 /** Lines 1 to 3. Ports of s1: h1 0, h2 1, s2 2 and 3; of s2: s1 0 and 1, h3 2. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { jainIndex, mean, median, percentile } from '../../lib/scenario/fairness.js'
+import { jainIndex, mean, median, percentile } from '../../lib/scenario/result/fairness.js'
 
 t.test("Jain's index", async t => {
   t.equal(jainIndex([5, 5, 5]), 1)

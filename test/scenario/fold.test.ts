@@ -1,6 +1,6 @@
 /** Lines are broken at spaces where the terminal would break them amid words. */
 import t from 'tap'
-import { fold } from '../../lib/scenario/fold.js'
+import { fold } from '../../lib/scenario/result/fold.js'
 
 t.test('lines are broken at spaces, and the rest is indented', async t => {
   t.equal(fold('  one two three', 9, 2), '  one two\n  three')

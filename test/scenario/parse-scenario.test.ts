@@ -1,8 +1,8 @@
 import t from 'tap'
 import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
 import { DEFAULT_TELEMETRY } from '../../lib/cc/telemetry-settings.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { CcCatalogue } from '../../lib/scenario/resolve-cc.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { CcCatalogue } from '../../lib/scenario/read/resolve-cc.js'
 
 /** A catalogue of its own, so that these tests do not move with the controllers. */
 const catalogue: CcCatalogue = {

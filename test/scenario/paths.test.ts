@@ -1,8 +1,8 @@
 /** `paths` of scenario files, and what results and tables tell of it. */
 import t from 'tap'
 import { DEFAULT_PATHS } from '../../lib/cc/path-settings.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables } from '../../lib/scenario/print-tables.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
 import { daemonArguments } from '../../switch-emu/real-time/daemon-arguments.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { checkProblems } from './problems-at.js'

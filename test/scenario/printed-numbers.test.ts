@@ -1,9 +1,9 @@
 /** Every number that a run prints is in its JSON. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables } from '../../lib/scenario/print-tables.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import { resultJson } from '../../lib/scenario/write-result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { resultJson } from '../../lib/scenario/result/write-result.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { usual, variants } from '../support/long.js'

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { WeirError } from '../../lib/errors.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 
 /** The lines that the file is refused with; none if it is right. */
 export function problemsOf(text: string): string[] {

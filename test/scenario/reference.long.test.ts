@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { WeirError } from '../../lib/errors.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import type { Key } from '../../lib/scenario/schema/sections.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { documentWith } from './example-document.js'

@@ -1,10 +1,10 @@
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { printTables } from '../../lib/scenario/print-tables.js'
-import { peakBetween, ratePerSecond, valueAt, valuesBetween } from '../../lib/scenario/series.js'
-import { summarise } from '../../lib/scenario/summary.js'
-import { resultJson, writeResult } from '../../lib/scenario/write-result.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
+import { peakBetween, ratePerSecond, valueAt, valuesBetween } from '../../lib/scenario/result/series.js'
+import { summarise } from '../../lib/scenario/result/summary.js'
+import { resultJson, writeResult } from '../../lib/scenario/result/write-result.js'
 import { flowResult, portResult, runResult } from './synthetic-result.js'
 
 t.test('the JSON holds every field and reads back equal', async t => {

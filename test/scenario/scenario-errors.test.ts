@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
-import { withSeed } from '../../lib/scenario/scenario.js'
+import { withSeed } from '../../lib/scenario/model/scenario.js'
+import { loadScenario, parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { runOverlay } from '../../switch-emu/overlay/run-overlay.js'
 import { checkProblems, problemsOf } from './problems-at.js'
 

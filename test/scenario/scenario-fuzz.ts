@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { WeirError } from '../../lib/errors.js'
 import { packageFile } from '../../lib/package-file.js'
-import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { idealFctNs, Topology } from '../../lib/scenario/topology.js'
+import { idealFctNs, Topology } from '../../lib/scenario/model/topology.js'
+import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { fixedSeed, isReplay } from '../support/seeds.js'
 
 const folder = dirname(packageFile('bench', 'scenarios', 'dumbbell.yaml'))

@@ -1,6 +1,6 @@
 /** Settings that nothing makes use of beside the controllers, the switches or the place of a run are refused with the reason. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VethLab } from '../../switch-emu/lab/veth-lab.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { checkProblems } from './problems-at.js'

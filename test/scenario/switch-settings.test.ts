@@ -1,9 +1,9 @@
 /** Settings of switches in a scenario file: what they become, and what is said of those that cannot be. */
 import t from 'tap'
-import { headroomBytes } from '../../lib/scenario/headroom.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { hostDscps } from '../../lib/scenario/priorities.js'
-import type { Switch } from '../../lib/scenario/scenario.js'
+import { headroomBytes } from '../../lib/scenario/model/headroom.js'
+import { hostDscps } from '../../lib/scenario/model/priorities.js'
+import type { Switch } from '../../lib/scenario/model/scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { checkProblems } from './problems-at.js'
 
 const NET = 'hosts: [h1, h2]\nlinks: [h1--s1, h2--s1]\n'

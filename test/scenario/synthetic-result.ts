@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { FlowResult, PortResult, RunResult, ScenarioText } from '../../lib/scenario/result.js'
-import { settingsOf } from '../../lib/scenario/settings.js'
-import { totalsOf } from '../../lib/scenario/totals.js'
+import { settingsOf } from '../../lib/scenario/model/settings.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { FlowResult, PortResult, RunResult, ScenarioText } from '../../lib/scenario/result/result.js'
+import { totalsOf } from '../../lib/scenario/result/totals.js'
 
 /** Results made up for tests: change what a test is about, the rest is plausible. */
 export function flowResult(name: string, change: Partial<FlowResult> = {}): FlowResult {

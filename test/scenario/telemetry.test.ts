@@ -1,7 +1,7 @@
 /** `telemetry` of scenario files, and of their switches. */
 import t from 'tap'
 import { DEFAULT_TELEMETRY, parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { daemonArguments } from '../../switch-emu/real-time/daemon-arguments.js'
 import { switchOptions } from '../../switch-emu/switch-options.js'
 import { checkProblems } from './problems-at.js'

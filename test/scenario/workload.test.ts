@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { expandTraffic } from '../../lib/scenario/expand-traffic.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { type Flow, type Scenario, withSeed } from '../../lib/scenario/scenario.js'
+import { type Flow, type Scenario, withSeed } from '../../lib/scenario/model/scenario.js'
 import {
   meanSize,
   parseDistribution,
@@ -9,7 +7,9 @@ import {
   type SizeDistribution,
   sizeAt,
   WORKLOAD_NAMES,
-} from '../../lib/scenario/size-distribution.js'
+} from '../../lib/scenario/model/size-distribution.js'
+import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { long, usual } from '../support/long.js'
 import { fixedSeed } from '../support/seeds.js'
 

@@ -1,11 +1,11 @@
 import type { Frame } from '../../lib/frame/frame.js'
-import type { MemoryRegion } from '../../lib/qp/memory.js'
-import * as aeth from '../../lib/wire/aeth.js'
-import * as atomicAckEth from '../../lib/wire/atomic-ack-eth.js'
-import * as atomicEth from '../../lib/wire/atomic-eth.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as ieth from '../../lib/wire/ieth.js'
-import * as immdt from '../../lib/wire/immdt.js'
+import type { MemoryRegion } from '../../lib/qp/memory/memory.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as atomicAckEth from '../../lib/wire/ib/atomic-ack-eth.js'
+import * as atomicEth from '../../lib/wire/ib/atomic-eth.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as ieth from '../../lib/wire/ib/ieth.js'
+import * as immdt from '../../lib/wire/ib/immdt.js'
 import {
   hasAeth,
   hasAtomicAckEth,
@@ -15,8 +15,8 @@ import {
   hasReth,
   Opcode,
   opcodeName,
-} from '../../lib/wire/opcode.js'
-import * as reth from '../../lib/wire/reth.js'
+} from '../../lib/wire/ib/opcode.js'
+import * as reth from '../../lib/wire/ib/reth.js'
 
 const NAKS = ['sequence', 'invalid', 'access', 'operational', 'invalid-rd']
 const PEER_ADDRESS = 0x1000

@@ -1,6 +1,6 @@
 /** READs that are longer than the host's receive buffer takes: asked for in parts, completed once. */
 import t from 'tap'
-import { ReadRoom } from '../../lib/qp/read-room.js'
+import { ReadRoom } from '../../lib/qp/queues/read-room.js'
 import { script } from './runner.js'
 
 /** Parts of 1024 bytes, none of which has to wait. */

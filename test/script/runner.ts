@@ -16,10 +16,10 @@
  */
 import type { Test } from 'tap'
 import { Frame } from '../../lib/frame/frame.js'
-import { Completion, workStatusName } from '../../lib/qp/completion-queue.js'
-import { Access, type MemoryRegion } from '../../lib/qp/memory.js'
+import { Access, type MemoryRegion } from '../../lib/qp/memory/memory.js'
 import { type QpConfig, QpState, TxKind } from '../../lib/qp/queue-pair.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { Completion, workStatusName } from '../../lib/qp/queues/completion-queue.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Host } from '../qp/pipe.js'
 import { buildPacket, printPacket } from './packets.js'
 

@@ -8,9 +8,9 @@ import { lookup } from 'node:dns/promises'
 import { closeSync, readSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadLibc } from '../../lib/io/linux/libc.js'
-import * as icmp from '../../lib/wire/icmp.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import { foldChecksum, sumWords } from '../../lib/wire/l4-checksum.js'
+import * as icmp from '../../lib/wire/net/icmp.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import { foldChecksum, sumWords } from '../../lib/wire/net/l4-checksum.js'
 import { openSocket, RAW_SOCKET } from './kernel-sockets.js'
 
 const ECHO_REPLY = 0

@@ -13,12 +13,12 @@ import type {
   Listener,
   Verbs,
 } from '../../lib/nic/types.js'
-import { Completion, ReceiveOpcode } from '../../lib/qp/completion-queue.js'
-import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory.js'
-import { type ReceiveWork, type SendWork, WorkOpcode } from '../../lib/qp/work.js'
-import { WorkStatus } from '../../lib/qp/work-status.js'
+import { Access, DEFAULT_DOMAIN, MemoryTable } from '../../lib/qp/memory/memory.js'
+import { Completion, ReceiveOpcode } from '../../lib/qp/queues/completion-queue.js'
+import { type ReceiveWork, type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
+import { WorkStatus } from '../../lib/qp/queues/work-status.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 /**
  * Called before each operation takes effect; `bytes`, of a READ what it brings, may be changed. 'break' fails the connection, 'lose'

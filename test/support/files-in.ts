@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { DELIVERED_NAME } from '../../lib/transfer/names.js'
+import { DELIVERED_NAME } from '../../lib/transfer/protocol/names.js'
 
 /** Names in an inbox, but for its own list of deliveries. */
 export function filesIn(inbox: string): string[] {

@@ -1,6 +1,6 @@
 /** Hides from both ends of a transfer that the other one knows digests of chunks, and of a sender that it knows Held. */
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
-import { decodeMessage } from '../../lib/transfer/messages.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
+import { decodeMessage } from '../../lib/transfer/protocol/messages.js'
 
 /** Offer.chunk_digests = true, as it travels; behind it Offer.knows_held, of a sender. */
 const FIELD = Buffer.of(0x68, 1)

@@ -4,9 +4,9 @@
  */
 import * as weirData from '../../lib/cm/weir-private-data.js'
 import type { Frame } from '../../lib/frame/frame.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as deth from '../../lib/wire/deth.js'
-import * as icrc from '../../lib/wire/icrc.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as deth from '../../lib/wire/ib/deth.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
 
 const MAGIC = 'WEIR'
 

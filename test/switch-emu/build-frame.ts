@@ -1,12 +1,12 @@
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as ethernet from '../../lib/wire/ethernet.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import * as ipv6 from '../../lib/wire/ipv6.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import * as ethernet from '../../lib/wire/net/ethernet.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../lib/wire/net/ipv6.js'
+import * as udp from '../../lib/wire/net/udp.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 
 export interface FrameSpec {
   /** IPv4 as u32, IPv6 as 16 bytes. */

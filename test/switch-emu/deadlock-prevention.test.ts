@@ -1,8 +1,8 @@
 /** High-risk packets (white paper on lossless networks, "PFC deadlock prevention") and what becomes of them. */
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
-import * as ethernet from '../../lib/wire/ethernet.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
+import * as ethernet from '../../lib/wire/net/ethernet.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { Classifier } from '../../switch-emu/core/forwarding/classifier.js'
 import { dscp, ecn } from '../../switch-emu/core/forwarding/ip-header.js'
 import { DeadlockPrevention } from '../../switch-emu/core/pfc/deadlock-prevention.js'

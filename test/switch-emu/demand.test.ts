@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { capacityOf } from '../../switch-emu/real-time/capacity.js'
 import { demandBps } from '../../switch-emu/real-time/demand.js'
 

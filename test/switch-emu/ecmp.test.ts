@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { BUCKETS, bucketOf, flowHash, spreadBuckets } from '../../switch-emu/core/forwarding/ecmp.js'
 import { buildFrame, type FrameSpec } from './build-frame.js'
 import { HOST, seeded } from './helpers.js'

@@ -1,6 +1,6 @@
 /** Which packets of a burst a switch marks or drops: ECN at enqueue, Fast ECN at dequeue, WRED for the rest. */
 import t from 'tap'
-import { ECN_CE } from '../../lib/wire/ipv4.js'
+import { ECN_CE } from '../../lib/wire/net/ipv4.js'
 import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
 import { ecn } from '../../switch-emu/core/forwarding/ip-header.js'
 import { buildFrame } from './build-frame.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { BUCKETS, bucketOf, flowHash } from '../../switch-emu/core/forwarding/ecmp.js'
 import { ForwardingTable } from '../../switch-emu/core/forwarding/forwarding.js'
 import { buildFrame } from './build-frame.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as udp from '../../lib/wire/net/udp.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, seeded, starSwitch } from './helpers.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { printTables } from '../../lib/scenario/print-tables.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
 import { LatenessGauge } from '../../switch-emu/real-time/lateness.js'
 import { realTimeResult } from '../../switch-emu/real-time/real-time-result.js'
 import { runResult } from '../scenario/synthetic-result.js'

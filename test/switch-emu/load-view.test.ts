@@ -1,7 +1,7 @@
 /** Load as telemetry tells it under priorities (draft-miao-rtgwg-hpccplus, discussion of QoS queueing). */
 import t from 'tap'
-import { HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import type { LoadViewOptions } from '../../switch-emu/core/telemetry/load-view.js'
 import { buildFrame } from './build-frame.js'
 import { drain, HOST, starSwitch } from './helpers.js'

@@ -1,10 +1,10 @@
 /** An operator restores PFC that the limit of a watchdog has turned off: by hand, or as an event of the scenario. */
 import t, { type Test } from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
-import * as pfc from '../../lib/wire/pfc.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
+import * as pfc from '../../lib/wire/net/pfc.js'
 import { RealTimeFabric } from '../../switch-emu/real-time/real-time-fabric.js'
 import { buildFrame } from './build-frame.js'
 

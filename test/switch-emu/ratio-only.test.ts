@@ -1,8 +1,8 @@
 /** A switch that tells ratios only: what stays and what is hidden, and that HPCC++ works with it as without. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { HopRecords } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { variants } from '../support/long.js'
 import { buildFrame } from './build-frame.js'

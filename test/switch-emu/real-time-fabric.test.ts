@@ -2,9 +2,9 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { MICROSECOND, MILLISECOND } from '../../lib/time/nanos.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { RealTimeFabric } from '../../switch-emu/real-time/real-time-fabric.js'
 import { buildFrame } from './build-frame.js'
 

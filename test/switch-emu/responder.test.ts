@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 import { HostTable } from '../../switch-emu/core/answers/host-table.js'
 import { Responder } from '../../switch-emu/core/answers/responder.js'
 import type { Switch } from '../../switch-emu/core/switch.js'

@@ -1,6 +1,6 @@
 /** A switch that writes no telemetry: its hop is missing, whatever the encapsulation, and others' records stay right. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 const text = (first: string, format: string) => `

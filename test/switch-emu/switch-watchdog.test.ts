@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { NEVER } from '../../lib/time/nanos.js'
-import * as pfc from '../../lib/wire/pfc.js'
+import * as pfc from '../../lib/wire/net/pfc.js'
 import type { FeatureOptions } from '../../switch-emu/core/catalogue.js'
 import { dscp } from '../../switch-emu/core/forwarding/ip-header.js'
 import { Pfc } from '../../switch-emu/core/pfc/pfc.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FramePool, HEADER_SLOT_BYTES } from '../../lib/frame/frame-pool.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import { Wred, WredVerdict } from '../../switch-emu/core/marking/wred.js'
 import { buildFrame } from './build-frame.js'
 import { HOST, seeded } from './helpers.js'

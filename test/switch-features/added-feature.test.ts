@@ -11,10 +11,10 @@ addFeature(TENTH)
 for (const entry of ALL_KINDS) addFeature(entry)
 
 // From here on: these make the schema of scenario files out of the catalogue.
-const { parseScenario } = await import('../../lib/scenario/load-scenario.js')
+const { parseScenario } = await import('../../lib/scenario/read/load-scenario.js')
 const { generatedFiles } = await import('../../lib/scenario/schema/generated-files.js')
-const { printTables } = await import('../../lib/scenario/print-tables.js')
-const { resultJson } = await import('../../lib/scenario/write-result.js')
+const { printTables } = await import('../../lib/scenario/result/print-tables.js')
+const { resultJson } = await import('../../lib/scenario/result/write-result.js')
 const { problemsOf } = await import('../scenario/problems-at.js')
 const { Fabric } = await import('../../switch-emu/fabric.js')
 const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')

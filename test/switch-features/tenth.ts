@@ -1,9 +1,9 @@
 /** A feature that Weir does not have: it marks every tenth packet, and sends a packet of its own each so often. */
 import type { Frame } from '../../lib/frame/frame.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import * as ethernet from '../../lib/wire/ethernet.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as ethernet from '../../lib/wire/net/ethernet.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as udp from '../../lib/wire/net/udp.js'
 import type { FeatureSwitch, SwitchFeature } from '../../switch-emu/core/feature/feature.js'
 import type { FeatureEntry, FeatureOption } from '../../switch-emu/core/feature/feature-entry.js'
 import type { QueueTimers } from '../../switch-emu/core/feature/queue-timers.js'

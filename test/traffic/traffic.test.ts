@@ -9,7 +9,7 @@ import { Random } from '../../lib/sim/random.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import { TrafficFlow, type TrafficFlowOptions } from '../../lib/traffic/traffic-flow.js'
 import { readSinkMemory, TRAFFIC_PORT, TrafficSink } from '../../lib/traffic/traffic-sink.js'
-import { HostAddress } from '../../lib/wire/address.js'
+import { HostAddress } from '../../lib/wire/net/address.js'
 
 const RATE_BPS = 10e9
 const DELAY_NS = 2000

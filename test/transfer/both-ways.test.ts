@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, stat, truncate, utimes, writeFile } from 'node:f
 import { join } from 'node:path'
 import t from 'tap'
 import type { WeirError } from '../../lib/errors.js'
-import { type SendWork, WorkOpcode } from '../../lib/qp/work.js'
+import { type SendWork, WorkOpcode } from '../../lib/qp/queues/work.js'
 import type { Hook } from '../support/fake-verbs.js'
 import { asOlderPeer } from '../support/older-peer.js'
 import {

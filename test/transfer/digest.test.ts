@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import xxhash from 'xxhash-wasm'
-import { createDigest, createRestorableDigest } from '../../lib/transfer/digest.js'
+import { createDigest, createRestorableDigest } from '../../lib/transfer/protocol/digest.js'
 
 t.test('a file has one digest, however it is cut and whatever computes it', async t => {
   const { h64Raw } = await xxhash()

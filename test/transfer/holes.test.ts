@@ -2,12 +2,12 @@
 import { chmod, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Arrivals } from '../../lib/transfer/arrivals.js'
-import { openSource } from '../../lib/transfer/file-source.js'
-import { dataRuns } from '../../lib/transfer/holes.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
-import type { Offer } from '../../lib/transfer/messages.js'
-import { partialName } from '../../lib/transfer/names.js'
+import { Arrivals } from '../../lib/transfer/file/arrivals.js'
+import { openSource } from '../../lib/transfer/file/file-source.js'
+import { dataRuns } from '../../lib/transfer/file/holes.js'
+import { Inbox } from '../../lib/transfer/file/inbox.js'
+import type { Offer } from '../../lib/transfer/protocol/messages.js'
+import { partialName } from '../../lib/transfer/protocol/names.js'
 import { scratch } from '../support/daemon-process.js'
 
 const CHUNK = 1 << 16

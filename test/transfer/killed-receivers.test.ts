@@ -5,12 +5,12 @@ import fs, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Arrivals } from '../../lib/transfer/arrivals.js'
-import { wholeChunksOf } from '../../lib/transfer/chunk-plan.js'
-import { Inbox } from '../../lib/transfer/inbox.js'
-import type { Offer } from '../../lib/transfer/messages.js'
-import { isPartialName } from '../../lib/transfer/names.js'
-import { sweepPartials } from '../../lib/transfer/sweep.js'
+import { Arrivals } from '../../lib/transfer/file/arrivals.js'
+import { Inbox } from '../../lib/transfer/file/inbox.js'
+import { sweepPartials } from '../../lib/transfer/file/sweep.js'
+import { wholeChunksOf } from '../../lib/transfer/protocol/chunk-plan.js'
+import type { Offer } from '../../lib/transfer/protocol/messages.js'
+import { isPartialName } from '../../lib/transfer/protocol/names.js'
 import { scratch } from '../support/daemon-process.js'
 import { filesIn } from '../support/files-in.js'
 
@@ -166,7 +166,7 @@ t.test('a real SIGKILL between the two names', async t => {
   const program = `
     import fs from 'node:fs/promises'
     import { syncBuiltinESMExports } from 'node:module'
-    import { Inbox } from ${module('../../lib/transfer/inbox.js')}
+    import { Inbox } from ${module('../../lib/transfer/file/inbox.js')}
     const { unlink } = fs
     fs.unlink = async path => {
       if (!path.includes('.weir-partial-')) return await unlink(path)

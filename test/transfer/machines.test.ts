@@ -1,13 +1,13 @@
 /** The protocol's state machines against each other and against peers that break the rules. */
 import fc from 'fast-check'
 import t from 'tap'
-import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/chunk-plan.js'
-import { GetterMachine } from '../../lib/transfer/getter-machine.js'
-import { advanceCount } from '../../lib/transfer/machine.js'
-import type { Offer, PathFigures, Ready, TransferMessage } from '../../lib/transfer/messages.js'
-import { ReceiverMachine } from '../../lib/transfer/receiver-machine.js'
-import { SenderMachine } from '../../lib/transfer/sender-machine.js'
-import { ServerMachine } from '../../lib/transfer/server-machine.js'
+import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
+import { GetterMachine } from '../../lib/transfer/protocol/getter-machine.js'
+import { advanceCount } from '../../lib/transfer/protocol/machine.js'
+import type { Offer, PathFigures, Ready, TransferMessage } from '../../lib/transfer/protocol/messages.js'
+import { ReceiverMachine } from '../../lib/transfer/protocol/receiver-machine.js'
+import { SenderMachine } from '../../lib/transfer/protocol/sender-machine.js'
+import { ServerMachine } from '../../lib/transfer/protocol/server-machine.js'
 import { drawnSeed } from '../support/seeds.js'
 
 const CHUNK = 4096

@@ -1,7 +1,7 @@
 /** A host whose adapter has no region left: a transfer is refused with the reason, and the next one works. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { Access } from '../../lib/qp/memory.js'
+import { Access } from '../../lib/qp/memory/memory.js'
 import { transferWorld } from '../attack/transfer-world.js'
 
 for (const [where, way] of [

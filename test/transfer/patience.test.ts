@@ -2,22 +2,22 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Connection, ConnectionHandler } from '../../lib/nic/types.js'
-import { WorkOpcode } from '../../lib/qp/work.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { SECOND } from '../../lib/time/nanos.js'
-import { ringBytesOf } from '../../lib/transfer/chunk-plan.js'
-import { createDigest } from '../../lib/transfer/digest.js'
-import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file.js'
-import { GetSession } from '../../lib/transfer/get-session.js'
+import type { FileSink, FileSource, FileStore } from '../../lib/transfer/file/file.js'
+import { ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
+import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import {
   decodeMessage,
   GET_PRIVATE_DATA,
   TRANSFER_PORT,
   type TransferMessage,
-} from '../../lib/transfer/messages.js'
-import { ReceiveSession } from '../../lib/transfer/receive-session.js'
-import { RingPool } from '../../lib/transfer/ring-pool.js'
-import { SendSession } from '../../lib/transfer/send-session.js'
-import { ServeSession } from '../../lib/transfer/serve-session.js'
+} from '../../lib/transfer/protocol/messages.js'
+import { GetSession } from '../../lib/transfer/session/get-session.js'
+import { ReceiveSession } from '../../lib/transfer/session/receive-session.js'
+import { RingPool } from '../../lib/transfer/session/ring-pool.js'
+import { SendSession } from '../../lib/transfer/session/send-session.js'
+import { ServeSession } from '../../lib/transfer/session/serve-session.js'
 import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
 
 const CHUNK = 4096

@@ -1,8 +1,8 @@
 /** Who gives way when there is no place: sessions that are no more than what the rules look at. */
 import t from 'tap'
 import { SECOND } from '../../lib/time/nanos.js'
-import type { TransferFailure } from '../../lib/transfer/failure.js'
-import { type Holder, Places } from '../../lib/transfer/places.js'
+import type { TransferFailure } from '../../lib/transfer/protocol/failure.js'
+import { type Holder, Places } from '../../lib/transfer/session/places.js'
 
 class FakeSession implements Holder {
   readonly remoteName: string

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, stat, symlink, truncate, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { WorkOpcode } from '../../lib/qp/work.js'
-import { openSource } from '../../lib/transfer/file-source.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import { openSource } from '../../lib/transfer/file/file-source.js'
 import { asIfDense, CHUNK, TransferBench } from '../support/transfer-bench.js'
 
 t.test('a folder of the inbox is made, and a name given', async t => {

@@ -1,8 +1,8 @@
 import { mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { partialName } from '../../lib/transfer/names.js'
-import { sweepPartials } from '../../lib/transfer/sweep.js'
+import { sweepPartials } from '../../lib/transfer/file/sweep.js'
+import { partialName } from '../../lib/transfer/protocol/names.js'
 
 const offer = {
   version: 1,

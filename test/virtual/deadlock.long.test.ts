@@ -1,6 +1,6 @@
 /** The PFC watchdog by its other action, and its limit. */
 import t from 'tap'
-import { printTables } from '../../lib/scenario/print-tables.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
 import { dogged, finished, portsOf, run, sum, testRecovery, watchdogs } from './deadlock.js'
 import './deadlock.test.js'
 

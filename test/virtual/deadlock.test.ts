@@ -3,8 +3,8 @@
  * prevention. What moved when is read from the series of sent and acknowledged bytes, not from the watchdog's own counters.
  */
 import { basename } from 'node:path'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables } from '../../lib/scenario/print-tables.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
 import { long, usual } from '../support/long.js'
 import {
   acked,

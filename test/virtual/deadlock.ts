@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { packageFile } from '../../lib/package-file.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import { printTables } from '../../lib/scenario/print-tables.js'
-import type { RunResult, Series } from '../../lib/scenario/result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import { printTables } from '../../lib/scenario/result/print-tables.js'
+import type { RunResult, Series } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 export const MS = 1_000_000

@@ -1,9 +1,9 @@
 /** One scenario in virtual time, its telemetry in each encapsulation. */
 import { join } from 'node:path'
 import { dump } from '../../bin/commands/dump-packets.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'
 

@@ -1,6 +1,6 @@
 /** Telemetry with fewer slots than the path has switches: the congested link is behind the last slot. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, variants } from '../support/long.js'
 

@@ -1,8 +1,8 @@
 /** Modes of HPCC++ on whole networks: what they cost, and what they keep. The figures are those of `npm run bench -- hpcc-modes`. */
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import { seriesName } from '../../lib/scenario/series.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { seriesName } from '../../lib/scenario/result/series.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'
 

@@ -1,7 +1,7 @@
 /** Whole networks in virtual time: what PFC, ECN, priorities and weights of a scenario do to its traffic. */
 import { packageFile } from '../../lib/package-file.js'
-import { loadScenario, parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { PortResult, RunResult } from '../../lib/scenario/result.js'
+import { loadScenario, parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { PortResult, RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'
 

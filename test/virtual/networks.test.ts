@@ -3,7 +3,7 @@
  * with random loss, small and large buffers, and auto on paths whose switches begin and cease to write telemetry.
  */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual, variants } from '../support/long.js'
 import {

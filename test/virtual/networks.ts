@@ -1,7 +1,7 @@
 /** CUBIC flows through one bottleneck in virtual time, and what they make of it. */
 import t, { type Test } from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 export const RATE_MBPS = 20

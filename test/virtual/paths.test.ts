@@ -1,8 +1,8 @@
 /** Path selection in whole networks: four flows that the hash puts on one of four paths. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
-import { resultJson } from '../../lib/scenario/write-result.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import { resultJson } from '../../lib/scenario/result/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual, variants } from '../support/long.js'
 

@@ -3,8 +3,8 @@
  * that bench/compare-ns3.ts states; and the promise that a seed repeats a run to the byte.
  */
 import { packageFile } from '../../lib/package-file.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import { resultJson } from '../../lib/scenario/write-result.js'
+import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
+import { resultJson } from '../../lib/scenario/result/write-result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { long, usual } from '../support/long.js'
 import { run, runOf, testAgainstReference } from './reference.js'

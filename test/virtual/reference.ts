@@ -2,8 +2,8 @@
 import t from 'tap'
 import { compare, referenceOf } from '../../bench/compare-ns3.js'
 import { packageFile } from '../../lib/package-file.js'
-import { loadScenario } from '../../lib/scenario/load-scenario.js'
-import type { RunResult } from '../../lib/scenario/result.js'
+import { loadScenario } from '../../lib/scenario/read/load-scenario.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 const runs = new Map<string, RunResult>()

@@ -1,6 +1,6 @@
 /** What virtual runs in which no switch drops anything send twice: nothing, however long their queues grow within a round trip. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 
 /** That many senders at once, to one receiver: with 200 the first windows are 200 times what the link holds in T. */

@@ -1,6 +1,6 @@
 /** Scenarios whose feedback is checked and authenticated: what is true is believed, in every mode, and a key changes no path. */
 import t from 'tap'
-import { parseScenario } from '../../lib/scenario/load-scenario.js'
+import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { usual, variants } from '../support/long.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatMac, HostAddress, parseMac } from '../../lib/wire/address.js'
+import { formatMac, HostAddress, parseMac } from '../../lib/wire/net/address.js'
 import { fc, property } from '../support/property.js'
 
 t.test('IPv4 addresses are mapped GIDs', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import * as arp from '../../lib/wire/arp.js'
+import * as arp from '../../lib/wire/net/arp.js'
 
 /** RFC 826: Ethernet, IPv4; who has 10.0.0.3, tell 10.0.0.1 at 02:57:0a:00:00:01. */
 const REQUEST = Buffer.from('000108000604000102570a0000010a0000010000000000000a000003', 'hex')

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { slowCrc32 } from './helpers.js'
 
-const module = new URL('../../lib/wire/crc32.js', import.meta.url).href
+const module = new URL('../../lib/wire/bytes/crc32.js', import.meta.url).href
 const SCRIPT = `import Module from 'node:module'
 const load = Module._load
 Module._load = (name, ...rest) => {

@@ -1,8 +1,8 @@
 /** The headers of Weir's own feedback packets, byte by byte, as written down in their files. */
 import t from 'tap'
-import * as delayedAck from '../../lib/wire/delayed-ack.js'
-import * as rate from '../../lib/wire/rate.js'
-import * as rateRequest from '../../lib/wire/rate-request.js'
+import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
+import * as rate from '../../lib/wire/weir/rate.js'
+import * as rateRequest from '../../lib/wire/weir/rate-request.js'
 
 function blank(bytes: number): { view: DataView; hex: () => string } {
   const buffer = Buffer.alloc(bytes, 0xee)

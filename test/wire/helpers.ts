@@ -1,12 +1,12 @@
 /** Builds whole frames through the codecs, and checks bytes given as hex. */
 import { Frame } from '../../lib/frame/frame.js'
-import * as bth from '../../lib/wire/bth.js'
-import * as ethernet from '../../lib/wire/ethernet.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import * as ipv4 from '../../lib/wire/ipv4.js'
-import * as ipv6 from '../../lib/wire/ipv6.js'
-import { EXTENDED_HEADER_BYTES } from '../../lib/wire/opcode.js'
-import * as udp from '../../lib/wire/udp.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { EXTENDED_HEADER_BYTES } from '../../lib/wire/ib/opcode.js'
+import * as ethernet from '../../lib/wire/net/ethernet.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../lib/wire/net/ipv6.js'
+import * as udp from '../../lib/wire/net/udp.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 
 export interface Shape {
   family: 4 | 6

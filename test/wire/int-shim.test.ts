@@ -1,8 +1,8 @@
 import t from 'tap'
-import { HopRecords, MAX_HOPS } from '../../lib/wire/hop-records.js'
-import * as intShim from '../../lib/wire/int-shim.js'
-import * as units from '../../lib/wire/int-units.js'
-import { WireError } from '../../lib/wire/wire-error.js'
+import { WireError } from '../../lib/wire/bytes/wire-error.js'
+import { HopRecords, MAX_HOPS } from '../../lib/wire/telemetry/hop-records.js'
+import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as units from '../../lib/wire/telemetry/int-units.js'
 import { fc, property } from '../support/property.js'
 import { blank } from './helpers.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { foldChecksum, sumWords, writeL4Checksum } from '../../lib/wire/l4-checksum.js'
+import { foldChecksum, sumWords, writeL4Checksum } from '../../lib/wire/net/l4-checksum.js'
 import { internetSum } from '../io/helpers.js'
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -1,6 +1,6 @@
 /** The opcode tables against IBA 9.2.1, written out here once more by service and operation. */
 import t from 'tap'
-import * as opcode from '../../lib/wire/opcode.js'
+import * as opcode from '../../lib/wire/ib/opcode.js'
 
 const { Opcode } = opcode
 

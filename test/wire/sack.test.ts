@@ -1,6 +1,6 @@
-/** The SACK header byte by byte, as written down in lib/wire/sack.ts. */
+/** The SACK header byte by byte, as written down in lib/wire/weir/sack.ts. */
 import t from 'tap'
-import * as sack from '../../lib/wire/sack.js'
+import * as sack from '../../lib/wire/weir/sack.js'
 
 function blank(fill: number): { view: DataView; hex: () => string } {
   const bytes = Buffer.alloc(2 + sack.BYTES + 2, fill)

@@ -1,6 +1,6 @@
 /** SipHash-2-4 against the vectors of its reference implementation (vectors.h: key 00..0f, input 00..n-1). */
 import t from 'tap'
-import { keyWords, sipHash24 } from '../../lib/wire/siphash.js'
+import { keyWords, sipHash24 } from '../../lib/wire/bytes/siphash.js'
 
 const VECTORS = [
   '310e0edd47db6f72',

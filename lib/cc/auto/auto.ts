@@ -6,11 +6,11 @@
  * A record of the receiving host alone is no telemetry of the path: it tells nothing about links.
  */
 import type { Nanos } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/hop-records.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'
 import { Cubic } from '../cubic/cubic.js'
 import { CUBIC_OPTIONS } from '../cubic/cubic-options.js'
-import { HPCC_OPTIONS, Hpcc } from '../hpcc.js'
+import { HPCC_OPTIONS, Hpcc } from '../hpcc/hpcc.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
 
 const OWN_OPTIONS: readonly OptionSpec[] = [

@@ -1,5 +1,5 @@
 import { WeirError } from '../../errors.js'
-import type { HostAddress } from '../../wire/address.js'
+import type { HostAddress } from '../../wire/net/address.js'
 import { type Libc, loadLibc } from './libc.js'
 import { DROP_ALL } from './roce-filter.js'
 import { attachFilter } from './socket-filter.js'

@@ -2,11 +2,11 @@
  * Classic BPF (bpf(4) of the BSDs; linux/filter.h) for a host's packet socket: passes what a Weir NIC has to see, and
  * nothing that is for the kernel's own stack alone, such as ping and TCP. The kernel has taken VLAN tags out before.
  */
-import type { HostAddress } from '../../wire/address.js'
-import * as ethernet from '../../wire/ethernet.js'
-import * as ipv4 from '../../wire/ipv4.js'
-import * as ipv6 from '../../wire/ipv6.js'
-import * as udp from '../../wire/udp.js'
+import type { HostAddress } from '../../wire/net/address.js'
+import * as ethernet from '../../wire/net/ethernet.js'
+import * as ipv4 from '../../wire/net/ipv4.js'
+import * as ipv6 from '../../wire/net/ipv6.js'
+import * as udp from '../../wire/net/udp.js'
 import type { FilterInstruction } from './socket-filter.js'
 
 const LOAD_WORD = 0x20

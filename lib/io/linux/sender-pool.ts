@@ -1,5 +1,5 @@
 import type { Frame } from '../../frame/frame.js'
-import * as udp from '../../wire/udp.js'
+import * as udp from '../../wire/net/udp.js'
 import { SourcePortIndex } from '../source-port.js'
 import { BatchSender, type BatchSenderOptions } from './batch-sender.js'
 import type { UdpSocket } from './udp-socket.js'

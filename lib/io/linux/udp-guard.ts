@@ -1,4 +1,4 @@
-import type { HostAddress } from '../../wire/address.js'
+import type { HostAddress } from '../../wire/net/address.js'
 import { DROP_ALL } from './roce-filter.js'
 import { attachFilter } from './socket-filter.js'
 import { UdpSocket } from './udp-socket.js'

@@ -1,5 +1,5 @@
 import { WeirError } from '../../errors.js'
-import { HostAddress } from '../../wire/address.js'
+import { HostAddress } from '../../wire/net/address.js'
 import { type Libc, loadLibc } from './libc.js'
 
 export const AF_INET = 2

@@ -1,7 +1,7 @@
 import type { WeirError } from '../../errors.js'
-import type { ReceiveWork, SendWork } from '../../qp/work.js'
+import type { ReceiveWork, SendWork } from '../../qp/queues/work.js'
 import type { Nanos } from '../../time/nanos.js'
-import type { HostAddress } from '../../wire/address.js'
+import type { HostAddress } from '../../wire/net/address.js'
 import type { Flow } from '../flow/flow.js'
 import type { Connection, ConnectionStats } from '../types.js'
 

@@ -1,5 +1,5 @@
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/hop-records.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { queuesNs } from './flow-base-rtt.js'
 
 /** Answers that are waited for: of a few, the fastest one most likely met empty queues. */

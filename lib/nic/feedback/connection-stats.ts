@@ -1,5 +1,5 @@
 import type { AckSample, CongestionControl } from '../../cc/congestion-control.js'
-import type { QpCounters } from '../../qp/counters.js'
+import type { QpCounters } from '../../qp/context/counters.js'
 import type { ConnectionStats } from '../types.js'
 
 const CHOSEN_BY_NAME = 'as configured'

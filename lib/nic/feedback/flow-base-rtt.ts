@@ -1,7 +1,7 @@
 import type { AckSample } from '../../cc/congestion-control.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/hop-records.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { BaseRttFilter } from './base-rtt-filter.js'
 
 const NONE = -1

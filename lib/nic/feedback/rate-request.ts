@@ -1,7 +1,7 @@
 import type { CongestionContext } from '../../cc/congestion-control.js'
 import type { OptionValues } from '../../cc/options.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
-import * as rateRequest from '../../wire/rate-request.js'
+import * as rateRequest from '../../wire/weir/rate-request.js'
 
 /** The one algorithm by which receivers work out windows. */
 export const RECEIVER_ALGORITHM = 'rx-hpcc'

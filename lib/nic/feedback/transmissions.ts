@@ -1,6 +1,6 @@
 import type { AckSample } from '../../cc/congestion-control.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
-import { SendLog } from '../../qp/send-log.js'
+import { SendLog } from '../../qp/recovery/send-log.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { QpCounters } from '../../qp/counters.js'
+import type { QpCounters } from '../../qp/context/counters.js'
 import type { Flow } from './flow.js'
 
 /** Why queue pairs drop packets without a word, or refuse a request for memory. */

@@ -1,5 +1,5 @@
 import type { WeirError } from '../../errors.js'
-import type { WorkStatus } from '../../qp/work-status.js'
+import type { WorkStatus } from '../../qp/queues/work-status.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 
 /**

@@ -1,4 +1,4 @@
-import { sipHash24 } from '../../wire/siphash.js'
+import { sipHash24 } from '../../wire/bytes/siphash.js'
 
 const QPNS = 1 << 24
 const HALF_BITS = 12

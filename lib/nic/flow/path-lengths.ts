@@ -1,4 +1,4 @@
-import type { HostAddress } from '../../wire/address.js'
+import type { HostAddress } from '../../wire/net/address.js'
 
 const PEERS_MAX = 1024
 

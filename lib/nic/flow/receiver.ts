@@ -1,6 +1,6 @@
 import type { ReceiverControl } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
-import * as delayedAck from '../../wire/delayed-ack.js'
+import * as delayedAck from '../../wire/weir/delayed-ack.js'
 import { PathAnswers } from '../telemetry/path-answers.js'
 import type { TelemetryEcho } from '../telemetry/telemetry-echo.js'
 

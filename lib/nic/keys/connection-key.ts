@@ -6,7 +6,7 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { WeirError } from '../../errors.js'
-import { keyWords } from '../../wire/siphash.js'
+import { keyWords } from '../../wire/bytes/siphash.js'
 import { END_PROOF_BYTES, EndProof } from './end-proof.js'
 import { FeedbackGuard } from './feedback-guard.js'
 

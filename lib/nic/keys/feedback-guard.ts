@@ -1,5 +1,5 @@
 import type { Frame } from '../../frame/frame.js'
-import * as feedbackTag from '../../wire/feedback-tag.js'
+import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { ReplayWindow } from './replay-window.js'
 
 /** What a guard says of a received packet. */
@@ -14,7 +14,7 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /**
  * Authenticates the feedback of one connection, both ways: what the peer sends must bear a tag by the connection's key, and
- * a sequence number that has not come before (`lib/wire/feedback-tag.ts`).
+ * a sequence number that has not come before (`lib/wire/weir/feedback-tag.ts`).
  */
 export class FeedbackGuard {
   readonly #sendKey: Uint32Array

@@ -1,5 +1,5 @@
 import type { Frame } from '../../frame/frame.js'
-import * as directTag from '../../wire/direct-tag.js'
+import * as directTag from '../../wire/weir/direct-tag.js'
 import { Verdict } from './feedback-guard.js'
 
 /** Switches of which a flow remembers what they have said; a path has 15 at most. */
@@ -7,7 +7,7 @@ const SWITCHES = 16
 
 /**
  * Authenticates what switches say directly to one connection, by the key of the domain; each switch numbers its
- * responses upwards (`lib/wire/direct-tag.ts`). An older response tells nothing that a newer one has not told, so one
+ * responses upwards (`lib/wire/weir/direct-tag.ts`). An older response tells nothing that a newer one has not told, so one
  * that was overtaken is refused like a replay.
  */
 export class SwitchGuard {

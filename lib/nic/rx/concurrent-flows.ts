@@ -6,7 +6,7 @@
  * whole message has arrived; a packet that is missing keeps it open. Behind a whole message another may be on its way, so the flow
  * counts for two more round trips.
  */
-import { unwrapPsn } from '../../qp/psn.js'
+import { unwrapPsn } from '../../qp/queues/psn.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import type { Flow } from '../flow/flow.js'
 

@@ -1,21 +1,21 @@
 import type { AckSample } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
-import type { HostAddress } from '../../wire/address.js'
-import * as bth from '../../wire/bth.js'
-import * as deth from '../../wire/deth.js'
-import * as ethernet from '../../wire/ethernet.js'
-import * as feedbackTag from '../../wire/feedback-tag.js'
-import { HopRecords } from '../../wire/hop-records.js'
-import * as icrc from '../../wire/icrc.js'
-import * as ipv4 from '../../wire/ipv4.js'
-import * as ipv6 from '../../wire/ipv6.js'
-import * as mad from '../../wire/mad.js'
-import { isReadResponse, Opcode } from '../../wire/opcode.js'
+import { WireError } from '../../wire/bytes/wire-error.js'
+import * as mad from '../../wire/cm/mad.js'
+import * as bth from '../../wire/ib/bth.js'
+import * as deth from '../../wire/ib/deth.js'
+import * as icrc from '../../wire/ib/icrc.js'
+import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
+import type { HostAddress } from '../../wire/net/address.js'
+import * as ethernet from '../../wire/net/ethernet.js'
+import * as ipv4 from '../../wire/net/ipv4.js'
+import * as ipv6 from '../../wire/net/ipv6.js'
+import * as udp from '../../wire/net/udp.js'
 import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
-import * as telemetry from '../../wire/telemetry.js'
-import * as udp from '../../wire/udp.js'
-import { WireError } from '../../wire/wire-error.js'
+import { HopRecords } from '../../wire/telemetry/hop-records.js'
+import * as telemetry from '../../wire/telemetry/telemetry.js'
+import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import type { IcrcMode } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
@@ -24,7 +24,7 @@ import { Verdict } from '../keys/feedback-guard.js'
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
   frames: number
-  /** Datagrams without a byte: a peer that hears nothing asks whether anything listens (lib/io/reachability.ts). */
+  /** Datagrams without a byte: a peer that hears nothing asks whether anything listens (lib/io/ports/reachability.ts). */
   empty: number
   malformed: number
   notRoce: number

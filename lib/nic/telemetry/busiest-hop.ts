@@ -1,5 +1,5 @@
-import { HopRecords } from '../../wire/hop-records.js'
-import * as intShim from '../../wire/int-shim.js'
+import { HopRecords } from '../../wire/telemetry/hop-records.js'
+import * as intShim from '../../wire/telemetry/int-shim.js'
 
 /**
  * Another hop than the one told last is the busiest if it is by this share. Links in a row that the same flows fill are equally busy but for

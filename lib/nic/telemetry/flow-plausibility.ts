@@ -1,6 +1,6 @@
 import { PlausibilityCheck } from '../../cc/plausibility.js'
 import type { Nanos } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/hop-records.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { ConnectionStats } from '../types.js'
 
 /** Stands for T where it is not known, as at a receiver that works out windows. */

@@ -1,7 +1,7 @@
 import type { Nanos } from '../../time/nanos.js'
-import { HOST_ID, type HopRecords, MAX_HOPS } from '../../wire/hop-records.js'
-import * as intShim from '../../wire/int-shim.js'
-import { RATE_BPS, rateCode } from '../../wire/int-units.js'
+import { HOST_ID, type HopRecords, MAX_HOPS } from '../../wire/telemetry/hop-records.js'
+import * as intShim from '../../wire/telemetry/int-shim.js'
+import { RATE_BPS, rateCode } from '../../wire/telemetry/int-units.js'
 
 /** What the driver of a NIC knows of the packets that come in, as of one moment. */
 export interface HostIntake {

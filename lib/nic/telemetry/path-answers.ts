@@ -1,7 +1,7 @@
 import { PATHS_MAX } from '../../cc/path-settings.js'
 import type { Frame } from '../../frame/frame.js'
-import * as bth from '../../wire/bth.js'
-import * as telemetry from '../../wire/telemetry.js'
+import * as bth from '../../wire/ib/bth.js'
+import * as telemetry from '../../wire/telemetry/telemetry.js'
 
 /** Telemetry of the peer's path probes that waits to be sent back: of each path the last one. Never mixed with that of data. */
 export class PathAnswers {

@@ -1,7 +1,7 @@
-import { PathLoad } from '../../cc/path-load.js'
+import { PathLoad } from '../../cc/hpcc/path-load.js'
 import { PATHS_MAX } from '../../cc/path-settings.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
-import type { HopRecords } from '../../wire/hop-records.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { ConnectionStats } from '../types.js'
 import { FlowPlausibility, type ImplausibleCounter } from './flow-plausibility.js'
 

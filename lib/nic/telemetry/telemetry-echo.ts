@@ -1,7 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
-import { type HopRecords, MAX_HOPS } from '../../wire/hop-records.js'
-import * as intShim from '../../wire/int-shim.js'
-import * as telemetry from '../../wire/telemetry.js'
+import { type HopRecords, MAX_HOPS } from '../../wire/telemetry/hop-records.js'
+import * as intShim from '../../wire/telemetry/int-shim.js'
+import * as telemetry from '../../wire/telemetry/telemetry.js'
 import { BusiestHop } from './busiest-hop.js'
 import { type HostHop, HostQueueMean } from './host-hop.js'
 

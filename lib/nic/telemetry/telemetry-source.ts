@@ -1,5 +1,5 @@
 import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
-import * as intShim from '../../wire/int-shim.js'
+import * as intShim from '../../wire/telemetry/int-shim.js'
 
 /** The next packet has no telemetry header. */
 export const NO_SHIM = -1

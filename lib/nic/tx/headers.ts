@@ -1,12 +1,12 @@
 /** The headers before the BTH: prepared once per peer, then copied and completed for each packet. */
 import type { Frame } from '../../frame/frame.js'
-import type { HostAddress } from '../../wire/address.js'
-import * as ethernet from '../../wire/ethernet.js'
-import * as ipv4 from '../../wire/ipv4.js'
-import * as ipv6 from '../../wire/ipv6.js'
-import type { MacAddress } from '../../wire/mac.js'
-import * as telemetry from '../../wire/telemetry.js'
-import * as udp from '../../wire/udp.js'
+import type { HostAddress } from '../../wire/net/address.js'
+import * as ethernet from '../../wire/net/ethernet.js'
+import * as ipv4 from '../../wire/net/ipv4.js'
+import * as ipv6 from '../../wire/net/ipv6.js'
+import type { MacAddress } from '../../wire/net/mac.js'
+import * as udp from '../../wire/net/udp.js'
+import * as telemetry from '../../wire/telemetry/telemetry.js'
 
 const HOP_LIMIT = 64
 export interface Endpoints {

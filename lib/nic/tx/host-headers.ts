@@ -1,5 +1,5 @@
-import type { HostAddress } from '../../wire/address.js'
-import * as mad from '../../wire/mad.js'
+import * as mad from '../../wire/cm/mad.js'
+import type { HostAddress } from '../../wire/net/address.js'
 import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import { prepareHeaders } from './headers.js'

@@ -1,9 +1,9 @@
 import type { Frame } from '../../frame/frame.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import { PauseClock } from '../../time/pause-clock.js'
-import * as ethernet from '../../wire/ethernet.js'
-import * as pfc from '../../wire/pfc.js'
-import { WireError } from '../../wire/wire-error.js'
+import { WireError } from '../../wire/bytes/wire-error.js'
+import * as ethernet from '../../wire/net/ethernet.js'
+import * as pfc from '../../wire/net/pfc.js'
 
 const PRIORITIES = 8
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { offer } from '../names.js'
-import type { Path, Problems } from '../problems.js'
+import { offer } from '../model/names.js'
+import type { Path, Problems } from '../model/problems.js'
 import { ABSENCE, show } from './fields.js'
 import { isPart } from './keys.js'
 

@@ -18,7 +18,7 @@ import {
   parseRate,
   RATE_PATTERN,
 } from '../../units/units.js'
-import { isName, NAME_PATTERN, NAME_RULE, NAMES_PATTERN } from '../names.js'
+import { isName, NAME_PATTERN, NAME_RULE, NAMES_PATTERN } from '../model/names.js'
 
 /** Messages that go on from the name of their key instead of standing by themselves. */
 export const ABSENCE = /^(is missing|has no value)/

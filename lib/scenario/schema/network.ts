@@ -1,6 +1,6 @@
 /** Hosts, links and routes of a scenario file. */
 import * as z from 'zod'
-import { NAMES_PATTERN } from '../names.js'
+import { NAMES_PATTERN } from '../model/names.js'
 import * as f from './fields.js'
 import { key, mapping, requiredKey, requiredPart } from './keys.js'
 

@@ -1,6 +1,6 @@
 /** Settings of a switch. In brackets SONiC's name for one. */
 import * as z from 'zod'
-import { RESERVED_ID_FIRST } from '../../wire/hop-records.js'
+import { RESERVED_ID_FIRST } from '../../wire/telemetry/hop-records.js'
 import { featureKeys } from './features.js'
 import * as f from './fields.js'
 import { key, mapping, part } from './keys.js'

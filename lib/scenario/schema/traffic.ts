@@ -1,6 +1,6 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import * as z from 'zod'
-import { WORKLOAD_NAMES } from '../size-distribution.js'
+import { WORKLOAD_NAMES } from '../model/size-distribution.js'
 import { ccSchema } from './controllers.js'
 import * as f from './fields.js'
 import { key, mapping, part, requiredKey, requiredPart } from './keys.js'

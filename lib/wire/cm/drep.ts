@@ -3,7 +3,7 @@
  *
  *     24 local comm id | 28 remote comm id | 32 private data (224)
  */
-import * as mad from '../mad.js'
+
 import {
   Attribute,
   bytes,
@@ -15,6 +15,7 @@ import {
   setLocalCommId,
   setRemoteCommId,
 } from './fields.js'
+import * as mad from './mad.js'
 
 export const PRIVATE_DATA_BYTES = 224
 const PRIVATE_DATA = 32

@@ -3,7 +3,7 @@
  *
  *     24 local comm id | 28 remote comm id | 32 remote QPN (3) | 35 reserved | 36 private data (220)
  */
-import * as mad from '../mad.js'
+
 import {
   Attribute,
   bytes,
@@ -17,6 +17,7 @@ import {
   setU24,
   u24,
 } from './fields.js'
+import * as mad from './mad.js'
 
 export const PRIVATE_DATA_BYTES = 220
 const PRIVATE_DATA = 36

@@ -4,7 +4,7 @@
  *     24 local comm id | 28 remote comm id | 32 message MRAed:2, reserved:6
  *     33 service timeout:5, reserved:3 | 34 private data (222)
  */
-import * as mad from '../mad.js'
+
 import {
   Attribute,
   bytes,
@@ -17,6 +17,7 @@ import {
   setLocalCommId,
   setRemoteCommId,
 } from './fields.js'
+import * as mad from './mad.js'
 
 export const PRIVATE_DATA_BYTES = 222
 const PRIVATE_DATA = 34

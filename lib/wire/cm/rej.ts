@@ -4,7 +4,7 @@
  *     24 local comm id | 28 remote comm id | 32 message rejected:2, reserved:6
  *     33 reject info length:7, reserved:1 | 34 reason (2) | 36 additional reject information (72) | 108 private data (148)
  */
-import * as mad from '../mad.js'
+
 import {
   Attribute,
   bytes,
@@ -17,6 +17,7 @@ import {
   setLocalCommId,
   setRemoteCommId,
 } from './fields.js'
+import * as mad from './mad.js'
 
 export const INFORMATION_BYTES = 72
 export const PRIVATE_DATA_BYTES = 148

@@ -6,7 +6,7 @@
  *     48 responder resources | 49 initiator depth | 50 target ACK delay:5, failover accepted:2, end-to-end flow control:1
  *     51 RNR retry:3, SRQ:1, reserved:4 | 52 local CA GUID (8) | 60 private data (196)
  */
-import * as mad from '../mad.js'
+
 import {
   Attribute,
   bytes,
@@ -20,6 +20,7 @@ import {
   setU24,
   u24,
 } from './fields.js'
+import * as mad from './mad.js'
 
 export const PRIVATE_DATA_BYTES = 196
 const PRIVATE_DATA = 60

@@ -9,7 +9,7 @@
  *     74 path MTU:4, RDC exists:1, RNR retry:3 | 75 max CM retries:4, SRQ:1, extended transport:3
  *     76 primary path (44) | 120 alternate path (44) | 164 private data (92)
  */
-import * as mad from '../mad.js'
+
 import * as cma from './cma-header.js'
 import {
   Attribute,
@@ -22,6 +22,7 @@ import {
   setU24,
   u24,
 } from './fields.js'
+import * as mad from './mad.js'
 import * as path from './path.js'
 
 /** All 92 bytes; with the RDMA port spaces the first 36 of them are the CMA header. */

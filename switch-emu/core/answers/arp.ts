@@ -1,6 +1,6 @@
 import type { Frame } from '../../../lib/frame/frame.js'
-import * as arp from '../../../lib/wire/arp.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
+import * as arp from '../../../lib/wire/net/arp.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
 import type { HostTable } from './host-table.js'
 
 /**

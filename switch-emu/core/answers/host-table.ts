@@ -1,5 +1,5 @@
-import type { HostAddress } from '../../../lib/wire/address.js'
-import type { MacAddress } from '../../../lib/wire/mac.js'
+import type { HostAddress } from '../../../lib/wire/net/address.js'
+import type { MacAddress } from '../../../lib/wire/net/mac.js'
 
 /** The hosts that a switch answers for: MAC by address. */
 export class HostTable {

@@ -1,8 +1,8 @@
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
-import * as icmp from '../../../lib/wire/icmp.js'
-import * as ipv4 from '../../../lib/wire/ipv4.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
+import * as icmp from '../../../lib/wire/net/icmp.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 
 /** Bytes of the offending packet that go along: its header and enough of what follows. */
 const QUOTED_BYTES_MAX = 128

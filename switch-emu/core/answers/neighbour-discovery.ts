@@ -1,8 +1,8 @@
 import type { Frame } from '../../../lib/frame/frame.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
-import * as ipv6 from '../../../lib/wire/ipv6.js'
-import { PROTOCOL_ICMPV6, writeL4Checksum } from '../../../lib/wire/l4-checksum.js'
-import * as neighbour from '../../../lib/wire/neighbour.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
+import * as ipv6 from '../../../lib/wire/net/ipv6.js'
+import { PROTOCOL_ICMPV6, writeL4Checksum } from '../../../lib/wire/net/l4-checksum.js'
+import * as neighbour from '../../../lib/wire/net/neighbour.js'
 import type { HostTable } from './host-table.js'
 
 /**

@@ -1,6 +1,6 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
 import { PRIORITIES } from '../queueing/shared-buffer.js'
 import { dscp } from './ip-header.js'
 

@@ -1,6 +1,6 @@
-import * as ipv4 from '../../../lib/wire/ipv4.js'
-import * as ipv6 from '../../../lib/wire/ipv6.js'
-import * as udp from '../../../lib/wire/udp.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../../lib/wire/net/ipv6.js'
+import * as udp from '../../../lib/wire/net/udp.js'
 import { mix32 } from './mix32.js'
 
 /** Buckets of the flow hash: a power of two. */

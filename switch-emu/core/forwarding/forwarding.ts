@@ -1,7 +1,7 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
-import type { HostAddress } from '../../../lib/wire/address.js'
-import * as ipv4 from '../../../lib/wire/ipv4.js'
+import type { HostAddress } from '../../../lib/wire/net/address.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 import { BUCKETS, bucketOf, flowHash, spreadBuckets } from './ecmp.js'
 import { mix32 } from './mix32.js'
 

@@ -3,8 +3,8 @@
  * a frame that is not IP (a switch's own answer to ARP) `ecn` and `dscp` are 0.
  */
 import type { Frame } from '../../../lib/frame/frame.js'
-import * as ipv4 from '../../../lib/wire/ipv4.js'
-import * as ipv6 from '../../../lib/wire/ipv6.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
+import * as ipv6 from '../../../lib/wire/net/ipv6.js'
 
 /** The ECN codepoint: ipv4.ECN_NOT_ECT, ECN_ECT0, ECN_ECT1 or ECN_CE. */
 export function ecn(frame: Frame): number {

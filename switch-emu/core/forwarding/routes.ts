@@ -10,7 +10,7 @@
  * **Not polarised.** The weights of different links are independent, so what one switch chose says nothing
  * about what the next one chooses.
  */
-import type { HostAddress } from '../../../lib/wire/address.js'
+import type { HostAddress } from '../../../lib/wire/net/address.js'
 import { BUCKETS } from './ecmp.js'
 import type { ForwardingTable } from './forwarding.js'
 import type { Graph } from './graph.js'

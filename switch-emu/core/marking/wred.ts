@@ -1,6 +1,6 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
-import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/ipv4.js'
+import { ECN_CE, ECN_NOT_ECT } from '../../../lib/wire/net/ipv4.js'
 import { ecn, markCe } from '../forwarding/ip-header.js'
 
 /** Options of marking. */

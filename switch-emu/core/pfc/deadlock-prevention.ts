@@ -17,7 +17,7 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
 import type { FeatureReport, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import { PORTS_MAX } from '../forwarding/forwarding.js'

@@ -2,8 +2,8 @@ import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
-import type { MacAddress } from '../../../lib/wire/mac.js'
-import * as pfc from '../../../lib/wire/pfc.js'
+import type { MacAddress } from '../../../lib/wire/net/mac.js'
+import * as pfc from '../../../lib/wire/net/pfc.js'
 
 const QUANTA_MAX = 0xffff
 /** How long to wait before trying again when no frame was free, ns. */

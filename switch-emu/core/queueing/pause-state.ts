@@ -1,6 +1,6 @@
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import { PauseClock } from '../../../lib/time/pause-clock.js'
-import * as pfc from '../../../lib/wire/pfc.js'
+import * as pfc from '../../../lib/wire/net/pfc.js'
 import { PRIORITIES } from './shared-buffer.js'
 
 /** What a port does about the pauses that its peer sends for one priority. */

@@ -1,5 +1,5 @@
 import { WeirError } from '../../../lib/errors.js'
-import type { HopSnapshot } from '../../../lib/wire/hop-snapshot.js'
+import type { HopSnapshot } from '../../../lib/wire/telemetry/hop-snapshot.js'
 import type { EgressPort } from '../queueing/egress-port.js'
 
 /** What a switch's telemetry says of an egress port whose queues have priorities. */

@@ -1,7 +1,7 @@
 /** Each check of the swarm is shown something right, which it lets pass, and something wrong, of which it complains. */
 import t, { type Test } from 'tap'
 import { WeirError } from '../../../lib/errors.js'
-import { Access, MemoryTable } from '../../../lib/qp/memory.js'
+import { Access, MemoryTable } from '../../../lib/qp/memory/memory.js'
 import { checkBalance, checkNic, checkPool, checkSwitches } from './balance.js'
 import { checkBounds } from './bounds.js'
 import { ReceiveCount, SendOrder } from './completions.js'

@@ -1,5 +1,5 @@
 /** Whether flows that share everything have had like shares: the same path, controller and time. */
-import { jainIndex } from '../../../lib/scenario/fairness.js'
+import { jainIndex } from '../../../lib/scenario/result/fairness.js'
 import type { Fail } from './fail.js'
 
 /** @param moved bytes of each flow in the same span of time; @param least the lowest Jain index that passes, 1/n to 1 */

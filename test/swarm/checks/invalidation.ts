@@ -1,5 +1,5 @@
 /** Whether a SEND with invalidate takes back the region that it names, and that one alone (IBA 9.4.1.1.3). */
-import type { MemoryRegion } from '../../../lib/qp/memory.js'
+import type { MemoryRegion } from '../../../lib/qp/memory/memory.js'
 import type { Fail } from './fail.js'
 
 /**

@@ -2,9 +2,9 @@
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { Node } from '../../../lib/frame/node.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
-import * as ethernet from '../../../lib/wire/ethernet.js'
-import * as pfc from '../../../lib/wire/pfc.js'
-import { WireError } from '../../../lib/wire/wire-error.js'
+import { WireError } from '../../../lib/wire/bytes/wire-error.js'
+import * as ethernet from '../../../lib/wire/net/ethernet.js'
+import * as pfc from '../../../lib/wire/net/pfc.js'
 import type { Switch } from '../../../switch-emu/core/switch.js'
 
 export class CountedSwitch implements Node {

@@ -1,5 +1,5 @@
 /** Priority flow control in a network of the swarm: one lossless priority for everything, with or without a watchdog. */
-import { headroomBytes } from '../../../lib/scenario/headroom.js'
+import { headroomBytes } from '../../../lib/scenario/model/headroom.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { MILLISECOND, type Nanos } from '../../../lib/time/nanos.js'
 import type { SwitchOptions } from '../../../switch-emu/core/switch.js'

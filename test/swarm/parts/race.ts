@@ -2,7 +2,7 @@
  * A seed in which flows share everything: the path, the controller, the time. Nothing disturbs them, and they run for long enough to
  * have like shares.
  */
-import { WorkOpcode } from '../../../lib/qp/work.js'
+import { WorkOpcode } from '../../../lib/qp/queues/work.js'
 import type { Random } from '../../../lib/sim/random.js'
 import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
 import { MESSAGE_MAX } from '../limits.js'

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../lib/frame/frame.js'
 import { FramePool } from '../../../lib/frame/frame-pool.js'
-import { VxlanPort } from '../../../lib/io/vxlan-port.js'
-import { parseScenario } from '../../../lib/scenario/load-scenario.js'
-import * as ipv4 from '../../../lib/wire/ipv4.js'
+import { VxlanPort } from '../../../lib/io/ports/vxlan-port.js'
+import { parseScenario } from '../../../lib/scenario/read/load-scenario.js'
+import * as ipv4 from '../../../lib/wire/net/ipv4.js'
 import { OverlaySwitch } from '../../../switch-emu/overlay/overlay-switch.js'
 import { freePort, nextFrame, udpFrame4, until } from '../../io/helpers.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FramePool } from '../../../lib/frame/frame-pool.js'
-import { PacketPort } from '../../../lib/io/packet-port.js'
-import { TYPE_TIME_EXCEEDED } from '../../../lib/wire/icmp.js'
+import { PacketPort } from '../../../lib/io/ports/packet-port.js'
+import { TYPE_TIME_EXCEEDED } from '../../../lib/wire/net/icmp.js'
 import { noNamespaces } from '../../support/netns.js'
 import { VethLab } from '../../support/veth-lab.js'
 

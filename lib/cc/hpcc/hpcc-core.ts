@@ -1,0 +1,346 @@
+/**
+ * The functions of HPCC++ that sender and receiver share: MeasureInflight and ComputeWind
+ * (draft-miao-rtgwg-hpccplus, section 4, lines 1-20 of the listing), and L.
+ *
+ * Units: bytes, ns, bit/s. The names are the listing's: U, u, tau, W, Wc, incStage, L.
+ */
+import type { Nanos } from '../../time/nanos.js'
+import { HopRecords } from '../../wire/telemetry/hop-records.js'
+import { CAREFUL_PACKETS, type CongestionContext } from '../congestion-control.js'
+import { HiddenHops } from './hidden-hops.js'
+import type { HpccConstants } from './hpcc-options.js'
+import { elapsedNs, probedQueueShare, queueShare, rateShare } from './link-utilization.js'
+
+/** The round trip alone reduces no window of so few packets (as RFC 9438, section 4.6, for losses). */
+const HIDDEN_LEAST_PACKETS = 2
+
+/** U, W, Wc and L of one flow, and the functions that change them. */
+export class HpccCore {
+  /** W_init = line rate x T: flows start at line rate. No window grows beyond it. */
+  wInit = 0
+  /** T in ns. */
+  t: Nanos = 0
+  readonly #eta: number
+  readonly #maxStage: number
+  #wMin = 0
+  /** The window that flows begin with. */
+  #wBegin = 0
+  /** W_ai as configured, or by the rule of thumb for the configured number of flows. */
+  #wAiExpected = 0
+  /** True if W_ai follows N as the receiver counts it. */
+  readonly #countFlows: boolean
+  #wAi: number
+  #w: number
+  #wc: number
+  #u = 1
+  #incStage = 0
+  /** L of the listing: the telemetry that came last. */
+  readonly #last = new HopRecords()
+  /** When the rows of L were stored, by this host's clock. */
+  readonly #lastNs = new Float64Array(this.#last.tsNs.length)
+  /** When U was averaged last, where only the busiest link is told. */
+  #averagedNs: Nanos = Number.NEGATIVE_INFINITY
+  readonly #hidden = new HiddenHops()
+  /** The telemetry that is being measured is a probe's. */
+  #probed = false
+  /** The row of the busiest link, of the telemetry that was measured last; -1: it is none of those that are told. */
+  #busiest = 0
+
+  readonly #context: CongestionContext
+  readonly #constants: HpccConstants
+  /** No window has been computed yet. */
+  #begins = true
+
+  constructor(context: CongestionContext, constants: HpccConstants) {
+    this.#context = context
+    this.#constants = constants
+    this.#eta = constants.eta
+    this.#maxStage = constants.maxStage
+    this.#countFlows = constants.countFlows && Number.isNaN(constants.wAi)
+    this.#settle(context.baseRttNs)
+    this.#wAi = this.#wAiExpected
+    this.#w = this.#wBegin
+    this.#wc = this.#wBegin
+  }
+
+  /** What follows from T. */
+  #settle(baseRttNs: Nanos): void {
+    const { lineRateBps, careful, mtuBytes } = this.#context
+    const { wAi, flows, minRate: minRateBps } = this.#constants
+    this.t = baseRttNs
+    this.wInit = (lineRateBps * this.t) / 8e9
+    this.#wAiExpected = Number.isNaN(wAi) ? this.#ruleOfThumb(flows) : wAi
+    const minRate = Number.isNaN(minRateBps) ? lineRateBps / 1000 : minRateBps
+    const wMin = (minRate * this.t) / 8e9
+    // On a path of which nothing is known a thousandth of the line rate may be too much.
+    const lower = careful && Number.isNaN(minRateBps)
+    this.#wMin = lower ? Math.min(wMin, mtuBytes) : wMin
+    this.#wBegin = careful ? this.bounded(CAREFUL_PACKETS * mtuBytes) : this.wInit
+  }
+
+  /** T has changed: the rate stays as it is, and with it the share of the link; or the flow has not begun. */
+  onBaseRtt(baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.t
+    const share = this.#wAiExpected > 0 ? this.#wAi / this.#wAiExpected : 1
+    this.#settle(baseRttNs)
+    this.#wAi = this.#wAiExpected * share
+    this.#w = this.#begins ? this.#wBegin : this.bounded(this.#w * longer)
+    this.#wc = this.#begins ? this.#wBegin : this.bounded(this.#wc * longer)
+  }
+
+  get windowBytes(): number {
+    return this.#w
+  }
+
+  get referenceWindowBytes(): number {
+    return this.#wc
+  }
+
+  get utilization(): number {
+    return this.#u
+  }
+
+  /** W_ai as it is now, bytes. */
+  get additiveIncrease(): number {
+    return this.#wAi
+  }
+
+  get incStage(): number {
+    return this.#incStage
+  }
+
+  /** W_ai = W_init (1 - eta) / N (section on parameters). */
+  #ruleOfThumb(flows: number): number {
+    return (this.wInit * (1 - this.#eta)) / flows
+  }
+
+  /**
+   * MeasureInflight, and L = the telemetry that it was given. False if U stays as it was because nothing could be
+   * learned: this is the first telemetry, or that of another path or link; it is older than L; stamps may have
+   * wrapped; or a hop states no rate.
+   *
+   * @param probed the telemetry is a probe's: one came in the last round trip, not one with each packet
+   */
+  measureInflight(now: Nanos, hops: HopRecords, probed = false): boolean {
+    if (hops.count === 0) return false
+    this.#probed = probed
+    if (hops.busiestOnly) return this.#measureBusiest(now, hops)
+    const last = this.#last
+    if (last.busiestOnly || last.count !== hops.count || last.pathId !== hops.pathId || this.#isOld(now, 0)) {
+      this.#store(now, hops)
+      return false
+    }
+    if (!this.#measure(hops)) {
+      // If L is young, a later packet has overtaken this one. If not, L is wrong: a stamp in it was damaged, which no
+      // checksum finds, since hops write stamps on the way.
+      if (now - this.#lastNs[0]! > this.t) this.#store(now, hops)
+      return false
+    }
+    this.#store(now, hops)
+    return true
+  }
+
+  /** True if a row of L is older than half a wrap of its stamp: a difference to it would be ambiguous. */
+  #isOld(now: Nanos, row: number): boolean {
+    const last = this.#last
+    let wrapNs = last.tsModulusNs[row]!
+    if (!last.busiestOnly)
+      for (let i = 1; i < last.count; i++) wrapNs = Math.min(wrapNs, last.tsModulusNs[i]!)
+    return now - this.#lastNs[row]! > wrapNs / 2
+  }
+
+  #store(now: Nanos, hops: HopRecords): void {
+    this.#last.copyFrom(hops)
+    this.#lastNs.fill(now, 0, hops.count)
+  }
+
+  /** Lines 1-9 over all links of the path. */
+  #measure(hops: HopRecords): boolean {
+    let u = 0
+    let tau = 0
+    for (let i = 0; i < hops.count; i++) {
+      const dt = this.#elapsedNs(hops, i, i)
+      if (!(dt > 0)) return false
+      const uLink = this.#uOf(hops, i, i, dt)
+      if (uLink > u) {
+        u = uLink
+        tau = dt
+        this.#busiest = i
+      }
+    }
+    this.#average(this.#withHidden(hops, u), tau)
+    return true
+  }
+
+  /** The last slot is not the last hop where the path was longer than the telemetry. */
+  #withHidden(hops: HopRecords, told: number): number {
+    if (!hops.overflow) return told
+    const hidden = this.#hidden.utilization(hops, this.t, this.#eta)
+    if (hidden <= told) return told
+    // So few packets are no queue: what round trips are longer is the hosts' doing, and it would hold the flow down for good.
+    if (hidden > this.#eta && this.#w <= HIDDEN_LEAST_PACKETS * this.#context.mtuBytes)
+      return Math.max(told, this.#eta)
+    this.#busiest = -1
+    return hidden
+  }
+
+  /** A round trip was measured; of the hops that are not told nothing else is known. */
+  onRoundTrip(now: Nanos, rttNs: Nanos): void {
+    this.#hidden.onRoundTrip(now, rttNs, this.t)
+  }
+
+  /**
+   * The receiver has sent back only the link with the highest inflight bytes (reference implementation for RoCEv2).
+   * It is compared with the last telemetry of that link: L is then a table of links.
+   */
+  #measureBusiest(now: Nanos, hops: HopRecords): boolean {
+    const last = this.#last
+    if (!last.busiestOnly || last.pathId !== hops.pathId) {
+      this.#store(now, hops)
+      return false
+    }
+    const row = last.rowOf(hops.switchId[0]!, hops.port[0]!)
+    if (row < 0 || this.#isOld(now, row)) {
+      this.#storeLink(now, hops, row)
+      return false
+    }
+    const dt = this.#elapsedNs(hops, 0, row)
+    if (!(dt > 0)) {
+      if (now - this.#lastNs[row]! > this.t) this.#storeLink(now, hops, row)
+      return false
+    }
+    // The telemetry of this link may be old where another one was the busiest since: U has been averaged in the meantime.
+    const sinceNs = Math.max(1, now - this.#averagedNs)
+    this.#average(this.#withHidden(hops, this.#uOf(hops, 0, row, dt)), Math.min(dt, sinceNs))
+    this.#averagedNs = now
+    this.#storeLink(now, hops, row)
+    return true
+  }
+
+  #storeLink(now: Nanos, hops: HopRecords, row: number): void {
+    const last = this.#last
+    const into = row >= 0 ? row : last.count < last.tsNs.length ? last.count++ : 0
+    last.copyRow(into, hops, 0)
+    this.#lastNs[into] = now
+  }
+
+  #elapsedNs(hops: HopRecords, i: number, row: number): Nanos {
+    return elapsedNs(hops, i, this.#last, row)
+  }
+
+  /** u' of a link, lines 4 and 5. */
+  #uOf(hops: HopRecords, i: number, row: number, dt: Nanos): number {
+    const last = this.#last
+    const queue = this.#probed
+      ? probedQueueShare(hops, i, last, row, this.t, 1 - this.#eta)
+      : queueShare(hops, i, last, row, this.t)
+    return queue + rateShare(hops, i, last, row, dt)
+  }
+
+  /** Lines 8 and 9. */
+  #average(u: number, tau: Nanos): void {
+    const weight = Math.min(tau, this.t) / this.t
+    this.#u = (1 - weight) * this.#u + weight * u
+  }
+
+  /**
+   * A switch's direct response (draft-01, section 6.3): the last hop is the congested one, those before it are the
+   * way to it. Its queue has passed the switch's threshold, so this is no noise to be filtered: neither line 5's
+   * minimum of two queues nor line 9's average is taken. A link with a queue is taken to send at its full rate: u =
+   * qlen / (B T) + 1. 0: the response states no rate.
+   */
+  #congestion(hops: HopRecords): number {
+    const i = hops.count - 1
+    if (i < 0 || !(hops.rateBps[i]! > 0)) return 0
+    return (hops.qlenBytes[i]! * 8e9) / (hops.rateBps[i]! * this.t) + 1
+  }
+
+  /**
+   * The window that a direct response asks for, by line 13. U, W, Wc and L stay as they are.
+   * @param sentWith the window that the answered packet was sent with
+   */
+  congestedWindow(hops: HopRecords, sentWith: number): number {
+    const u = this.#congestion(hops)
+    return u > 0 ? this.bounded(sentWith / (u / this.#eta) + this.#wAi) : Number.POSITIVE_INFINITY
+  }
+
+  /** U is that of a direct response if this is more. L stays as it is, as packets that are in the queue now will bring older stamps. */
+  measureCongestion(hops: HopRecords): boolean {
+    const u = this.#congestion(hops)
+    if (u <= this.#u) return false
+    this.#u = u
+    this.#busiest = -1
+    return true
+  }
+
+  /**
+   * N flows send to the receiver now, 0 = unknown. W_ai follows N only while the last link, or the host behind it, is
+   * the busiest: that is the one which all N share (section on receiver-based HPCC).
+   */
+  onFlows(flows: number): void {
+    if (!this.#countFlows) return
+    const last = this.#last
+    // Where hops are missing, the record before the host's is not that of the last link.
+    const toHost = last.endsAtHost && !last.overflow ? 2 : 1
+    const lastLink = last.overflow && !last.endsAtHost ? last.count : Math.max(0, last.count - toHost)
+    const shared = flows > 0 && !last.busiestOnly && this.#busiest >= lastLink
+    this.#wAi = shared ? this.#ruleOfThumb(flows) : this.#wAiExpected
+  }
+
+  /**
+   * Lines 11-20, and the bounds that a real flow needs.
+   *
+   * @param rounds round trips for which W_ai is added
+   */
+  computeWindow(updateWc: boolean, rounds = 1): void {
+    const multiplicative = this.#u >= this.#eta || this.#incStage >= this.#maxStage
+    const increase = rounds * this.#wAi
+    const w = multiplicative ? this.#wc / (this.#u / this.#eta) + increase : this.#wc + increase
+    this.#w = this.bounded(w)
+    this.#begins = false
+    if (updateWc) {
+      this.#incStage = multiplicative ? 0 : this.#incStage + 1
+      this.#wc = this.#w
+    }
+  }
+
+  /** Has the next windows computed from a Wc other than the last W. */
+  setReferenceWindow(windowBytes: number): void {
+    this.#wc = windowBytes
+  }
+
+  /**
+   * The flow takes another path: it begins as a new flow does, since windows and telemetry of two paths do not
+   * compare.
+   */
+  restart(): void {
+    this.#last.count = 0
+    this.#averagedNs = Number.NEGATIVE_INFINITY
+    this.#hidden.forget()
+    this.#w = this.#wBegin
+    this.#wc = this.#wBegin
+    this.#wAi = this.#wAiExpected
+    this.#u = 1
+    this.#incStage = 0
+    this.#busiest = 0
+    this.#begins = true
+  }
+
+  /** Goes on from where another controller was. */
+  takeOver(windowBytes: number): void {
+    this.restart()
+    this.#begins = false
+    this.#w = this.bounded(windowBytes)
+    this.#wc = this.#w
+  }
+
+  /** Between minRate x T and W_init. */
+  bounded(windowBytes: number): number {
+    return Math.min(this.wInit, Math.max(this.#wMin, windowBytes))
+  }
+
+  /** R = W / T (line 27). */
+  get rateBps(): number {
+    return (this.#w * 8e9) / this.t
+  }
+}

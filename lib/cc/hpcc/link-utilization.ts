@@ -1,0 +1,62 @@
+/**
+ * The normalised inflight bytes of one link, from two telemetries of it (draft-miao-rtgwg-hpccplus, lines 4 and 5 of the
+ * listing). Links are rows of HopRecords.
+ */
+import type { Nanos } from '../../time/nanos.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
+
+/** tau: ns between two stamps of a link. NaN if the telemetry is not newer than what is known, or states no rate. */
+export function elapsedNs(hops: HopRecords, row: number, last: HopRecords, lastRow: number): Nanos {
+  const modulus = hops.tsModulusNs[row]!
+  let dt = hops.tsNs[row]! - last.tsNs[lastRow]!
+  if (dt < 0) dt += modulus
+  return dt > 0 && dt <= modulus / 2 && hops.rateBps[row]! > 0 ? dt : Number.NaN
+}
+
+/** What the link has sent between two stamps, as a share of what its rate allows: txRate / B. @param dt as of elapsedNs */
+export function rateShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  dt: Nanos,
+): number {
+  let sent = hops.txBytes[row]! - last.txBytes[lastRow]!
+  if (sent < 0) sent += hops.txModulusBytes[row]!
+  return sent / dt / (hops.rateBps[row]! / 8e9)
+}
+
+/** min(qlen) / (B T), of two telemetries. @param tNs T */
+export function queueShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  tNs: Nanos,
+): number {
+  // An accumulated queue is a mean of minima already: a further minimum would throw that mean away.
+  const qlen = hops.accumulated
+    ? hops.qlenBytes[row]!
+    : Math.min(hops.qlenBytes[row]!, last.qlenBytes[lastRow]!)
+  return qlen / ((hops.rateBps[row]! / 8e9) * tNs)
+}
+
+/**
+ * qlen / (B T) of two probes, which are a round trip apart. Line 5's minimum is of two packets in a row: what waits only for a moment
+ * is no congestion. Two probes miss with it the queue that has formed since the first, by more or less as the phase of
+ * their flow has it, so this is the mean of the two less what may be momentary, and at least the minimum.
+ *
+ * @param momentary share of B T: the headroom that eta leaves for packets which collide (section on parameters)
+ */
+export function probedQueueShare(
+  hops: HopRecords,
+  row: number,
+  last: HopRecords,
+  lastRow: number,
+  tNs: Nanos,
+  momentary: number,
+): number {
+  const bdp = (hops.rateBps[row]! / 8e9) * tNs
+  const mean = (hops.qlenBytes[row]! + last.qlenBytes[lastRow]!) / 2
+  return Math.max(queueShare(hops, row, last, lastRow, tNs), mean / bdp - momentary)
+}

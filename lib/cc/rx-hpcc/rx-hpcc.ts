@@ -1,0 +1,131 @@
+/**
+ * Rx-HPCC: HPCC++ with the window worked out at the receiver (draft-miao-rtgwg-hpccplus, section on receiver-based HPCC).
+ * This is the sender's end, which does as it is told. The receiver's is in rx-hpcc-receiver.ts; or, to the letter of the
+ * draft, in rx-listing.ts.
+ */
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import {
+  type AckSample,
+  CAREFUL_PACKETS,
+  type CongestionContext,
+  type CongestionControl,
+  type LossSample,
+} from '../congestion-control.js'
+import { HpccCore } from '../hpcc/hpcc-core.js'
+import { hpccConstants, hpccOptions } from '../hpcc/hpcc-options.js'
+import { LossCap, lossOptions } from '../loss-cap.js'
+import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+
+export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
+  ...hpccOptions(true),
+  {
+    name: 'literal',
+    unit: 'boolean',
+    min: 0,
+    max: 1,
+    default: 0,
+    doc: 'line 30 to the letter: Wc is the W sent last, although no packet with it has arrived yet; windows then swing, and flows go apart in an incast (lines 28-34)',
+  },
+  {
+    name: 'rateChange',
+    unit: 'number',
+    min: 0,
+    max: 0.5,
+    default: 0.01,
+    doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest, as it tells N too; 0: each W that it works out; not with literal',
+    idle: { name: 'literal', is: true },
+  },
+  {
+    name: 'ackPackets',
+    unit: 'count',
+    min: 0,
+    max: 64,
+    default: 8,
+    doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs); not with literal',
+    idle: { name: 'literal', is: true },
+  },
+  ...lossOptions(null),
+]
+
+/** The controller of one flow, at its sender. */
+export class RxHpcc implements CongestionControl {
+  readonly name = 'rx-hpcc'
+  readonly observed = ['windowBytes', 'rateBps'] as const
+  /** Used for T, W_init and the bounds of W only. */
+  readonly #core: HpccCore
+  /** Bytes that may be in flight beyond W: they have arrived, but are not acknowledged yet. */
+  readonly #unacknowledged: number
+  #begin: number
+  readonly #beginsBytes: number
+  readonly #cap: LossCap
+  #w: number
+
+  constructor(context: CongestionContext, options: OptionValues = {}) {
+    this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
+    // These options act at the receiver, but a value out of range is to be reported here.
+    optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
+    const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
+    const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
+    this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
+    this.#cap = new LossCap('rx-hpcc', RX_HPCC_OPTIONS, context, options)
+    this.#beginsBytes =
+      context.careful === true ? CAREFUL_PACKETS * context.mtuBytes : Number.POSITIVE_INFINITY
+    this.#begin = this.#core.bounded(this.#beginsBytes)
+    this.#w = this.#begin
+  }
+
+  /** The rate stays as it is. The receiver hears of T as well, and does the same with W. */
+  onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
+    const longer = baseRttNs / this.#core.t
+    const begins = this.#w === this.#begin
+    this.#core.onBaseRtt(baseRttNs)
+    this.#begin = this.#core.bounded(this.#beginsBytes)
+    this.#w = begins ? this.#begin : this.#core.bounded(this.#w * longer)
+  }
+
+  onReceiverWindow(_now: Nanos, windowBytes: number): void {
+    this.#w = this.#core.bounded(windowBytes)
+  }
+
+  onPathChange(): void {
+    this.#cap.forget()
+    this.#w = this.#begin
+  }
+
+  /**
+   * W, and what may have reached the receiver without being acknowledged yet: a window of three packets would
+   * otherwise need an acknowledgement for each. R = W / T holds the flow to its rate all the same. Never more than
+   * W_init, with which flows begin.
+   */
+  windowBytes(): number {
+    const windowBytes = Math.max(this.#w, Math.min(this.#core.wInit, this.#w + this.#unacknowledged))
+    return Math.min(windowBytes, this.#cap.bytes)
+  }
+
+  rateBps(): number {
+    return (Math.min(this.#w, this.#cap.bytes) * 8e9) / this.#core.t
+  }
+
+  onSent(_now: Nanos, _seq: number, _bytes: number): void {}
+  onAck(_now: Nanos, sample: AckSample): void {
+    this.#cap.onAck(sample.ackedBytes, this.#w, this.#core.wInit)
+  }
+
+  /** Telemetry goes to the receiver alone: whether it explains a loss is not known here. */
+  onLoss(_now: Nanos, loss: LossSample): void {
+    this.#cap.onLoss(loss, this.#w, false)
+  }
+
+  onTelemetry(_now: Nanos, _sample: AckSample): void {}
+  onCnp(_now: Nanos): void {}
+  onTimeout(_now: Nanos): void {}
+
+  nextTimeout(): Nanos {
+    return NEVER
+  }
+
+  observe(into: Float64Array): void {
+    into[0] = this.#w
+    into[1] = this.rateBps()
+  }
+}

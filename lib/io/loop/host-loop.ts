@@ -1,0 +1,138 @@
+import type { Node } from '../../frame/node.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { Port } from '../port.js'
+import type { Waiter } from '../waiter.js'
+import type { Intake } from './intake.js'
+import { type Driven, RealTimeLoop } from './real-time-loop.js'
+
+export interface HostLoopOptions {
+  node: Node
+  port: Port
+  clock?: () => Nanos
+  /** This and the next: see RealTimeLoopOptions. */
+  busyPoll?: boolean
+  spinNs?: Nanos
+  /** Default: the port's. */
+  waiter?: Waiter | null
+  /** Called as each round begins: gives the node what other threads have asked for. */
+  onRound?: (now: Nanos) => void
+  /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
+  onError?: (error: unknown) => void
+  /** Told what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
+  intake?: Intake
+}
+
+/** Most frames received, and most frames sent, in one round before the event loop gets its turn. */
+const BATCH_FRAMES = 64
+/**
+ * Deadlines wait for what has arrived, no longer than so many rounds: they tell of silence, and what would break it may stand behind the frames
+ * of others. So many rounds take in what any receive buffer holds, but for frames that are short.
+ */
+const DEADLINES_PUT_OFF_ROUNDS = 64
+
+/**
+ * Drives one node over one port in real time: frames in, deadlines kept, frames out. Call `wake` after a command
+ * given to the node from outside its own callbacks.
+ */
+export class HostLoop implements Driven {
+  readonly #node: Node
+  readonly #port: Port
+  readonly #onRound: (now: Nanos) => void
+  readonly #loop: RealTimeLoop
+  readonly #intake: Intake | null
+  /** Rounds in a row that did not take in all that had arrived. */
+  #fullRounds = 0
+
+  constructor(options: HostLoopOptions) {
+    this.#node = options.node
+    this.#port = options.port
+    this.#onRound = options.onRound ?? (() => {})
+    this.#intake = options.intake ?? null
+    this.#loop = new RealTimeLoop(this, {
+      clock: options.clock,
+      busyPoll: options.busyPoll,
+      spinNs: options.spinNs,
+      waiter: options.waiter === undefined ? options.port.waiter : options.waiter,
+      onError: options.onError ?? throwLater,
+    })
+    this.#port.onReadable(() => this.#loop.wake())
+    this.#port.onWritable(() => this.#loop.wake())
+  }
+
+  /** The time that the node is driven by: integer nanoseconds, monotonic. */
+  now(): Nanos {
+    return this.#loop.now()
+  }
+
+  /** Rounds run so far. */
+  get rounds(): number {
+    return this.#loop.rounds
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  wake(): void {
+    this.#loop.wake()
+  }
+
+  /** From now on the loop looks without ever sleeping, until `endPolling` has been called as often. */
+  beginPolling(): void {
+    this.#loop.beginPolling()
+  }
+
+  endPolling(): void {
+    this.#loop.endPolling()
+  }
+
+  /** Stops; the port is the caller's to close. */
+  close(): void {
+    this.#loop.close()
+  }
+
+  round(begun: Nanos): boolean {
+    let now = begun
+    this.#onRound(now)
+    this.#intake?.begin(now)
+    let received = 0
+    let bytes = 0
+    for (; received < BATCH_FRAMES; received++) {
+      const frame = this.#port.receive()
+      if (frame === null) break
+      bytes += frame.length
+      // It may have come while the frames before it were handled, or while the kernel ran others: by an older time its round trip would be too short.
+      now = this.now()
+      this.#node.onFrame(now, 0, frame)
+    }
+    this.#intake?.took(bytes, this.#port.waitingBytes())
+    this.#keepDeadlines(now, received === BATCH_FRAMES)
+    let sent = 0
+    while (sent < BATCH_FRAMES && this.#port.canTransmit()) {
+      const frame = this.#node.pollTransmit(now)
+      if (frame === null) break
+      this.#port.transmit(frame)
+      sent++
+    }
+    this.#port.flush()
+    if (this.#intake?.wantsEnd) this.#intake.end(this.now())
+    return sent === BATCH_FRAMES || received === BATCH_FRAMES
+  }
+
+  #keepDeadlines(now: Nanos, moreWaits: boolean): void {
+    this.#fullRounds = moreWaits ? this.#fullRounds + 1 : 0
+    if (this.#fullRounds % DEADLINES_PUT_OFF_ROUNDS !== 0) return
+    if (this.#node.nextTimeout() <= now) this.#node.onTimeout(now)
+  }
+
+  nextDeadline(): Nanos {
+    // While the port is full, its own event ends the wait; by the node's deadline the loop would only spin.
+    return this.#port.canTransmit() ? this.#node.nextTimeout() : NEVER
+  }
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error
+  })
+}

@@ -1,0 +1,256 @@
+import { Backing } from '../../frame/backing.js'
+import type { Frame } from '../../frame/frame.js'
+import type { FramePool } from '../../frame/frame-pool.js'
+import { WireError } from '../../wire/bytes/wire-error.js'
+import { HostAddress } from '../../wire/net/address.js'
+import * as udp from '../../wire/net/udp.js'
+import { parseFrame } from '../../wire/parse.js'
+import { interfaceMtu } from '../interfaces/interface.js'
+import { BatchReceiver, RECEIVER_ROOM_BYTES } from '../linux/batch-receiver.js'
+import { FdWaiter } from '../linux/fd-waiter.js'
+import { SenderPool } from '../linux/sender-pool.js'
+import { UdpSocket } from '../linux/udp-socket.js'
+import { type DropReason, type Port, PortCounters } from '../port.js'
+import { openEach, sourcePortsFor } from '../source-port.js'
+import type { Waiter } from '../waiter.js'
+import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
+import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
+import { frameFault } from './frame-fault.js'
+
+export interface BatchPortOptions {
+  /** A pool with RECEIVER_ROOM_BYTES of room. */
+  pool: FramePool
+  /** This host's address: literal, and one of its own. */
+  address: string
+  /** UDP ports to bind, and to send to where a frame's `udpPort` is 0. Default 4791 and 4792, which is what frames say in any case. */
+  rocePort?: number
+  intPort?: number
+  /** Bytes of the largest IP packet. Default: the MTU of the interface that has the address. */
+  mtu?: number
+  /** What to ask of SO_RCVBUF and SO_SNDBUF. Default 8 MiB. */
+  socketBufferBytes?: number
+  /** Source ports to send from, each by a socket of its own, 1 to 64. Default 16. */
+  sourcePorts?: number
+}
+
+/**
+ * Payloads of datagrams at least this long are lent: only headers, and pad and ICRC behind the payload, are copied
+ * into the slot.
+ */
+const LEND_FROM_BYTES = 4096
+/** Room for the headers of a packet with telemetry of 15 hops; a packet with longer ones is copied whole. */
+const HEADERS_BYTES = 448
+/** Pad and ICRC. */
+const TAIL_BYTES = 8
+
+/** How long to wait before a full socket is tried again, ms. */
+const RETRY_MS = 1
+const SOURCE_PORTS = 16
+
+/**
+ * Linux's fast port: many packets per system call, runs of them as one (GSO and GRO), straight from the frames' slots
+ * and from the memory that payloads lie in. Long payloads that arrive are lent: they stay where the kernel has put
+ * them until the next `receive`. It sees and sets TOS, so ECN works. Needs koffi, no privileges. It sends from UDP
+ * ports of its own, as DgramPort does.
+ */
+export class BatchPort implements Port {
+  readonly mtu: number
+  readonly gathers = true
+  readonly takesRuns = true
+  readonly counters = new PortCounters()
+  readonly waiter: Waiter
+  readonly receiveBudgetBytes: number
+  readonly #pool: FramePool
+  /** The pool's memory, and the part of it that the receivers read into. */
+  readonly #arena: DataView
+  readonly #room: Backing
+  readonly #family: 4 | 6
+  readonly #sockets: UdpSocket[] = []
+  readonly #roce: Receiving
+  readonly #int: Receiving
+  readonly #senders: SenderPool
+  readonly #headers4: HeaderWriter4
+  readonly #headers6: HeaderWriter6
+  readonly #gid = new Uint8Array(16)
+  /** The socket whose turn it is to be read: the two share the receive buffers. */
+  #current: Receiving
+  #isFull = false
+  #retry: NodeJS.Timeout | null = null
+  #closed = false
+  #writable = () => {}
+
+  /** Throws WEIR_UNSUPPORTED without koffi or Linux, WEIR_BAD_ARGUMENT when an address or port cannot be bound. */
+  constructor(options: BatchPortOptions) {
+    const { pool, address, rocePort = udp.PORT_ROCE, intPort = udp.PORT_INT } = options
+    const { sourcePorts = SOURCE_PORTS } = options
+    const local = HostAddress.parse(address)
+    this.#pool = pool
+    this.#family = local.family
+    this.#headers4 = new HeaderWriter4(local.ipv4)
+    this.#headers6 = new HeaderWriter6(local.gid)
+    this.mtu = options.mtu ?? interfaceMtu(address)
+    const bufferBytes = options.socketBufferBytes ?? SOCKET_BUFFER_BYTES
+    const open = (port: number, shared: boolean) => {
+      const socket = new UdpSocket({ address, port, shared, bufferBytes })
+      this.#sockets.push(socket)
+      return socket
+    }
+    try {
+      const roce = open(rocePort, false)
+      const int = open(intPort, false)
+      roce.enableGro()
+      int.enableGro()
+      const room = pool.reserve(RECEIVER_ROOM_BYTES)
+      this.#arena = new DataView(pool.arena.buffer)
+      this.#room = new Backing(pool.arena.subarray(room, room + RECEIVER_ROOM_BYTES))
+      this.#roce = new Receiving(new BatchReceiver(pool, roce, room), udp.PORT_ROCE)
+      this.#int = new Receiving(new BatchReceiver(pool, int, room), udp.PORT_INT)
+      this.#current = this.#int
+      this.receiveBudgetBytes = Math.floor(roce.receiveBufferBytes / KERNEL_OVERHEAD)
+      const { counters } = this
+      const sockets = openEach(sourcePortsFor(rocePort, sourcePorts), port => open(port, true))
+      this.#senders = new SenderPool({ pool, counters, rocePort, intPort, sockets })
+      this.waiter = new FdWaiter([roce.fd, int.fd])
+    } catch (error) {
+      for (const socket of this.#sockets) socket.close()
+      throw error
+    }
+  }
+
+  get sourcePorts(): readonly number[] {
+    return this.#senders.ports
+  }
+
+  waitingBytes(): number {
+    return this.#closed ? 0 : this.#roce.receiver.waitingBytes() + this.#int.receiver.waitingBytes()
+  }
+
+  receive(): Frame | null {
+    if (this.#closed) return null
+    for (;;) {
+      const from = this.#current
+      if (from.receiver.next()) {
+        const frame = this.#take(from)
+        if (frame !== null) return frame
+        continue
+      }
+      // The other socket's turn; when this was the second, nothing is left for now.
+      this.#current = from === this.#int ? this.#roce : this.#int
+      if (from === this.#roce) return null
+    }
+  }
+
+  canTransmit(): boolean {
+    return !this.#isFull
+  }
+
+  transmit(frame: Frame): void {
+    const fault = this.#faultOf(frame)
+    if (fault !== null) {
+      this.counters.drops[fault]++
+      this.#pool.give(frame)
+      return
+    }
+    if (!this.#senders.add(frame)) this.flush()
+  }
+
+  flush(): void {
+    if (this.#closed || this.#senders.flush()) return
+    this.#isFull = true
+    this.#retry ??= setTimeout(this.#tryAgain, RETRY_MS)
+  }
+
+  /** Never calls back: the waiter sees what comes in. */
+  onReadable(_callback: () => void): void {}
+
+  onWritable(callback: () => void): void {
+    this.#writable = callback
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.flush()
+    this.#closed = true
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#senders.close()
+    await this.waiter.close()
+    for (const socket of this.#sockets) socket.close()
+  }
+
+  readonly #tryAgain = (): void => {
+    this.#retry = null
+    if (this.#closed) return
+    this.#isFull = false
+    this.flush()
+    if (!this.#isFull) this.#writable()
+  }
+
+  /** The datagram that the receiver has found, as a frame; null if it is dropped. */
+  #take({ receiver, port }: Receiving): Frame | null {
+    const { drops } = this.counters
+    this.#countLost()
+    const { bytes } = receiver
+    const start = this.#family === 4 ? HEADER_BYTES_V4 : HEADER_BYTES_V6
+    if (start + bytes > this.#pool.slotBytes) {
+      drops.tooLong++
+      return null
+    }
+    const frame = this.#pool.take()
+    if (frame === null) {
+      drops.poolEmpty++
+      return null
+    }
+    const { view, sourceAt, sourcePort, tos } = receiver
+    if (this.#family === 4) {
+      this.#headers4.write(frame, view.getUint32(sourceAt), sourcePort, port, bytes, tos)
+    } else {
+      for (let i = 0; i < 16; i++) this.#gid[i] = view.getUint8(sourceAt + i)
+      this.#headers6.write(frame, this.#gid, sourcePort, port, bytes, tos)
+    }
+    if (bytes < LEND_FROM_BYTES || !this.#lend(frame, start, receiver.at, bytes)) {
+      this.#pool.arena.copyWithin(frame.bytes.byteOffset + start, receiver.at, receiver.at + bytes)
+    }
+    this.counters.rxFrames++
+    this.counters.rxBytes += frame.length
+    return frame
+  }
+
+  /** Copies what is around the payload, and parses it. False if the payload is not where it was taken to be. */
+  #lend(frame: Frame, start: number, at: number, bytes: number): boolean {
+    const slot = frame.bytes.byteOffset + start
+    this.#pool.arena.copyWithin(slot, at, at + HEADERS_BYTES)
+    for (let n = bytes - TAIL_BYTES; n < bytes; n += 4) {
+      this.#arena.setInt32(slot + n, this.#arena.getInt32(at + n))
+    }
+    const isFound =
+      parseFrame(frame) === WireError.OK && frame.payload >= 0 && frame.payload <= start + HEADERS_BYTES
+    if (!isFound) {
+      frame.l3 = -1
+      return false
+    }
+    frame.outside = this.#room
+    frame.outsideBase = at - start - (this.#room.bytes.byteOffset - this.#pool.arena.byteOffset)
+    return true
+  }
+
+  #countLost(): void {
+    this.counters.drops.kernelFull = this.#roce.receiver.overflows + this.#int.receiver.overflows
+  }
+
+  #faultOf(frame: Frame): DropReason | null {
+    if (this.#closed) return 'closed'
+    if (this.#isFull) return 'txFull'
+    return frameFault(frame, this.#family, this.mtu)
+  }
+}
+
+/** A receiving socket, and the UDP port that frames from it say. */
+class Receiving {
+  readonly receiver: BatchReceiver
+  readonly port: number
+
+  constructor(receiver: BatchReceiver, port: number) {
+    this.receiver = receiver
+    this.port = port
+  }
+}

@@ -1,0 +1,223 @@
+import { WeirError } from '../../errors.js'
+import { SLOT_BYTES } from '../../frame/frame-pool.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import { DEFAULT_DOMAIN, type DomainId, type MemoryTable } from '../memory/memory.js'
+import type { CompletionQueue } from '../queues/completion-queue.js'
+import { PSN_HALF } from '../queues/psn.js'
+import { ReadRoom } from '../queues/read-room.js'
+import { ReorderPool } from '../queues/reorder-buffer.js'
+
+/** What a queue pair is made with. Everything optional can also be settled later, by `modify` to RTR and RTS. */
+export interface QpConfig {
+  /** Number of this queue pair, 2 to 0xffffff (0 and 1 are reserved, IBA 10.2.4). */
+  qpn: number
+  sendCq: CompletionQueue
+  receiveCq: CompletionQueue
+  memory: MemoryTable
+  /** Protection domain: the peer and the application reach its regions only (IBA 10.2.3). Default: the adapter's default domain. */
+  domain?: DomainId
+  /** Work requests, 1 to 65,536. Default 128. */
+  sendQueueDepth?: number
+  /** Work requests, 1 to 65,536. Default 128. */
+  receiveQueueDepth?: number
+  /** One ACK per so many request packets, besides those asked for; 0 = only when asked for. Default 1. */
+  ackEveryPackets?: number
+  /** AckReq at least once in so many packets of a long message, 1 to 2^22. Default 64. */
+  ackRequestEveryPackets?: number
+  /** Bound on unacknowledged PSNs, 1 to 2^23. Default 8192. One READ that takes more runs alone. */
+  maxPacketsInFlight?: number
+  /** 256, 512, 1024, 2048 or 4096. Default 1024. */
+  pathMtu?: number
+  /** What the peer may do, a sum of `Access` (IBA 10.6.3). Default 0. */
+  access?: number
+  /** READs and atomics of the peer that are kept for replay, 0 to 255 (IBA 9.7.4.1). Default 16. */
+  responderResources?: number
+  /** READs and atomics outstanding at a time, 0 to 255; at most the peer's resources. Default 16. */
+  initiatorDepth?: number
+  /** Retries after a timeout or NAK without progress, 0 to 7 (IBA 9.9.2.1). Default 7. */
+  retryCount?: number
+  /** Retries after RNR NAK, 0 to 6; 7 = without end. Default 7. */
+  rnrRetry?: number
+  /** Timeout is 4.096 us * 2^n, n to 31; 0 = never (IBA 9.9.2.1). Default 14: 67 ms. */
+  ackTimeoutExponent?: number
+  /** Code of the least time that an RNR NAK asks the peer to wait, 0 to 31 (IBA table 45). Default 12: 0.64 ms. */
+  minRnrTimer?: number
+  /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
+  gathers?: boolean
+  /**
+   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and sends again only what
+   * is missing. Default false.
+   */
+  selectiveRepeat?: boolean
+  /** Packets out of order that each half keeps for selective repeat, 1 to 65,536. Default 2048. */
+  reorderPackets?: number
+  /**
+   * One of them is kept if it is no more than so many PSNs beyond the highest that has come: what the peer may have on its way. 1 to
+   * 2^23. Default: maxPacketsInFlight, beyond the next one expected.
+   */
+  grantedPackets?: number
+  /** Where it keeps them. Default: a pool of its own for both halves. */
+  reorderPool?: ReorderPool
+  /**
+   * Packets that have to arrive out of order until selective repeat takes those before them for lost, as long as none has
+   * been overtaken; with fewer, time has to pass. 1 to 65,536. Default 3 (RFC 8985, DupThresh).
+   */
+  reorderTolerance?: number
+  /**
+   * Shortest silence after which selective repeat sends the last packet again; NEVER = it does not. Default 0: two
+   * round trips.
+   */
+  probeTimeoutLeastNs?: Nanos
+  /**
+   * Least retransmission timeout beyond the smoothed round trip (RFC 6298). NEVER: only the transport timer's silence has packets sent
+   * again, and it is longer where round trips are. Default NEVER, as the standard has it.
+   */
+  retransmitTimeoutLeastNs?: Nanos
+  /** Bounds what all queue pairs of the host ask for at once by READs. Default: no bound. */
+  readRoom?: ReadRoom
+}
+
+/** What `modify` may settle: everything that the connection manager negotiates. */
+export interface QpAttributes {
+  /** Needed for RTR, and settled with it. */
+  remoteQpn?: number
+  /** First PSN of the peer, needed for RTR. */
+  receivePsn?: number
+  /** First PSN of ours, needed for RTS. */
+  sendPsn?: number
+  /** From INIT to RTR only. */
+  pathMtu?: number
+  /** From INIT to RTR only. */
+  responderResources?: number
+  initiatorDepth?: number
+  access?: number
+  retryCount?: number
+  rnrRetry?: number
+  ackTimeoutExponent?: number
+  minRnrTimer?: number
+  /** From INIT to RTR only. */
+  selectiveRepeat?: boolean
+  /** From INIT to RTR only. */
+  grantedPackets?: number
+}
+
+/**
+ * Every setting, checked, with defaults filled in. A class, so that all settings have one hidden class: made from
+ * literals and spreads each had its own, and with many queue pairs every look at a setting was a search.
+ */
+export class QpSettings implements Required<QpConfig> {
+  qpn: number
+  sendCq: CompletionQueue
+  receiveCq: CompletionQueue
+  memory: MemoryTable
+  domain: DomainId = DEFAULT_DOMAIN
+  sendQueueDepth = 128
+  receiveQueueDepth = 128
+  ackEveryPackets = 1
+  ackRequestEveryPackets = 64
+  maxPacketsInFlight = 8192
+  pathMtu = 1024
+  access = 0
+  responderResources = 16
+  initiatorDepth = 16
+  retryCount = 7
+  rnrRetry = 7
+  ackTimeoutExponent = 14
+  minRnrTimer = 12
+  gathers = false
+  selectiveRepeat = false
+  reorderPackets = 2048
+  grantedPackets = PSN_HALF
+  reorderPool!: ReorderPool
+  reorderTolerance = 3
+  probeTimeoutLeastNs: Nanos = 0
+  retransmitTimeoutLeastNs: Nanos = NEVER
+  readRoom!: ReadRoom
+
+  constructor(config: QpConfig) {
+    this.qpn = config.qpn
+    this.sendCq = config.sendCq
+    this.receiveCq = config.receiveCq
+    this.memory = config.memory
+    this.take(config)
+  }
+
+  /** Takes over what is given. */
+  take(given: Partial<QpConfig>): void {
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== undefined) Object.assign(this, { [name]: value })
+    }
+  }
+}
+
+const RANGES: Record<string, readonly [number, number]> = {
+  qpn: [2, 0xffffff],
+  sendQueueDepth: [1, 65_536],
+  receiveQueueDepth: [1, 65_536],
+  ackEveryPackets: [0, PSN_HALF],
+  ackRequestEveryPackets: [1, 1 << 22],
+  maxPacketsInFlight: [1, PSN_HALF],
+  access: [0, 15],
+  responderResources: [0, 255],
+  initiatorDepth: [0, 255],
+  retryCount: [0, 7],
+  rnrRetry: [0, 7],
+  ackTimeoutExponent: [0, 31],
+  minRnrTimer: [0, 31],
+  reorderPackets: [1, 65_536],
+  grantedPackets: [1, PSN_HALF],
+  reorderTolerance: [1, 65_536],
+  remoteQpn: [0, 0xffffff],
+  receivePsn: [0, 0xffffff],
+  sendPsn: [0, 0xffffff],
+}
+
+const PATH_MTUS = [256, 512, 1024, 2048, 4096]
+
+/** Fills in the defaults. Throws WEIR_BAD_ARGUMENT, naming the option and its range, for a value out of it. */
+export function settingsOf(config: QpConfig): QpSettings {
+  const settings = new QpSettings(config)
+  checkRanges(settings.qpn, settings)
+  if (!(settings.probeTimeoutLeastNs >= 0)) {
+    throw bad(settings.qpn, `probeTimeoutLeastNs is 0 to NEVER, not ${settings.probeTimeoutLeastNs}`)
+  }
+  if (!(settings.retransmitTimeoutLeastNs >= 0)) {
+    throw bad(
+      settings.qpn,
+      `retransmitTimeoutLeastNs is 0 to NEVER, not ${settings.retransmitTimeoutLeastNs}`,
+    )
+  }
+  settings.reorderPool ??= new ReorderPool(2 * settings.reorderPackets, SLOT_BYTES)
+  settings.readRoom ??= new ReadRoom()
+  return settings
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a value out of its range. */
+export function checkRanges(qpn: number, values: object): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (name === 'pathMtu' && !PATH_MTUS.includes(value)) {
+      throw bad(qpn, `pathMtu is one of ${PATH_MTUS.join(', ')}, not ${value}`)
+    }
+    const range = RANGES[name]
+    if (range === undefined || value === undefined) continue
+    if (!Number.isInteger(value) || value < range[0] || value > range[1]) {
+      throw bad(qpn, `${name} is a whole number from ${range[0]} to ${range[1]}, not ${value}`)
+    }
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT for an attribute that is missing on the way to that state. */
+export function need(
+  qpn: number,
+  state: string,
+  attributes: QpAttributes,
+  names: readonly (keyof QpAttributes)[],
+): void {
+  const missing = names.filter(name => attributes[name] === undefined)
+  if (missing.length === 0) return
+  throw new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}: ${state} needs ${missing.join(' and ')}`)
+}
+
+function bad(qpn: number, what: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `queue pair ${qpn}: ${what}`)
+}

@@ -1,0 +1,64 @@
+import type { Nanos } from '../../time/nanos.js'
+import { ReceiveQueue } from '../queues/receive-queue.js'
+import { SendQueue } from '../queues/send-queue.js'
+import type { WorkStatus } from '../queues/work-status.js'
+import type { QpSettings } from './config.js'
+import { QpCounters } from './counters.js'
+import type { QpObserver } from './observer.js'
+import { QpState, STATE_TABLE } from './states.js'
+
+/** What the two halves of a queue pair share: settings, state, work queues, counters. */
+export class QpContext {
+  readonly qpn: number
+  readonly settings: QpSettings
+  readonly observer: QpObserver
+  readonly counters = new QpCounters()
+  readonly sendQueue: SendQueue
+  readonly receiveQueue: ReceiveQueue
+  state: QpState = QpState.RESET
+  remoteQpn = 0
+  /** Request packets and READ responses sent so far: numbers them, from 0. */
+  transmissions = 0
+  /** The packet at hand was new, and is carried out or kept: not one that came before, or that nobody awaits. */
+  took = false
+  /** It was a response that came before. */
+  tookBefore = false
+  /** Ends timers and packets under way; set by the queue pair. */
+  onStopped: () => void = () => {}
+
+  constructor(settings: QpSettings, observer: QpObserver) {
+    this.qpn = settings.qpn
+    this.settings = settings
+    this.observer = observer
+    this.sendQueue = new SendQueue(settings.qpn, settings.sendQueueDepth, settings.sendCq)
+    this.receiveQueue = new ReceiveQueue(settings.qpn, settings.receiveQueueDepth, settings.receiveCq)
+  }
+
+  /** Requests of the peer are carried out. */
+  get responds(): boolean {
+    return STATE_TABLE[this.state]!.responds
+  }
+
+  /** Responses of the peer are taken, and requests are sent. */
+  get requests(): boolean {
+    return STATE_TABLE[this.state]!.requests
+  }
+
+  /** Work requests that have not begun may begin. */
+  get begins(): boolean {
+    return STATE_TABLE[this.state]!.begins
+  }
+
+  /**
+   * Into error (IBA 9.9.2, 10.3.1): every work request left completes with WR_FLUSH_ERR, once. A caller that has
+   * another status for one of them completes that one first.
+   */
+  fail(now: Nanos, status: WorkStatus): void {
+    if (this.state === QpState.ERR) return
+    this.state = QpState.ERR
+    this.sendQueue.flush()
+    this.receiveQueue.flush()
+    this.onStopped()
+    this.observer.onError(now, status)
+  }
+}

@@ -1,0 +1,114 @@
+import { WeirError } from '../../errors.js'
+import type { MemoryRegion } from '../memory/memory.js'
+import { type CompletionQueue, ReceiveOpcode } from './completion-queue.js'
+import type { ReceiveWork } from './work.js'
+import { WorkStatus } from './work-status.js'
+
+/** A posted receive: where the next SEND goes. */
+export class ReceiveSlot {
+  id = 0
+  region: MemoryRegion | null = null
+  offset = 0
+  length = 0
+}
+
+/** The receive queue: a ring of preallocated slots. The head is the one that the running SEND fills. */
+export class ReceiveQueue {
+  readonly depth: number
+  #head = 0
+  #tail = 0
+  readonly #qpn: number
+  readonly #cq: CompletionQueue
+  readonly #slots: ReceiveSlot[] = []
+
+  constructor(qpn: number, depth: number, cq: CompletionQueue) {
+    this.#qpn = qpn
+    this.depth = depth
+    this.#cq = cq
+  }
+
+  /** Receives that have not completed, the running one included. */
+  get count(): number {
+    return this.#tail - this.#head
+  }
+
+  /** The oldest receive; there must be one. */
+  get head(): ReceiveSlot {
+    return this.#slots[this.#head % this.depth]!
+  }
+
+  /** Takes a checked receive; false when the queue or its completion queue is full. */
+  post(work: ReceiveWork): boolean {
+    if (this.count === this.depth || !this.#cq.reserve()) return false
+    const at = this.#tail++ % this.depth
+    if (this.#slots.length === at) this.#slots.push(new ReceiveSlot())
+    const slot = this.#slots[at]!
+    slot.id = work.id
+    slot.region = work.region
+    slot.offset = work.offset
+    slot.length = work.length
+    return true
+  }
+
+  /** Completes the head with the message that it took. */
+  completeHead(
+    opcode: ReceiveOpcode,
+    byteLength: number,
+    hasImmediate: boolean,
+    immediate: number,
+    invalidatedKey: number,
+  ): void {
+    this.#complete(WorkStatus.SUCCESS, opcode, byteLength, hasImmediate, immediate, invalidatedKey)
+  }
+
+  /** Ends the head with an error. */
+  failHead(status: WorkStatus): void {
+    this.#complete(status, ReceiveOpcode.RECV, 0, false, 0, 0)
+  }
+
+  /** Ends everything with WR_FLUSH_ERR, oldest first. */
+  flush(): void {
+    while (this.count > 0) this.failHead(WorkStatus.WR_FLUSH_ERR)
+  }
+
+  /** Forgets everything, without completions: the way to RESET (IBA 10.3.1). */
+  clear(): void {
+    for (; this.count > 0; this.#head++) {
+      this.head.region = null
+      this.#cq.release()
+    }
+  }
+
+  #complete(
+    status: WorkStatus,
+    opcode: ReceiveOpcode,
+    byteLength: number,
+    hasImmediate: boolean,
+    immediate: number,
+    invalidatedKey: number,
+  ): void {
+    const slot = this.head
+    this.#head++
+    slot.region = null
+    const completion = this.#cq.push()
+    completion.id = slot.id
+    completion.status = status
+    completion.opcode = opcode
+    completion.byteLength = byteLength
+    completion.qpn = this.#qpn
+    completion.isReceive = true
+    completion.hasImmediate = hasImmediate
+    completion.immediate = immediate
+    completion.invalidatedKey = invalidatedKey
+  }
+}
+
+/** Throws WEIR_BAD_ARGUMENT for a receive that is not inside its region. */
+export function checkReceiveWork(qpn: number, work: ReceiveWork): void {
+  const whole = Number.isSafeInteger(work.offset) && Number.isSafeInteger(work.length)
+  if (whole && work.region.holds(work.offset, work.length)) return
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `queue pair ${qpn}, receive work: offset ${work.offset} length ${work.length} is outside its region of ${work.region.length} bytes`,
+  )
+}

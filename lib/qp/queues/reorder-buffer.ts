@@ -1,0 +1,159 @@
+import type { Frame } from '../../frame/frame.js'
+import { FramePool } from '../../frame/frame-pool.js'
+import { SackRanges } from './sack-ranges.js'
+
+const FIRST_CAPACITY = 256
+
+/** Where queue pairs keep packets that came out of order: frames that all of them share, made when first needed. */
+export class ReorderPool {
+  /** Packets at a time. */
+  readonly capacity: number
+  readonly #slotBytes: number
+  #frames: FramePool | null = null
+
+  /**
+   * @param capacity packets, 1 to 1,048,576
+   * @param slotBytes room for one with all its headers, 256 to 65,536
+   */
+  constructor(capacity: number, slotBytes: number) {
+    this.capacity = capacity
+    this.#slotBytes = slotBytes
+  }
+
+  /** A copy of the frame, or null when there is no room for it. */
+  copy(frame: Frame): Frame | null {
+    if (frame.length > this.#slotBytes) return null
+    this.#frames ??= new FramePool(this.capacity, this.#slotBytes)
+    const kept = this.#frames.take()
+    kept?.copyFrom(frame)
+    return kept
+  }
+
+  give(frame: Frame): void {
+    this.#frames!.give(frame)
+  }
+
+  /** Packets kept now: 0 when everything has been handed back. */
+  get inUse(): number {
+    return this.#frames?.inUse ?? 0
+  }
+}
+
+/**
+ * Packets of one queue pair that came out of order, by PSN, until those before them have come. Then the handlers of
+ * packets in order take them, so every operation means what it means without loss, however its packets travelled.
+ * (The alternative, to put bytes into place as they arrive, would save one copy of the few packets behind a gap; but
+ * it must find the place of a packet whose message's first packet is missing, and undo what it did when that first
+ * packet is refused.)
+ *
+ * Bounded twice: in packets, by its own limit and the pool's, and in PSNs, by a span beyond the next one expected.
+ */
+export class ReorderBuffer {
+  /** A PSN may be kept if it is less than this beyond the next one expected: a power of two. */
+  readonly span: number
+  readonly #pool: ReorderPool
+  readonly #packetsMax: number
+  /** By the low bits of the PSN: a ring that grows with what is kept. */
+  #frames: (Frame | null)[] = []
+  /** No kept PSN is below. */
+  #lowestSeq = 0
+  /** Packets kept now. */
+  count = 0
+  /** The PSN that was kept last, and a PSN that no kept one exceeds. */
+  latestSeq = Number.NEGATIVE_INFINITY
+  highestSeq = Number.NEGATIVE_INFINITY
+  /** What no SACK has named yet. */
+  readonly unnamed = new SackRanges()
+
+  /** @param span PSNs, 1 to 2^23, rounded up to a power of two */
+  constructor(pool: ReorderPool, packetsMax: number, span: number) {
+    this.#pool = pool
+    this.#packetsMax = packetsMax
+    this.span = powerOfTwo(span)
+  }
+
+  /** Keeps a copy. False when there is no room. The caller has checked that the PSN is in the span, and not kept yet. */
+  put(seq: number, frame: Frame): boolean {
+    if (this.count >= this.#packetsMax) return false
+    const kept = this.#pool.copy(frame)
+    if (kept === null) return false
+    this.restore(seq, kept)
+    this.latestSeq = seq
+    this.unnamed.add(seq)
+    return true
+  }
+
+  /** Puts back what `take` took out. */
+  restore(seq: number, kept: Frame): void {
+    if (this.count === 0) {
+      this.#lowestSeq = seq
+      this.highestSeq = seq
+    }
+    const lowest = Math.min(this.#lowestSeq, seq)
+    const highest = Math.max(this.highestSeq, seq)
+    if (highest - lowest >= this.#frames.length) this.#grow(highest - lowest + 1)
+    this.#lowestSeq = lowest
+    this.highestSeq = highest
+    this.#frames[seq & (this.#frames.length - 1)] = kept
+    this.count++
+  }
+
+  #grow(packets: number): void {
+    const capacity = Math.min(this.span, Math.max(FIRST_CAPACITY, powerOfTwo(packets)))
+    const frames: (Frame | null)[] = new Array(capacity).fill(null)
+    if (this.count > 0) {
+      for (let seq = this.#lowestSeq; seq <= this.highestSeq; seq++) {
+        frames[seq & (capacity - 1)] = this.#frames[seq & (this.#frames.length - 1)]!
+      }
+    }
+    this.#frames = frames
+  }
+
+  #isInRing(seq: number): boolean {
+    return this.count > 0 && seq >= this.#lowestSeq && seq <= this.highestSeq
+  }
+
+  /** Is it kept? The PSN must be in the span. */
+  has(seq: number): boolean {
+    return this.#isInRing(seq) && this.#frames[seq & (this.#frames.length - 1)] !== null
+  }
+
+  /** Takes the packet out, or returns null. The caller hands it back, by `give` or `restore`. */
+  take(seq: number): Frame | null {
+    if (!this.#isInRing(seq)) return null
+    const index = seq & (this.#frames.length - 1)
+    const frame = this.#frames[index]!
+    if (frame === null) return null
+    this.#frames[index] = null
+    this.count--
+    // Packets are taken in their order: those before it have been taken or dropped.
+    this.#lowestSeq = seq + 1
+    return frame
+  }
+
+  give(frame: Frame): void {
+    this.#pool.give(frame)
+  }
+
+  /** Drops what is kept of the PSNs from `from` to before `until`. */
+  drop(from: number, until: number): void {
+    const end = Math.min(until, this.highestSeq + 1)
+    for (let seq = Math.max(from, this.#lowestSeq); seq < end && this.count > 0; seq++) {
+      const frame = this.take(seq)
+      if (frame !== null) this.#pool.give(frame)
+    }
+  }
+
+  /** Drops everything. */
+  clear(): void {
+    this.drop(this.#lowestSeq, this.highestSeq + 1)
+    this.latestSeq = Number.NEGATIVE_INFINITY
+    this.highestSeq = Number.NEGATIVE_INFINITY
+    this.unnamed.clear()
+  }
+}
+
+/** The smallest power of two that is not below `value`. */
+export function powerOfTwo(value: number): number {
+  return 2 ** Math.ceil(Math.log2(value))
+}

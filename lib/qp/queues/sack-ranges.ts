@@ -1,0 +1,50 @@
+import * as sack from '../../wire/weir/sack.js'
+
+/** More would be a burst of SACKs; what is left out a later one may name. */
+const RANGES_MAX = 8
+
+/**
+ * Packets that came out of order and have not been named by a SACK yet, as ranges of PSNs that one bitmap can cover: a host that takes in
+ * many packets before it answers owes a SACK for each of them.
+ */
+export class SackRanges {
+  readonly #first = new Float64Array(RANGES_MAX)
+  readonly #last = new Float64Array(RANGES_MAX)
+  #count = 0
+
+  /** The packet has come. */
+  add(seq: number): void {
+    const at = this.#count - 1
+    if (at >= 0) {
+      const first = Math.min(this.#first[at]!, seq)
+      const last = Math.max(this.#last[at]!, seq)
+      if (last - first < sack.BITS) {
+        this.#first[at] = first
+        this.#last[at] = last
+        return
+      }
+    }
+    if (this.#count === RANGES_MAX) this.take()
+    this.#first[this.#count] = seq
+    this.#last[this.#count++] = seq
+  }
+
+  /** True if there is one with a PSN from `seq` on. */
+  reaches(seq: number): boolean {
+    while (this.#count > 0 && this.#last[0]! < seq) this.take()
+    return this.#count > 0
+  }
+
+  /** Takes the oldest, and returns its last PSN. There must be one. */
+  take(): number {
+    const last = this.#last[0]!
+    this.#first.copyWithin(0, 1)
+    this.#last.copyWithin(0, 1)
+    this.#count--
+    return last
+  }
+
+  clear(): void {
+    this.#count = 0
+  }
+}

@@ -1,0 +1,80 @@
+import type { Nanos } from '../../time/nanos.js'
+
+const NONE = -1
+
+/**
+ * Round-trip times of a connection's own requests (RFC 6298, section 2): one packet at a time is timed, and only one that was
+ * sent once, as the answer to a repeated one does not tell which of them it answers (section 3: Karn).
+ *
+ * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
+ * its first packet finds a queue that says nothing of what its last one will find.
+ */
+export class RoundTrips {
+  /** The packet whose answer is timed, or -1. */
+  timedSeq = NONE
+  /** Smoothed, and how much they vary; 0 until one is measured. */
+  srttNs: Nanos = 0
+  rttvarNs: Nanos = 0
+  /** The least that was measured, 0 until one is. */
+  leastNs: Nanos = 0
+  /** Round trip of the idle path, 0 = not known. */
+  expectedNs: Nanos = 0
+  #timedAtNs: Nanos = 0
+  /** True once the peer has answered anything. */
+  #answered = false
+
+  /** The request packet has left. @param isNew for the first time */
+  onSent(now: Nanos, seq: number, isNew: boolean): void {
+    if (!isNew) {
+      if (seq === this.timedSeq) this.timedSeq = NONE
+    } else if (this.timedSeq === NONE && this.#answered) {
+      this.timedSeq = seq
+      this.#timedAtNs = now
+    }
+  }
+
+  /**
+   * The peer has answered something new. True if that was a round trip.
+   * @param timed the packet `timedSeq` is known to have arrived
+   */
+  onNews(now: Nanos, timed: boolean): boolean {
+    this.#answered = true
+    if (!timed || this.timedSeq === NONE) return false
+    this.#sample(now - this.#timedAtNs)
+    this.timedSeq = NONE
+    return true
+  }
+
+  /** Times nothing until the next packet is sent: everything is sent again, or nothing may be sent. */
+  stop(): void {
+    this.timedSeq = NONE
+  }
+
+  /** How long the timed packet has waited for its answer. */
+  waitedNs(now: Nanos): Nanos {
+    return this.timedSeq === NONE ? 0 : now - this.#timedAtNs
+  }
+
+  /** The least round trip there may be, 0 when nothing is known. */
+  get floorNs(): Nanos {
+    if (this.leastNs === 0 || this.expectedNs === 0) return this.leastNs + this.expectedNs
+    return Math.min(this.leastNs, this.expectedNs)
+  }
+
+  /** SRTT + max(leastNs, 4 RTTVAR) (section 2.3), 0 until a round trip is measured. */
+  timeoutNs(leastNs: Nanos): Nanos {
+    return this.srttNs === 0 ? 0 : this.srttNs + Math.max(leastNs, 4 * this.rttvarNs)
+  }
+
+  /** Sections 2.2 and 2.3, except that RTTVAR begins as R/4: so a probe timeout begins as two round trips. */
+  #sample(rttNs: Nanos): void {
+    if (this.leastNs === 0 || rttNs < this.leastNs) this.leastNs = rttNs
+    if (this.srttNs === 0) {
+      this.srttNs = rttNs
+      this.rttvarNs = Math.round(rttNs / 4)
+      return
+    }
+    this.rttvarNs += Math.round((Math.abs(this.srttNs - rttNs) - this.rttvarNs) / 4)
+    this.srttNs += Math.round((rttNs - this.srttNs) / 8)
+  }
+}

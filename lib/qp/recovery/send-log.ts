@@ -1,0 +1,89 @@
+import type { Nanos } from '../../time/nanos.js'
+import { PSN_MASK } from '../queues/psn.js'
+import { powerOfTwo } from '../queues/reorder-buffer.js'
+
+const FIRST_CAPACITY = 256
+
+/**
+ * When each packet under way left last, and which transmission it was: a column each, indexed by the low bits of the PSN.
+ * The columns grow with what is in flight: 20 bytes a packet.
+ */
+export class SendLog {
+  readonly #capacityMax: number
+  #mask: number
+  #psn: Uint32Array
+  /** When each left; -1 less the time if it was sent before. */
+  #sentNs: Float64Array
+  #number: Float64Array
+
+  /** @param packets that may be unacknowledged at a time: it grows up to so many */
+  constructor(packets: number) {
+    this.#capacityMax = powerOfTwo(packets)
+    const capacity = Math.min(FIRST_CAPACITY, this.#capacityMax)
+    this.#mask = capacity - 1
+    this.#psn = new Uint32Array(capacity)
+    this.#sentNs = new Float64Array(capacity)
+    this.#number = new Float64Array(capacity).fill(-1)
+  }
+
+  /**
+   * The packet leaves.
+   * @param again it had been sent before: no answer tells which of the two it answers (Karn)
+   * @param oldestSeq the oldest PSN that may still be asked for
+   */
+  record(seq: number, now: Nanos, number: number, again: boolean, oldestSeq: number): void {
+    if (seq - oldestSeq > this.#mask) this.#grow(seq - oldestSeq + 1)
+    const at = seq & this.#mask
+    this.#psn[at] = seq
+    this.#sentNs[at] = again ? -1 - now : now
+    this.#number[at] = number
+  }
+
+  /** True if the packet is known. Its PSN may be that of the wire, here and below. */
+  has(seq: number): boolean {
+    const at = seq & this.#mask
+    return this.#number[at]! >= 0 && ((this.#psn[at]! ^ seq) & PSN_MASK) === 0
+  }
+
+  /** Number of the packet's last transmission; -1 when it is not known. */
+  numberOf(seq: number): number {
+    return this.has(seq) ? this.#number[seq & this.#mask]! : -1
+  }
+
+  /** When it left last. It must be known. */
+  sentNs(seq: number): Nanos {
+    const sent = this.#sentNs[seq & this.#mask]!
+    return sent < 0 ? -1 - sent : sent
+  }
+
+  /** It was sent more than once. It must be known. */
+  wasRepeated(seq: number): boolean {
+    return this.#sentNs[seq & this.#mask]! < 0
+  }
+
+  /** Round-trip time of the packet, 0 when it was sent more than once or is not known. */
+  rttNs(seq: number, now: Nanos): Nanos {
+    return this.has(seq) && !this.wasRepeated(seq) ? now - this.sentNs(seq) : 0
+  }
+
+  #grow(packets: number): void {
+    const capacity = Math.min(this.#capacityMax, powerOfTwo(packets))
+    if (capacity - 1 <= this.#mask) return
+    const mask = capacity - 1
+    const psn = new Uint32Array(capacity)
+    const sentNs = new Float64Array(capacity)
+    const number = new Float64Array(capacity).fill(-1)
+    for (let i = 0; i <= this.#mask; i++) {
+      const at = this.#psn[i]! & mask
+      // What lies further back than a ring's length has been forgotten.
+      if (this.#number[i]! <= number[at]!) continue
+      psn[at] = this.#psn[i]!
+      sentNs[at] = this.#sentNs[i]!
+      number[at] = this.#number[i]!
+    }
+    this.#mask = mask
+    this.#psn = psn
+    this.#sentNs = sentNs
+    this.#number = number
+  }
+}

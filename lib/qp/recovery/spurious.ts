@@ -1,0 +1,100 @@
+import type { QpContext } from '../context/context.js'
+
+/** The peer's count of packets that arrived twice travels in so many bits. */
+const COUNT_MASK = 0x7f
+const NO_SEQ = Number.NEGATIVE_INFINITY
+
+/**
+ * Which packets were sent again although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
+ * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were sent again since. With
+ * other peers an answer tells that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
+ * in a NAK, and all behind it, they have dropped.
+ *
+ * A recovery was spurious when everything that it sent again had arrived (as in RFC 3708, section 3), or when after a timeout
+ * packets are acknowledged that have not been sent again (RFC 5682). Then the controller takes its reduction back.
+ */
+export class Spurious {
+  readonly #context: QpContext
+  /** Told last by the peer. */
+  #told = 0
+  /** Sent again, and not told to have arrived twice; forgotten once a packet is answered that left after the last of them. */
+  #open = 0
+  #openUntilSeq = NO_SEQ
+  /** Packets sent again that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
+  #needed = 0
+  #recovering = false
+  #recoverySeq = NO_SEQ
+
+  constructor(context: QpContext) {
+    this.#context = context
+  }
+
+  /** A recovery begins, unless one is under way: everything before `sndNxt` has been sent. */
+  begin(sndUna: number, sndNxt: number): void {
+    if (sndUna < this.#recoverySeq) return
+    this.#recovering = true
+    this.#recoverySeq = sndNxt
+    this.#needed = 0
+  }
+
+  /** A packet is sent again. */
+  onRepeat(sndNxt: number): void {
+    this.#open++
+    this.#openUntilSeq = sndNxt
+    if (this.#recovering) this.#needed++
+  }
+
+  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them were sent twice by this end. */
+  onCount(count: number): number {
+    const more = (count - this.#told) & COUNT_MASK
+    // An older answer that was overtaken.
+    if (more === 0 || more > COUNT_MASK / 2) return 0
+    this.#told = count
+    return this.#count(Math.min(more, this.#open))
+  }
+
+  /** An answer came too soon to be one to the repeat. */
+  onEarly(): void {
+    this.#count(Math.min(1, this.#open))
+  }
+
+  /** A response has come that had come before. False if none has been asked for again: it was doubled on the way. */
+  onResponseTwice(bytes: number): boolean {
+    if (this.#open === 0) return false
+    this.#context.counters.spuriousPackets++
+    this.#context.counters.spuriousBytes += bytes
+    return true
+  }
+
+  #count(packets: number): number {
+    const { counters, settings } = this.#context
+    // Repeats arrive in the order in which they left: first those from before the recovery.
+    const before = this.#open - this.#needed
+    this.#open -= packets
+    this.#needed = Math.min(this.#needed, this.#needed + before - packets)
+    counters.spuriousPackets += packets
+    const bytes = counters.spuriousBytes + packets * settings.pathMtu
+    counters.spuriousBytes = Math.min(counters.retransmittedBytes, bytes)
+    return packets
+  }
+
+  /** Everything before `sndUna` is answered. True, once, if the recovery that it ends was spurious. */
+  concludes(sndUna: number): boolean {
+    const spurious = this.#recovering && this.#needed === 0 && sndUna >= this.#recoverySeq
+    if (spurious) this.#recovering = false
+    if (this.#open > 0 && sndUna > this.#openUntilSeq) {
+      this.#open = 0
+      if (this.#needed > 0) this.#recovering = false
+      this.#needed = 0
+    }
+    return spurious
+  }
+
+  /** True, once, if a recovery is under way; it was spurious. */
+  refute(): boolean {
+    const refuted = this.#recovering
+    this.#recovering = false
+    this.#recoverySeq = NO_SEQ
+    return refuted
+  }
+}

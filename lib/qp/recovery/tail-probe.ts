@@ -1,0 +1,113 @@
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { RoundTrips } from './round-trips.js'
+
+const NONE = -1
+/** Shortest PTO before a round trip has been measured. RFC 8985, section 7.2, has 1 s here, made for the Internet. */
+const FIRST_LEAST_NS: Nanos = 1_000_000
+
+/**
+ * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
+ * Nothing that arrives later could tell of them, and the transport timer is long: the standard counts its timeouts
+ * (retry count) and breaks the connection after the last one, so it cannot be as short as a round trip. A probe is
+ * the last packet once more, asking for an answer. Each second probe without an answer between them is the first packet that is
+ * missing, as the timeout after a probe has it in the RFC: a peer that has no room out of order keeps no other. A probe uses up no retry, takes no other packet for lost, and the
+ * controller is not told.
+ *
+ * The probe timeout, PTO, is the longest of: two smoothed round trips; SRTT + 4 RTTVAR where round trips vary more
+ * (RFC 6298, section 2), as to busy hosts; and twice what a packet has waited for its answer while others got theirs,
+ * for queues can grow to many times the round trip within one. PTO runs from the last packet that asked for an
+ * answer; and half of it has to pass after the last news, since what is under way behind that may be late as well.
+ * (The RFC waits for all of it after news: one round trip more.)
+ *
+ * Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport timer would
+ * come first. The doubling ends only when a packet that was sent once has been timed, not with the next news: the
+ * answer to a packet that was probed for too early says nothing about the round trip (Karn), and where the window
+ * holds one packet, each would be sent twice for ever.
+ */
+export class TailProbe {
+  /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
+  pending = false
+  /** The highest PSN that has been asked to be answered. */
+  askedSeq = NONE
+  readonly #trips: RoundTrips
+  readonly #leastNs: Nanos
+  /** When the last packet that asked for an answer left. */
+  #askedAtNs: Nanos = 0
+  /** Probes since a round trip was last measured. */
+  #unanswered = 0
+  #deadline: Nanos = NEVER
+
+  /** @param leastNs the least PTO; NEVER = no probes */
+  constructor(trips: RoundTrips, leastNs: Nanos) {
+    this.#trips = trips
+    this.#leastNs = leastNs
+  }
+
+  /** PTO; NEVER while no round trip is known. */
+  get timeoutNs(): Nanos {
+    return this.firstTimeoutNs * 2 ** this.#unanswered
+  }
+
+  /** True if the probe before this one has brought nothing, and was the last packet. */
+  get asksForFirst(): boolean {
+    return this.#unanswered % 2 === 1
+  }
+
+  /** PTO of a first probe. */
+  get firstTimeoutNs(): Nanos {
+    return Math.max(this.#leastNs, this.#roundTripsNs())
+  }
+
+  #roundTripsNs(): Nanos {
+    const { srttNs, rttvarNs, expectedNs } = this.#trips
+    if (srttNs > 0) return Math.max(2 * srttNs, srttNs + 4 * rttvarNs)
+    return expectedNs > 0 ? Math.max(2 * expectedNs, FIRST_LEAST_NS) : NEVER
+  }
+
+  /**
+   * A request packet has left.
+   * @param lastSeq the last PSN that its answer acknowledges: of a READ, that of its last response
+   * @param transportNs timeout of the transport timer
+   */
+  onSent(now: Nanos, lastSeq: number, asks: boolean, transportNs: Nanos): void {
+    if (this.pending) {
+      this.pending = false
+      this.#unanswered++
+    }
+    if (!asks) return
+    if (lastSeq > this.askedSeq) this.askedSeq = lastSeq
+    this.#askedAtNs = now
+    const { timeoutNs } = this
+    this.#deadline = timeoutNs < transportNs ? now + timeoutNs : NEVER
+  }
+
+  /**
+   * The peer has told of packets that were not known to have arrived.
+   * @param measured a round trip has been measured by it
+   * @param awaited more answers are awaited that were asked for
+   */
+  onNews(now: Nanos, measured: boolean, awaited: boolean, transportNs: Nanos): void {
+    if (measured) this.#unanswered = 0
+    this.pending = false
+    const timeoutNs = Math.max(this.timeoutNs, 2 * this.#trips.waitedNs(now))
+    const waits = awaited && timeoutNs < transportNs
+    this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
+  }
+
+  /** Everything is sent again, or nothing may be sent: the next packet that asks for an answer begins anew. */
+  stop(): void {
+    this.pending = false
+    this.#deadline = NEVER
+  }
+
+  next(): Nanos {
+    return this.#deadline
+  }
+
+  /** True, once, if PTO has passed without news. */
+  takeDue(now: Nanos): boolean {
+    if (now < this.#deadline || this.#deadline === NEVER) return false
+    this.#deadline = NEVER
+    return true
+  }
+}

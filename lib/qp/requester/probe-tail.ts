@@ -1,0 +1,45 @@
+import type { Nanos } from '../../time/nanos.js'
+import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
+import type { Requester } from './requester.js'
+
+/** The probe timeout has passed: the last packet goes again, or the first, unless something else goes again anyway. */
+export function probeTail(requester: Requester, now: Nanos): void {
+  const selective = requester.selective!
+  if (!selective.hasLost) {
+    // What came in order without a loss has not been told to it: it may be the first part of a READ.
+    selective.acknowledged(now, requester.outbound.sndUna - 1)
+    const last = lastUnanswered(requester, selective)
+    if (last < 0) return
+    const seq = requester.tail!.asksForFirst ? firstUnanswered(requester, selective, last) : last
+    const queue = requester.context.sendQueue
+    selective.probe(queue.at(queue.find(seq)), seq, seq < last)
+    requester.context.counters.tailProbes++
+  }
+  requester.tail!.pending = true
+}
+
+/** The first packet sent that is not known to have arrived; `last` where that is known. */
+function firstUnanswered(requester: Requester, selective: SelectiveRepeat, last: number): number {
+  const { sndUna, sendSeq } = requester.outbound
+  return sndUna < sendSeq && !selective.isSacked(sndUna) ? sndUna : last
+}
+
+/**
+ * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
+ * If a READ is being answered, it is the last response: that tells whether those before it are lost.
+ */
+function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
+  const { sndUna, sendSeq } = requester.outbound
+  const queue = requester.context.sendQueue
+  for (let seq = Math.min(sendSeq, sndUna + selective.kept.span) - 1; seq >= sndUna; ) {
+    const slot = queue.at(queue.find(seq))
+    const from = Math.max(slot.firstSeq, sndUna)
+    if (!slot.awaitsResponse) {
+      for (; seq >= from; seq--) if (!selective.isSacked(seq)) return seq
+    } else if (slot.firstSeq <= selective.executedSeq) {
+      for (; seq >= from; seq--) if (!selective.kept.has(seq)) return seq
+    } else if (!selective.isSacked(from)) return from
+    seq = slot.firstSeq - 1
+  }
+  return -1
+}

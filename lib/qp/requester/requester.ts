@@ -1,0 +1,360 @@
+import type { Nanos } from '../../time/nanos.js'
+import * as aeth from '../../wire/ib/aeth.js'
+import type { QpContext } from '../context/context.js'
+import { bytesBetween, type SendSlot } from '../queues/send-queue.js'
+import { WorkStatus } from '../queues/work-status.js'
+import { Outbound } from '../recovery/outbound.js'
+import { SelectiveRepeat } from '../recovery/selective-repeat.js'
+import { TailProbe } from '../recovery/tail-probe.js'
+import { Retries } from './retries.js'
+import { goForward, isEarly, namesUnrepeated } from './silence.js'
+import { RequesterTimers } from './timers.js'
+
+const NO_SEQ = Number.NEGATIVE_INFINITY
+
+/**
+ * The requester: the rules that move its stream of requests (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2). With selective repeat single
+ * packets before `sendSeq` are sent again (selective-repeat.ts), and going back is left for silence and for NAKs.
+ * transmit-request.ts writes the packets; on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
+ *
+ * After silence one packet goes, alone, until the peer is heard: its answer says what has arrived (RFC 5682), and a
+ * full queue is not met by a whole window once more.
+ */
+export class Requester {
+  readonly context: QpContext
+  readonly outbound: Outbound
+  readonly timers: RequesterTimers
+  /** Null: go-back-N. */
+  selective: SelectiveRepeat | null = null
+  /** Probes of selective repeat for what was sent last. */
+  tail: TailProbe | null = null
+  /** What had been sent when it last went back lies before this PSN. */
+  #wentBackSeq = NO_SEQ
+  /** It has gone back by silence, and nothing has been heard since. */
+  #silent = false
+  #silenceRefuted = false
+  /** It went back last by silence: a NAK would say that the peer has dropped what follows, if it is one that goes back N. */
+  #wentBackBySilence = false
+  /** An early answer was believed; and silence has followed one, so that none is until all that was sent before is acknowledged. */
+  #believedEarly = false
+  #doubtsEarly = false
+  readonly #retries: Retries
+  /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
+  #repairedSeq = NO_SEQ
+
+  constructor(context: QpContext) {
+    const { retransmitTimeoutLeastNs } = context.settings
+    this.context = context
+    this.outbound = new Outbound(context)
+    this.timers = new RequesterTimers(this.outbound.trips, retransmitTimeoutLeastNs)
+    this.#retries = new Retries(context.settings)
+  }
+
+  /** Begins with that PSN. */
+  start(sendPsn: number): void {
+    const { outbound } = this
+    const settings = this.context.settings
+    outbound.start(sendPsn)
+    this.#repairedSeq = NO_SEQ
+    this.#silent = false
+    this.timers.stop()
+    this.selective?.stop()
+    this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
+    this.tail = settings.selectiveRepeat ? new TailProbe(outbound.trips, settings.probeTimeoutLeastNs) : null
+    this.settle()
+  }
+
+  /** Takes over settings that may have changed. */
+  settle(): void {
+    const settings = this.context.settings
+    this.timers.setExponent(settings.ackTimeoutExponent)
+    this.#retries.restore()
+  }
+
+  /** The PSN that `nextSlot` speaks of: a lost one, or `sendSeq`. */
+  get nextSeq(): number {
+    const { selective } = this
+    return selective?.hasLost ? selective.lostSeq : this.outbound.sendSeq
+  }
+
+  /** The work request whose packet goes next, or null when none may. */
+  nextSlot(): SendSlot | null {
+    const { outbound } = this
+    const context = this.context
+    const queue = context.sendQueue
+    if (this.#silent && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
+    if (this.selective?.hasLost) {
+      if (!context.requests || this.timers.waitsForReceiver) return null
+      return queue.at(queue.find(this.selective.lostSeq))
+    }
+    if (outbound.sendIndex >= queue.tail || !context.requests || this.timers.waitsForReceiver) return null
+    const slot = queue.at(outbound.sendIndex)
+    if (outbound.sendSeq === slot.firstSeq && !this.#mayBegin(slot)) return null
+    const bound = context.settings.maxPacketsInFlight
+    if (slot.awaitsResponse) {
+      // A READ that takes more PSNs than the bound runs alone.
+      if (slot.lastSeq - outbound.sndUna >= bound && outbound.sendSeq !== outbound.sndUna) return null
+      return context.settings.readRoom.admits(context.qpn, outbound.bytesToAsk(slot)) ? slot : null
+    }
+    return outbound.sendSeq - outbound.sndUna < bound ? slot : null
+  }
+
+  #mayBegin(slot: SendSlot): boolean {
+    const { outbound } = this
+    if (slot.firstSeq >= outbound.sndNxt && !this.context.begins && !slot.continues) return false
+    if (slot.fence && outbound.responsesAwaited > 0) return false
+    return !slot.awaitsResponse || outbound.responsesAwaited < this.context.settings.initiatorDepth
+  }
+
+  /** The packet that goes next goes alone: its answer is waited for. */
+  get isAlone(): boolean {
+    return this.#silent
+  }
+
+  /**
+   * Acknowledges everything up to `seq`, except what awaits a response (IBA 9.7.6): false if there is a
+   * READ or atomic on the way, which `sndUna` then points at.
+   */
+  acknowledgeThrough(now: Nanos, seq: number): boolean {
+    const { outbound } = this
+    const queue = this.context.sendQueue
+    const before = outbound.sndUna
+    let whole = true
+    while (!queue.isEmpty) {
+      const slot = queue.at(queue.head)
+      if (slot.firstSeq > seq) break
+      if (slot.awaitsResponse) {
+        whole = false
+        break
+      }
+      this.#pass(now, slot, Math.min(seq, slot.lastSeq) + 1)
+      if (outbound.sndUna <= slot.lastSeq) break
+      queue.completeHead(WorkStatus.SUCCESS)
+    }
+    if (outbound.sndUna > before) this.#progress(now)
+    return whole
+  }
+
+  /** One response of the READ or atomic at the head has come, and its bytes are in place. */
+  acceptResponse(now: Nanos, slot: SendSlot): void {
+    const { outbound } = this
+    // It counts as awaited only if it has been asked for since the last going back.
+    const awaited = outbound.sendSeq > slot.lastSeq
+    this.#pass(now, slot, outbound.sndUna + 1)
+    if (outbound.sndUna > slot.lastSeq) {
+      if (awaited) outbound.responsesAwaited--
+      this.context.sendQueue.completeHead(WorkStatus.SUCCESS)
+    }
+    this.#progress(now)
+  }
+
+  /** Moves `sendSeq` past packets that need not be sent again. */
+  skipSacked(now: Nanos): void {
+    const { selective, outbound } = this
+    if (selective === null) return
+    const from = outbound.sendSeq
+    while (outbound.sendSeq < outbound.sndNxt && selective.isSacked(outbound.sendSeq)) {
+      const slot = this.context.sendQueue.at(outbound.sendIndex)
+      if (slot.awaitsResponse) {
+        outbound.awaitResponse(slot)
+      } else outbound.sendSeq++
+      if (outbound.sendSeq > slot.lastSeq) outbound.sendIndex++
+    }
+    // They count as sent, so an answer is awaited.
+    if (outbound.sendSeq > from && !this.timers.waitsForReceiver) this.timers.onSent(now)
+  }
+
+  #pass(now: Nanos, slot: SendSlot, until: number): void {
+    const { outbound } = this
+    const { pathMtu: mtu } = this.context.settings
+    if (this.#silent) this.#judgeSilence(now, until)
+    if (slot.awaitsResponse) {
+      if (outbound.sendSeq > outbound.sndUna) {
+        const bytes = bytesBetween(slot, outbound.sndUna, until, mtu)
+        outbound.awaitLess(bytes)
+      }
+    } else {
+      outbound.acked.addBytes(bytesBetween(slot, outbound.sndUna, until, mtu))
+      if (outbound.sendSeq > outbound.sndUna) {
+        outbound.inFlightBytes -= bytesBetween(slot, outbound.sndUna, Math.min(until, outbound.sendSeq), mtu)
+      }
+    }
+    const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
+    const judges = this.selective === null && this.#wentBackBySilence
+    if (judges && outbound.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
+    outbound.acked.addPacket(newestSeq)
+    outbound.sndUna = until
+    if (outbound.sendSeq < until) outbound.sendSeq = until
+    if (outbound.sendSeq > slot.lastSeq && outbound.sendIndex <= this.context.sendQueue.head) {
+      outbound.sendIndex = this.context.sendQueue.head + 1
+    }
+  }
+
+  /** An answer that comes sooner than any round trip is one to the packet as it was sent first. */
+  #judgeRepeats(now: Nanos, until: number): void {
+    const { outbound } = this
+    for (let seq = outbound.sndUna; seq < until; seq++)
+      if (isEarly(outbound, now, seq)) outbound.spurious.onEarly()
+  }
+
+  /** The packets before `until` are acknowledged after silence: had they been on their way? */
+  #judgeSilence(now: Nanos, until: number): void {
+    const { outbound } = this
+    if (namesUnrepeated(outbound, this.selective, until)) this.#silenceRefuted = true
+    else if (
+      !this.#doubtsEarly &&
+      outbound.sendSeq > outbound.sndUna &&
+      isEarly(outbound, now, outbound.sndUna)
+    ) {
+      this.#silenceRefuted = true
+      this.#believedEarly = true
+    }
+  }
+
+  #refuteSilence(now: Nanos): void {
+    const { outbound } = this
+    this.#silenceRefuted = false
+    goForward(outbound, this.selective)
+    if (outbound.spurious.refute()) this.context.observer.onSpurious(now)
+  }
+
+  #progress(now: Nanos): void {
+    const { outbound } = this
+    this.#silent = false
+    if (outbound.sndUna >= this.#wentBackSeq) {
+      this.#believedEarly = false
+      this.#doubtsEarly = false
+    }
+    if (this.#silenceRefuted) this.#refuteSilence(now)
+    this.#retries.restore()
+    this.#onNews(now, outbound.sndUna > outbound.trips.timedSeq)
+    this.timers.onProgress(now, outbound.sendSeq > outbound.sndUna)
+    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  /** A response has come, whether it is of use or not. */
+  onHeard(): void {
+    this.#silent = false
+  }
+
+  /** The peer has told how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
+  onDuplicateCount(now: Nanos, count: number): void {
+    const { outbound } = this
+    if (this.selective === null || outbound.spurious.onCount(count) === 0) return
+    this.selective.arrivedTwice()
+    if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
+  }
+
+  #onNews(now: Nanos, timed: boolean): void {
+    const { tail, timers } = this
+    const { trips, sndUna } = this.outbound
+    const measured = trips.onNews(now, timed)
+    if (tail === null) return
+    tail.onNews(now, measured, sndUna <= tail.askedSeq, timers.timeoutNs)
+    if (measured) timers.probeNs = 2 * tail.firstTimeoutNs
+  }
+
+  /** A bitmap named packets that were not known to have arrived, or a response came out of order: a sign of life. */
+  onSign(now: Nanos): void {
+    this.#silent = false
+    const { trips, sndUna } = this.outbound
+    this.#onNews(now, trips.timedSeq >= sndUna && this.selective!.isSacked(trips.timedSeq))
+    this.timers.onSign(now)
+  }
+
+  /** A NAK, received or implied, says that `sndUna` was lost: goes back there, once for each PSN. */
+  repair(now: Nanos): void {
+    const { outbound } = this
+    if (this.#repairedSeq === outbound.sndUna || outbound.sendSeq === outbound.sndUna) return
+    this.#repairedSeq = outbound.sndUna
+    this.#silent = false
+    this.#retry(now, false)
+  }
+
+  /** The transport timer has run out. */
+  onAckTimeout(now: Nanos): void {
+    this.context.counters.timeouts++
+    this.#repairedSeq = NO_SEQ
+    this.#retry(now, true)
+  }
+
+  /** The retransmission timer has run out: sends again, but uses up no retry. */
+  onRetransmitTimeout(now: Nanos): void {
+    const { outbound } = this
+    if (outbound.sendSeq === outbound.sndUna) return
+    this.context.counters.timeouts++
+    this.#repairedSeq = NO_SEQ
+    this.#repeatAll(now, this.#retries.used, true)
+  }
+
+  /** The peer has no receive posted for `sndUna`: again from there, after a wait (IBA 9.7.5.2.8). */
+  onReceiverNotReady(now: Nanos, timerCode: number): void {
+    this.#silent = false
+    if (this.timers.waitsForReceiver) {
+      // The wait may be for an earlier packet, and this one be known to have arrived.
+      if (this.selective !== null) this.#rewind(false)
+      return
+    }
+    this.context.counters.rnrNaks++
+    this.#wentBackBySilence = false
+    if (!this.#retries.takeRnr()) {
+      this.failAt(now, this.outbound.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
+      return
+    }
+    this.#rewind(false)
+    this.timers.startRnr(now, aeth.RNR_TIMER_NS[timerCode]!)
+  }
+
+  #retry(now: Nanos, byTimeout: boolean): void {
+    const forget = this.#retries.used
+    if (!this.#retries.take()) {
+      this.failAt(now, this.outbound.sndUna, WorkStatus.RETRY_EXC_ERR)
+      return
+    }
+    this.timers.stop()
+    this.#repeatAll(now, forget, byTimeout)
+  }
+
+  /** Everything in flight is taken for lost. */
+  #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
+    const { outbound } = this
+    const lostBytes = outbound.inFlightBytes
+    // Silence once more: what was taken to be on its way was lost, and the early answer was one to the repeat.
+    if (bySilence && this.#believedEarly) this.#doubtsEarly = true
+    this.#believedEarly = false
+    outbound.spurious.begin(outbound.sndUna, outbound.sndNxt)
+    this.#rewind(forget)
+    this.#silent = bySilence
+    this.#wentBackBySilence = bySilence
+    this.context.observer.onRetransmit(now, lostBytes, bySilence, outbound.sndUna)
+  }
+
+  /**
+   * @param forget it went back before without progress since: what the peer has said of single packets is no longer
+   * trusted
+   */
+  #rewind(forget: boolean): void {
+    const { outbound } = this
+    this.selective?.goBack(forget)
+    this.tail?.stop()
+    this.#wentBackSeq = outbound.sndNxt
+    outbound.goBack()
+  }
+
+  /** The work request with the packet `seq` has failed; those before that still wait are flushed. */
+  failAt(now: Nanos, seq: number, status: WorkStatus): void {
+    const queue = this.context.sendQueue
+    while (!queue.isEmpty && queue.at(queue.head).workLastSeq < seq)
+      queue.completeHead(WorkStatus.WR_FLUSH_ERR)
+    if (!queue.isEmpty) queue.completeHead(status)
+    this.context.fail(now, status)
+  }
+
+  /** No more packets and deadlines: the queue pair is in error or reset. */
+  stop(): void {
+    this.selective?.stop()
+    this.tail?.stop()
+    this.timers.stop()
+    this.outbound.stop()
+  }
+}

@@ -1,0 +1,150 @@
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { RoundTrips } from '../recovery/round-trips.js'
+
+/** Silence that the standard's timer is stretched to at most, where round trips are that long. */
+const TRANSPORT_MAX_NS: Nanos = 60e9
+/** Before a round trip has been measured (RFC 6298, section 2.1), or so many of those that the handshake promises. */
+const FIRST_NS: Nanos = 1e9
+const FIRST_ROUND_TRIPS = 3
+/** Timeouts without an answer stretch it to so many times its length: IBA 9.7.6.1.3 allows four. */
+const STRETCH_MAX = 4
+
+/** Transport timeout of a Local ACK Timeout of `exponent`: 4.096 us * 2^n, 0 = never (IBA 9.9.2.1). */
+export function ackTimeoutNs(exponent: number): Nanos {
+  return exponent === 0 ? NEVER : 4096 * 2 ** exponent
+}
+
+/**
+ * The timers of a requester.
+ *
+ * | timer | runs | length | when it ends |
+ * |---|---|---|---|
+ * | transport (IBA 9.9.2.1) | while a request is unanswered, anew with every answer that brings it on | what was negotiated; the retransmission timeout of RFC 6298 where that is longer | a retry is used up; the last one ends the connection |
+ * | retransmission (RFC 6298) | as the transport timer, if it is shorter | SRTT + max(least, 4 RTTVAR), doubled with each end | packets are sent again, and no retry is used up |
+ * | RNR (IBA 9.7.5.2.8) | after an RNR NAK, in place of both | what the NAK says | sending goes on |
+ *
+ * So a connection never ends after a shorter silence than the standard's, however short round trips are; and what is lost
+ * with nothing behind it does not wait for the standard's.
+ */
+export class RequesterTimers {
+  readonly #trips: RoundTrips
+  readonly #retransmitLeastNs: Nanos
+  #timeoutNs: Nanos = NEVER
+  #ackDeadline: Nanos = NEVER
+  #retransmitDeadline: Nanos = NEVER
+  #rnrDeadline: Nanos = NEVER
+  /** No retransmission timeout is shorter than this: what has to be tried before. */
+  #probeNs: Nanos = 0
+  /** Times that a timer has ended since the peer was last heard. */
+  #ends = 0
+
+  /** @param retransmitLeastNs of the retransmission timer beyond SRTT; NEVER: there is none, and round trips stretch the transport timer only where they are longer */
+  constructor(trips: RoundTrips, retransmitLeastNs: Nanos) {
+    this.#trips = trips
+    this.#retransmitLeastNs = retransmitLeastNs
+  }
+
+  /** Timeout of the transport timer; NEVER: it does not run out. */
+  get timeoutNs(): Nanos {
+    if (this.#timeoutNs === NEVER) return NEVER
+    const standardOnly = this.#retransmitLeastNs === NEVER
+    const measuredNs = this.#trips.timeoutNs(0)
+    if (measuredNs === 0) {
+      const expectedNs = Math.min(TRANSPORT_MAX_NS, FIRST_ROUND_TRIPS * this.#trips.expectedNs)
+      return Math.max(this.#timeoutNs, standardOnly ? 0 : FIRST_NS, expectedNs)
+    }
+    if (measuredNs <= this.#timeoutNs / (standardOnly ? 1 : STRETCH_MAX)) return this.#timeoutNs
+    const stretchedNs = measuredNs * Math.min(STRETCH_MAX, 2 ** this.#ends)
+    return Math.max(this.#timeoutNs, Math.min(TRANSPORT_MAX_NS, stretchedNs))
+  }
+
+  /** Timeout of the retransmission timer; NEVER before a round trip has been measured. */
+  get retransmitTimeoutNs(): Nanos {
+    const measuredNs = this.#trips.timeoutNs(this.#retransmitLeastNs)
+    if (measuredNs === 0 || this.#retransmitLeastNs === NEVER) return NEVER
+    return Math.max(measuredNs, this.#probeNs) * 2 ** this.#ends
+  }
+
+  setExponent(exponent: number): void {
+    this.#timeoutNs = ackTimeoutNs(exponent)
+  }
+
+  /** A tail probe and its answer take so long: that is waited for. */
+  set probeNs(probeNs: Nanos) {
+    this.#probeNs = probeNs
+  }
+
+  get waitsForReceiver(): boolean {
+    return this.#rnrDeadline !== NEVER
+  }
+
+  /** A request has left: the timers run from the oldest unanswered one on. */
+  onSent(now: Nanos): void {
+    if (this.#ackDeadline === NEVER) this.#start(now)
+  }
+
+  #start(now: Nanos): void {
+    this.#ackDeadline = now + this.timeoutNs
+    this.#startRetransmit(now)
+  }
+
+  #startRetransmit(now: Nanos): void {
+    const deadline = now + this.retransmitTimeoutNs
+    this.#retransmitDeadline = deadline < this.#ackDeadline ? deadline : NEVER
+  }
+
+  /** An answer came; `outstanding` if more are awaited. */
+  onProgress(now: Nanos, outstanding: boolean): void {
+    this.#ends = 0
+    if (outstanding) this.#start(now)
+    else {
+      this.#ackDeadline = NEVER
+      this.#retransmitDeadline = NEVER
+    }
+  }
+
+  /** The peer has shown that it is alive, though it answered nothing in order: the timers start again. */
+  onSign(now: Nanos): void {
+    this.#ends = 0
+    if (this.#ackDeadline !== NEVER) this.#start(now)
+  }
+
+  startRnr(now: Nanos, waitNs: Nanos): void {
+    this.stop()
+    this.#rnrDeadline = now + waitNs
+  }
+
+  stop(): void {
+    this.#ackDeadline = NEVER
+    this.#retransmitDeadline = NEVER
+    this.#rnrDeadline = NEVER
+  }
+
+  next(): Nanos {
+    return Math.min(this.#rnrDeadline, this.#ackDeadline, this.#retransmitDeadline)
+  }
+
+  /** Ends the RNR wait if it is over; `outstanding` if answers are awaited then. */
+  takeRnr(now: Nanos, outstanding: boolean): void {
+    if (now < this.#rnrDeadline) return
+    this.#rnrDeadline = NEVER
+    if (outstanding) this.onSent(now)
+  }
+
+  /** True, once, if the transport timer has run out. */
+  takeAck(now: Nanos): boolean {
+    if (now < this.#ackDeadline || this.#ackDeadline === NEVER) return false
+    this.#ackDeadline = NEVER
+    this.#retransmitDeadline = NEVER
+    this.#ends++
+    return true
+  }
+
+  /** True if the retransmission timer has run out: it begins anew, with twice the length. */
+  takeRetransmit(now: Nanos): boolean {
+    if (now < this.#retransmitDeadline || this.#retransmitDeadline === NEVER) return false
+    this.#ends++
+    this.#startRetransmit(now)
+    return true
+  }
+}

@@ -1,0 +1,167 @@
+import type { Frame } from '../../frame/frame.js'
+import type { Nanos } from '../../time/nanos.js'
+import * as aeth from '../../wire/ib/aeth.js'
+import * as atomicAckEth from '../../wire/ib/atomic-ack-eth.js'
+import * as bth from '../../wire/ib/bth.js'
+import { Opcode } from '../../wire/ib/opcode.js'
+import * as sack from '../../wire/weir/sack.js'
+import { Access } from '../memory/memory.js'
+import { writePayload } from '../memory/payload.js'
+import type { ReorderBuffer } from '../queues/reorder-buffer.js'
+import { WorkStatus } from '../queues/work-status.js'
+import type { Responder } from './responder.js'
+import type { ResponseRecord } from './response-table.js'
+
+/** True if the ACK or NAK that is owed goes next: all responses before it have left. */
+export function ackIsNext(responder: Responder): boolean {
+  if (!responder.ackPending) return false
+  const pending = responder.inbound.table.pending
+  if (pending === null) return true
+  // An ACK speaks of its own PSN, a NAK of the one before.
+  const acknowledged = aeth.isAck(responder.ackSyndrome) ? responder.ackSeq : responder.ackSeq - 1
+  return pending.nextSeq > acknowledged
+}
+
+/** Writes the ACK or NAK that is owed; an ACK becomes a SACK while requests are kept that came out of order. */
+export function transmitAck(responder: Responder, frame: Frame, at: number): void {
+  const { kept } = responder
+  const syndrome = responder.ackSyndrome
+  const isAck = aeth.isAck(syndrome)
+  responder.ackPending = false
+  responder.context.counters.acksSent++
+  writeAeth(frame, at, syndrome, responder.ackMsn)
+  const selective = isAck && kept !== null && kept.count > 0
+  let end = at + bth.BYTES + aeth.BYTES
+  if (selective) {
+    writeBitmap(frame.view, end, kept, responder.inbound.expectedSeq)
+    end += sack.BYTES
+    responder.context.counters.sacksSent++
+    responder.ackPending = kept.unnamed.reaches(responder.inbound.expectedSeq)
+  }
+  endFrame(frame, at, end)
+  writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
+  if (kept !== null) bth.setDuplicates(frame.view, at, responder.duplicates)
+}
+
+/**
+ * Writes what is kept, from the next request expected on; or up to what no SACK has named yet, if that lies beyond the
+ * bitmap's reach.
+ */
+function writeBitmap(view: DataView, at: number, kept: ReorderBuffer, expectedSeq: number): void {
+  const last = kept.unnamed.reaches(expectedSeq) ? kept.unnamed.take() : kept.latestSeq
+  const base = Math.max(expectedSeq, last - (sack.BITS - 1))
+  sack.write(view, at, base)
+  const end = Math.min(base + sack.BITS - 1, kept.highestSeq, expectedSeq + kept.span - 1)
+  for (let seq = base; seq <= end; seq++) if (kept.has(seq)) sack.add(view, at, seq - base)
+}
+
+/** Writes the result of an atomic, for the first time or again. */
+export function transmitAtomicResponse(
+  responder: Responder,
+  record: ResponseRecord,
+  frame: Frame,
+  at: number,
+): void {
+  writeAeth(frame, at, aeth.ACK_UNLIMITED, record.msn)
+  atomicAckEth.write(frame.view, at + bth.BYTES + aeth.BYTES, record.originalHigh, record.originalLow)
+  endFrame(frame, at, at + bth.BYTES + aeth.BYTES + atomicAckEth.BYTES)
+  writeBth(responder, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
+  responder.context.counters.acksSent++
+  advance(responder, record)
+}
+
+/** Payload bytes of the next response packet of a READ. */
+export function responsePayloadBytes(responder: Responder, record: ResponseRecord): number {
+  if (record.isAtomic) return 0
+  const mtu = responder.context.settings.pathMtu
+  return Math.min(mtu, record.length - (record.nextSeq - record.firstSeq) * mtu)
+}
+
+/**
+ * Writes the next response packet of a READ. Its opcode tells its place in the READ as it was first asked for, even
+ * when only the rest is sent again: Linux expects that of a responder. False if the memory may no longer be read: the
+ * queue pair has failed, and a NAK is owed.
+ */
+export function transmitReadResponse(
+  responder: Responder,
+  now: Nanos,
+  record: ResponseRecord,
+  frame: Frame,
+  at: number,
+): boolean {
+  const region = record.region
+  if (region !== null && !region.allows(Access.REMOTE_READ)) {
+    responder.refuseAt(now, record.nextSeq, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
+    return false
+  }
+  const length = responsePayloadBytes(responder, record)
+  const opcode = responseOpcode(record)
+  let next = at + bth.BYTES
+  if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) {
+    writeAeth(frame, at, aeth.ACK_UNLIMITED, record.msn)
+    next += aeth.BYTES
+  }
+  let pad = 0
+  if (region === null) endFrame(frame, at, next)
+  else {
+    const { pathMtu, gathers } = responder.context.settings
+    const skipped = (record.nextSeq - record.firstSeq) * pathMtu
+    frame.bth = at
+    pad = writePayload(frame, next, region, record.offset + skipped, length, gathers)
+  }
+  writeBth(responder, frame, at, opcode, pad, record.nextSeq)
+  responder.context.transmissions++
+  responder.context.counters.responsePacketsSent++
+  responder.context.counters.responseBytesSent += length
+  advance(responder, record)
+  return true
+}
+
+function responseOpcode(record: ResponseRecord): number {
+  if (record.firstSeq === record.lastSeq) return Opcode.RC_RDMA_READ_RESPONSE_ONLY
+  if (record.nextSeq === record.firstSeq) return Opcode.RC_RDMA_READ_RESPONSE_FIRST
+  if (record.nextSeq === record.lastSeq) return Opcode.RC_RDMA_READ_RESPONSE_LAST
+  return Opcode.RC_RDMA_READ_RESPONSE_MIDDLE
+}
+
+function advance(responder: Responder, record: ResponseRecord): void {
+  record.nextSeq++
+  if (record.isPending) return
+  record.answered = true
+  responder.inbound.table.settle()
+}
+
+function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {
+  aeth.write(frame.view, at + bth.BYTES, syndrome, msn)
+}
+
+function endFrame(frame: Frame, at: number, end: number): void {
+  frame.bth = at
+  frame.payload = end
+  frame.payloadLength = 0
+  frame.length = end
+  frame.wireLength = end
+}
+
+function writeBth(
+  responder: Responder,
+  frame: Frame,
+  at: number,
+  opcode: number,
+  pad: number,
+  seq: number,
+): void {
+  const context = responder.context
+  bth.write(
+    frame.view,
+    at,
+    opcode,
+    false,
+    bth.MIGRATED,
+    pad,
+    bth.DEFAULT_PARTITION_KEY,
+    context.remoteQpn,
+    false,
+    seq,
+  )
+}

@@ -1,0 +1,113 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter } from 'yaml'
+import { WeirError } from '../../errors.js'
+
+/** Where a value stands in the document: keys and indices from the root. */
+export type Path = readonly (string | number)[]
+
+/** Where each node of the network is named in the document, for problems with it. */
+export type NodePlaces = ReadonlyMap<string, Path>
+
+/** Problems that one report lists; the rest are counted. */
+const SHOWN_MAX = 50
+/** Problems that are kept; a file with more is no scenario. */
+const KEPT_MAX = 1000
+const MESSAGE_MAX = 500
+
+/** Collects everything that is wrong with a scenario file, each with its place in it. */
+export class Problems {
+  readonly #file: string
+  readonly #lines: LineCounter
+  #document: Document | null = null
+  readonly #found: { offset: number; message: string }[] = []
+
+  constructor(file: string, lines: LineCounter) {
+    this.#file = file
+    this.#lines = lines
+  }
+
+  get count(): number {
+    return this.#found.length
+  }
+
+  /** The document that paths lead through. */
+  set document(document: Document) {
+    this.#document = document
+  }
+
+  /** `file:line:column` of the value at `path`, or of the nearest thing around it. */
+  placeOf(path: Path): string {
+    return this.#place(this.#locate(path, false))
+  }
+
+  /** A problem with the value at `path`, or with the nearest thing around it that is there. */
+  at(path: Path, message: string): void {
+    this.#add(this.#locate(path, false), message)
+  }
+
+  /** A problem with the last key of `path` itself. */
+  atKey(path: Path, message: string): void {
+    this.#add(this.#locate(path, true), message)
+  }
+
+  atOffset(offset: number, message: string): void {
+    this.#add(offset, message)
+  }
+
+  /** Throws WEIR_BAD_SCENARIO with every problem, in the file's order, if there is any. */
+  throwIfAny(): void {
+    if (this.#found.length === 0) return
+    const sorted = this.#found.sort((x, y) => x.offset - y.offset)
+    const lines = sorted.slice(0, SHOWN_MAX).map(({ offset, message }) => {
+      return `${this.#place(offset)}: ${message}`
+    })
+    if (sorted.length > SHOWN_MAX) lines.push(`${this.#file}: and ${sorted.length - SHOWN_MAX} more problems`)
+    throw new WeirError('WEIR_BAD_SCENARIO', lines.join('\n'))
+  }
+
+  #place(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset)
+    return `${this.#file}:${Math.max(1, line)}:${Math.max(1, col)}`
+  }
+
+  #add(offset: number, text: string): void {
+    if (this.#found.length === KEPT_MAX) return
+    const message = oneLine(text)
+    const known = this.#found.some(p => p.offset === offset && p.message === message)
+    if (!known) this.#found.push({ offset, message })
+  }
+
+  #locate(path: Path, ofKey: boolean): number {
+    const document = this.#document
+    let node: unknown = document?.contents
+    let offset = startOf(node)
+    for (const [depth, step] of path.entries()) {
+      if (isAlias(node) && document) node = node.resolve(document)
+      if (isMap(node)) {
+        const pair = node.items.find(item => isScalar(item.key) && String(item.key.value) === String(step))
+        if (pair === undefined) break
+        if (ofKey && depth === path.length - 1) return startOf(pair.key)
+        offset = pair.value === null ? startOf(pair.key) : startOf(pair.value)
+        node = pair.value
+      } else if (isSeq(node) && typeof step === 'number' && step < node.items.length) {
+        node = node.items[step]
+        offset = startOf(node)
+      } else {
+        break
+      }
+    }
+    return offset
+  }
+}
+
+/** A message quotes what it complains of, whatever that holds: one line of bounded length comes of it. */
+function oneLine(text: string): string {
+  const cut = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text
+  return cut.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, char => {
+    return char === '\n' ? '\\n' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
+function startOf(node: unknown): number {
+  const range = (node as { range?: [number, number, number] | null } | null | undefined)?.range
+  return range?.[0] ?? 0
+}

@@ -1,0 +1,174 @@
+/**
+ * Everything that a run of a scenario goes by, with no default left open: for `settings` of the result. Null stands for what is
+ * not there (no marking, no end), or for a constant of a controller that it works out from the connection.
+ */
+import { ccIsReceiverBased, ccOptions } from '../../cc/catalogue.js'
+import type { Nanos } from '../../time/nanos.js'
+import { headroomByPort, longestFrameBytes } from './headroom.js'
+import { dscpMap } from './priorities.js'
+import type {
+  CcChoice,
+  DeadlockPreventionSettings,
+  EcnSettings,
+  Flow,
+  Host,
+  Link,
+  NetworkEvent,
+  PfcSettings,
+  Scenario,
+  StaticRoute,
+  Switch,
+  SwitchTelemetry,
+  TransportSettings,
+  Watch,
+  Workload,
+} from './scenario.js'
+
+/** A controller with every constant. */
+export interface CcSettings {
+  name: string
+  options: Record<string, number | string | boolean | null>
+}
+
+type Resolved<T, K extends keyof T> = Omit<T, K> & { [key in K]-?: Exclude<T[key], undefined> | null }
+
+export interface PfcResolved
+  extends Resolved<
+    Omit<PfcSettings, 'headroomBytes'>,
+    'xoffBytes' | 'alpha' | 'xonBytes' | 'xonOffsetBytes' | 'reservedBytes' | 'quanta' | 'watchdog'
+  > {
+  /** By port. */
+  headroomBytes: number[]
+}
+
+export interface SwitchSettings {
+  name: string
+  id: number
+  bufferBytes: number
+  queueBytesMax: number
+  ecn: EcnSettings[]
+  pfc: PfcResolved | null
+  /** By DSCP, 0 to 63. */
+  dscpToTc: number[]
+  pcpToTc: Record<number, number> | null
+  /** By priority; 0 = strict. */
+  weights: number[]
+  telemetry: Resolved<SwitchTelemetry, 'ratioOnly' | 'direct'>
+  /** Other features; absent: none is on. */
+  features?: Switch['features']
+}
+
+export interface RunSettings {
+  cc: CcSettings
+  transport: Resolved<TransportSettings, 'key'>
+  int: Scenario['int']
+  telemetry: Scenario['telemetry']
+  paths: Scenario['paths']
+  baseRttNs: Nanos | 'measured'
+  durationNs: Nanos | null
+  seed: number
+  hashSeed: number
+  watch: Watch
+  hosts: Host[]
+  switches: SwitchSettings[]
+  links: Link[]
+  routes: Resolved<StaticRoute, 'startNs' | 'endNs'>[]
+  /** Absent: there are none. */
+  events?: Resolved<NetworkEvent, 'priority'>[]
+  deadlockPrevention: DeadlockPreventionSettings | null
+  /** Those that the file lists; `sourcePort` null: the NIC draws one. */
+  flows: (Omit<Resolved<Flow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
+  workloads: (Omit<Workload, 'cc' | 'seed'> & { seed: number; cc: CcSettings })[]
+}
+
+/** Stands for a key of feedback. It is a key as well, so that a run can be repeated. */
+export const KEY_LEFT_OUT = '(left out of results)'
+const DEFAULT_QUANTA = 65_535
+
+export function settingsOf(scenario: Scenario): RunSettings {
+  const { transport, int, telemetry, paths, baseRttNs, watch, hosts, links, seed, hashSeed } = scenario
+  const ccOf = (choice: CcChoice | undefined) => ccSettings(choice ?? scenario.cc)
+  return {
+    cc: ccSettings(scenario.cc),
+    transport: { ...transport, key: transport.key === undefined ? null : KEY_LEFT_OUT },
+    int,
+    telemetry,
+    paths,
+    baseRttNs,
+    durationNs: scenario.durationNs ?? null,
+    seed,
+    hashSeed,
+    watch,
+    hosts,
+    switches: scenario.switches.map(sw => switchSettings(scenario, sw)),
+    links,
+    routes: (scenario.routes ?? []).map(({ startNs = null, endNs = null, ...route }) => ({
+      ...route,
+      startNs,
+      endNs,
+    })),
+    ...(scenario.events && {
+      events: scenario.events.map(({ priority = null, ...event }) => ({ ...event, priority })),
+    }),
+    deadlockPrevention: scenario.deadlockPrevention ?? null,
+    flows: scenario.flows.map(({ sourcePort = null, cc, ...flow }) => ({
+      ...flow,
+      sourcePort,
+      cc: ccOf(cc),
+    })),
+    workloads: scenario.workloads.map(({ cc, seed: own = seed, ...workload }) => ({
+      ...workload,
+      seed: own,
+      cc: ccOf(cc),
+    })),
+  }
+}
+
+function ccSettings({ name, options }: CcChoice): CcSettings {
+  const entries = ccOptions(name).map(({ name: option, default: standard, unit }) => {
+    const usual = unit === 'boolean' && standard !== null ? standard === 1 : standard
+    return [option, options[option] ?? usual]
+  })
+  return { name, options: Object.fromEntries(entries) }
+}
+
+function switchSettings(scenario: Scenario, sw: Switch): SwitchSettings {
+  const { name, id, bufferBytes, queueBytesMax = bufferBytes, ecn = [], pcpToTc = null } = sw
+  const map = dscpMap(sw)
+  const direct = sw.telemetry?.direct
+  const to = direct?.to ?? (ccIsReceiverBased(scenario.cc.name) ? 'receiver' : 'sender')
+  return {
+    name,
+    id,
+    bufferBytes,
+    queueBytesMax,
+    ecn,
+    pfc: sw.pfc === undefined ? null : pfcSettings(scenario, sw.name, sw.pfc),
+    dscpToTc: Array.from({ length: 64 }, (_, dscp) => map[dscp] ?? 0),
+    pcpToTc,
+    weights: sw.weights ?? new Array<number>(8).fill(0),
+    telemetry: {
+      writes: sw.telemetry?.writes ?? true,
+      queue: sw.telemetry?.queue ?? 'port',
+      rate: sw.telemetry?.rate ?? 'link',
+      ratioOnly: sw.telemetry?.ratioOnly ?? false,
+      direct: direct === undefined ? null : { ...direct, to },
+    },
+    ...(sw.features && { features: sw.features }),
+  }
+}
+
+function pfcSettings(scenario: Scenario, name: string, pfc: PfcSettings): PfcResolved {
+  const links = scenario.links.filter(({ a, b }) => a.node === name || b.node === name)
+  return {
+    priorities: pfc.priorities,
+    xoffBytes: pfc.xoffBytes ?? null,
+    alpha: pfc.alpha ?? null,
+    xonBytes: pfc.xonBytes ?? null,
+    xonOffsetBytes: pfc.xonOffsetBytes ?? null,
+    reservedBytes: pfc.reservedBytes ?? 0,
+    headroomBytes: headroomByPort(pfc, links, longestFrameBytes(scenario)),
+    quanta: pfc.quanta ?? DEFAULT_QUANTA,
+    watchdog: pfc.watchdog ?? null,
+  }
+}

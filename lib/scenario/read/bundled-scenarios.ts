@@ -1,0 +1,73 @@
+/** Scenarios that come with the package: whoever has installed it names them without knowing where they lie. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { WeirError } from '../../errors.js'
+import { packageFile } from '../../package-file.js'
+import { offer } from '../model/names.js'
+
+const SUFFIX = '.yaml'
+
+/** A scenario of the package. */
+export interface BundledScenario {
+  /** What `weir run` and `weir lab up` take for it: `dumbbell`. */
+  name: string
+  /** Absolute path of its file. */
+  file: string
+  /** The first sentence of the comment at its top. */
+  about: string
+}
+
+/** The scenarios that come with this package, by name. Throws WEIR_NO_FILE if the installation lacks them. */
+export function bundledScenarios(): BundledScenario[] {
+  return bundledNames().map(name => {
+    const file = fileOf(name)
+    return { name, file, about: firstSentence(readFileSync(file, 'utf8')) }
+  })
+}
+
+/**
+ * The file that `given` stands for: the file of that name, else the scenario of that name in the package. What looks
+ * like a path is returned as it is, so that whoever opens it says what is wrong with it. Throws WEIR_NO_FILE for a bare
+ * name that is neither.
+ */
+export function scenarioFile(given: string): string {
+  if (isFile(given) || given === '-' || basename(given) !== given || /\.ya?ml$/.test(given)) return given
+  const names = bundledNames()
+  if (names.includes(given)) return fileOf(given)
+  throw new WeirError(
+    'WEIR_NO_FILE',
+    `the scenario ${given} is neither a file here nor one that comes with weir; those are ${offer(given, names)}`,
+  )
+}
+
+function folder(): string {
+  return packageFile('bench', 'scenarios')
+}
+
+function fileOf(name: string): string {
+  return join(folder(), `${name}${SUFFIX}`)
+}
+
+function bundledNames(): string[] {
+  return readdirSync(folder())
+    .filter(file => file.endsWith(SUFFIX))
+    .map(file => basename(file, SUFFIX))
+    .sort()
+}
+
+/** A pipe or a device is a file to read from, too; so is what cannot be looked at, until it is opened. */
+function isFile(path: string): boolean {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    return stat !== undefined && !stat.isDirectory()
+  } catch {
+    return true
+  }
+}
+
+/** The first sentence of the comment with which a file begins. */
+function firstSentence(text: string): string {
+  const [comment = ''] = /^(#.*\n)*/.exec(text) ?? []
+  const prose = comment.replace(/^# ?/gm, '').replace(/\s+/g, ' ').trim()
+  return /^.*?[.:](?= |$)/.exec(prose)?.[0].replace(/:$/, '.') ?? prose
+}

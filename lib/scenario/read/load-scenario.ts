@@ -1,0 +1,264 @@
+/**
+ * Scenario files: YAML in, a resolved `Scenario` out.
+ *
+ * Defaults: links 1Gbps and 10us; switch buffer 32MB, no ECN, no PFC; cc hpcc with its own defaults; path MTU
+ * 1024, an acknowledgement per packet, 7 retries; wide INT with as many slots as the longest path has switches; base RTT
+ * measured; priority 3; samples every 100us if there is a `watch`; seed 1.
+ */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
+import * as ccCatalogue from '../../cc/catalogue.js'
+import { idleEncapsulation, idleLossBeta, idleText } from '../../cc/mode-conflicts.js'
+import { probesPaths } from '../../cc/path-settings.js'
+import { WeirError } from '../../errors.js'
+import { whyNotRead } from '../../file-reason.js'
+import { IFA_PROTOCOL, ifaProtocolFault } from '../../frame/ifa-protocol.js'
+import { checkPriorities } from '../model/priorities.js'
+import { Problems } from '../model/problems.js'
+import type { IntSettings, Scenario, TransportSettings } from '../model/scenario.js'
+import { KEY_LEFT_OUT } from '../model/settings.js'
+import type { SizeDistribution } from '../model/size-distribution.js'
+import { Topology } from '../model/topology.js'
+import { checkShape } from '../schema/check-shape.js'
+import { scenarioSchema } from '../schema/scenario.js'
+import { INT_HOPS_MAX, intSchema, transportSchema } from '../schema/settings.js'
+import { scenarioFile } from './bundled-scenarios.js'
+import { checkMemory } from './check-memory.js'
+import { resolveDeadlockPrevention } from './deadlock-prevention.js'
+import { checkFlowCount } from './expand-traffic.js'
+import { rememberPlaces } from './places.js'
+import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
+import { resolveEvents } from './resolve-events.js'
+import { resolveNetwork } from './resolve-network.js'
+import { resolvePaths } from './resolve-paths.js'
+import { resolveRoutes } from './resolve-routes.js'
+import { controllersOf, resolveTelemetry } from './resolve-telemetry.js'
+import { type ResolvedTraffic, resolveTraffic } from './resolve-traffic.js'
+import { resolveWatch } from './resolve-watch.js'
+
+const DEFAULT_SEED = 1
+
+const DEFAULT_TRANSPORT: TransportSettings = {
+  pathMtu: 1024,
+  ackEvery: 1,
+  retryCount: 7,
+  rnrRetryCount: 7,
+  ackTimeoutNs: 0,
+  recovery: 'selective',
+  start: 'line-rate',
+}
+
+export interface ParseOptions {
+  /** The controllers to check `cc` against. Default: those of lib/cc. */
+  catalogue?: CcCatalogue
+  /** The flow sizes of the workloads, in the order of the file: no file of flow sizes is read for these. Default: none */
+  sizes?: readonly SizeDistribution[]
+}
+
+/**
+ * Reads and resolves a scenario file, or the scenario of that name that comes with the package (`scenarioFile`). Throws
+ * WEIR_NO_FILE if it cannot be read, else as `parseScenario`.
+ */
+export function loadScenario(given: string): Scenario {
+  const path = scenarioFile(given)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new WeirError('WEIR_NO_FILE', `the scenario ${path} cannot be read: ${whyNotRead(cause)}`, {
+      cause,
+    })
+  }
+  return parseScenario(text, path)
+}
+
+/**
+ * Resolves the text of a scenario file. Throws WEIR_BAD_SCENARIO whose message has a line for every problem of
+ * the file: `file:line:column: what is wrong and what there is to choose from`.
+ */
+export function parseScenario(text: string, fileName: string, options: ParseOptions = {}): Scenario {
+  const lines = new LineCounter()
+  const problems = new Problems(fileName, lines)
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' })
+  problems.document = document
+  for (const error of document.errors) problems.atOffset(error.pos[0], error.message)
+  problems.throwIfAny()
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 100 })
+  } catch (error) {
+    problems.at([], (error as Error).message)
+    problems.throwIfAny()
+  }
+  const scenario = resolveScenario(problems, value, fileName, options)
+  problems.throwIfAny()
+  rememberPlaces(scenario!, problems)
+  return { ...scenario!, text: withoutKey(text, document, scenario!.transport.key) }
+}
+
+/** The text with what stands for a secret replaced by a text that may be published. */
+function withoutKey(text: string, document: Document, key: string | undefined): string {
+  if (key === undefined) return text
+  const node = document.getIn(['transport', 'key'], true)
+  const [start, end] = (isAlias(node) ? node.resolve(document) : (node as Scalar))!.range!
+  const published = text.slice(0, start) + JSON.stringify(KEY_LEFT_OUT) + text.slice(end)
+  return published.replaceAll(key, KEY_LEFT_OUT)
+}
+
+/** Null only if a problem was reported. */
+function resolveScenario(
+  problems: Problems,
+  value: unknown,
+  file: string,
+  { catalogue = ccCatalogue, sizes = [] }: ParseOptions,
+): Scenario | null {
+  // The parts are resolved even when a top-level key is wrong, so that one run shows every problem.
+  const shape = checkShape(problems, [], scenarioSchema, value, 'a scenario')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  const given = (shape ?? value) as { [key in keyof Scenario | 'traffic' | 'link']?: unknown }
+
+  const before = problems.count
+  const network = resolveNetwork(problems, {
+    link: given.link,
+    hosts: given.hosts,
+    switches: given.switches,
+    links: given.links,
+  })
+  const topology = problems.count === before ? new Topology(network) : null
+  const names = network.switches.map(({ name }) => name)
+  const hostNames = network.hosts.map(({ name }) => name)
+  const routes = resolveRoutes({ problems, topology, hostNames, switchNames: names }, given.routes)
+  const events = resolveEvents(problems, given.events, topology, network.switches)
+  const prevention = resolveDeadlockPrevention(problems, given.deadlockPrevention, topology, network.switches)
+  const cc = resolveCc(problems, ['cc'], given.cc === undefined ? DEFAULT_CC : given.cc, catalogue)
+  const switchNames = new Set(names)
+  const transport = resolveTransport(problems, given.transport)
+  const { start } = transport
+  const traffic = resolveTraffic(
+    { problems, file, hosts: network.hosts, switchNames, topology, catalogue, start, sizes },
+    given.traffic,
+  )
+  const { flows, workloads } = traffic
+  const int = resolveInt(problems, given.int, topology, { flows, workloads })
+  const paths = resolvePaths(problems, given.paths)
+  const around = { ...network, int, cc, flows, workloads, probesPaths: probesPaths(paths) }
+  const telemetry = resolveTelemetry(problems, given.telemetry, around)
+  checkControllers(problems, given, { cc, flows, workloads, transport, paths })
+  const watch = resolveWatch(problems, given.watch, topology, names)
+  if (topology !== null) {
+    checkPriorities(problems, network, { flows, workloads })
+    checkMemory(problems, { ...network, transport, int })
+  }
+  if (shape === null || cc === null) return null
+  const { hosts, switches, links } = network
+  const scenario: Scenario = {
+    name: shape.name ?? basename(file).replace(/\.ya?ml$/, ''),
+    file,
+    text: '',
+    hosts,
+    switches,
+    links,
+    ...(routes.length > 0 && { routes }),
+    ...(events.length > 0 && { events }),
+    ...(prevention && { deadlockPrevention: prevention }),
+    cc,
+    transport,
+    int,
+    telemetry,
+    paths,
+    baseRttNs: shape.baseRtt ?? 'measured',
+    flows,
+    workloads,
+    watch,
+    ...(shape.duration !== undefined && { durationNs: shape.duration }),
+    seed: shape.seed ?? DEFAULT_SEED,
+    hashSeed: shape.seed ?? DEFAULT_SEED,
+  }
+  if (problems.count === 0) checkFlowCount(problems, scenario, traffic.places)
+  return scenario
+}
+
+/** What has no effect beside the controllers, or options of these that have none beside the rest. */
+function checkControllers(
+  problems: Problems,
+  given: { int?: unknown },
+  around: Pick<Scenario, 'flows' | 'workloads' | 'transport' | 'paths'> & { cc: Scenario['cc'] | null },
+): void {
+  const { cc, flows, workloads, transport, paths } = around
+  if (cc === null) return
+  const lossBeta = idleLossBeta(cc, transport.start)
+  if (lossBeta !== null) problems.atKey(['cc', 'lossBeta'], `${cc.name}: ${idleText('lossBeta', lossBeta)}`)
+  const names = controllersOf({ cc, flows, workloads })
+  if (given.int === undefined || names.length === 0) return
+  const idle = idleEncapsulation({ names, probesPaths: probesPaths(paths) })
+  if (idle === null) return
+  for (const name of Object.keys(given.int as object)) {
+    problems.atKey(['int', name], idleText(name, idle))
+  }
+}
+
+function resolveTransport(problems: Problems, value: unknown): TransportSettings {
+  if (value === undefined) return { ...DEFAULT_TRANSPORT }
+  const shape = checkShape(problems, ['transport'], transportSchema, value, 'transport')
+  return {
+    pathMtu: shape?.pathMtu ?? DEFAULT_TRANSPORT.pathMtu,
+    ackEvery: shape?.ackEvery ?? DEFAULT_TRANSPORT.ackEvery,
+    retryCount: shape?.retryCount ?? DEFAULT_TRANSPORT.retryCount,
+    rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
+    ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
+    recovery: shape?.recovery ?? DEFAULT_TRANSPORT.recovery,
+    start: shape?.start ?? DEFAULT_TRANSPORT.start,
+    ...(shape?.key !== undefined && { key: shape.key }),
+  }
+}
+
+function resolveInt(
+  problems: Problems,
+  value: unknown,
+  topology: Topology | null,
+  traffic: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
+): IntSettings {
+  const shape = value === undefined ? null : checkShape(problems, ['int'], intSchema, value, 'int')
+  const longest = topology === null ? 1 : longestPathSwitches(topology, traffic)
+  if (shape?.hops === undefined && longest > INT_HOPS_MAX) {
+    problems.at(
+      ['int'],
+      `a path has ${longest} switches, telemetry has ${INT_HOPS_MAX} slots at most; give int: {hops: …}`,
+    )
+  }
+  const ifaProtocol = shape?.ifaProtocol
+  const fault = ifaProtocol === undefined ? null : ifaProtocolFault(ifaProtocol)
+  if (fault !== null) problems.at(['int', 'ifaProtocol'], fault)
+  const format = shape?.format ?? 'wide'
+  if (ifaProtocol !== undefined && format !== 'ifa') {
+    const idle = { while: `format is ${format}`, mend: 'format to ifa' }
+    problems.atKey(['int', 'ifaProtocol'], idleText('ifaProtocol', idle))
+  }
+  return {
+    format,
+    ...(ifaProtocol !== undefined && ifaProtocol !== IFA_PROTOCOL && { ifaProtocol }),
+    hops: shape?.hops ?? Math.max(1, longest),
+  }
+}
+
+function longestPathSwitches(
+  topology: Topology,
+  { flows, workloads }: Pick<ResolvedTraffic, 'flows' | 'workloads'>,
+): number {
+  let longest = 0
+  const look = (from: string, to: string) => {
+    longest = Math.max(longest, topology.distance(from, to) - 1)
+  }
+  for (const { from, to } of flows) look(from, to)
+  for (const { hosts } of workloads) {
+    for (const from of hosts) for (const to of hosts) look(from, to)
+  }
+  if (flows.length > 0 || workloads.length > 0) return longest
+  // A lab without traffic of its own: any host may send to any other that it can reach.
+  const hosts = topology.hostNames
+  for (const from of hosts) {
+    for (const to of hosts) if (topology.distance(from, to) !== Number.POSITIVE_INFINITY) look(from, to)
+  }
+  return Math.min(longest, INT_HOPS_MAX)
+}

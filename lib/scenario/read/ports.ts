@@ -1,0 +1,84 @@
+/** Ports as scenario files name them: by the neighbour that they lead to, or by number. */
+
+import { WeirError } from '../../errors.js'
+import { offer } from '../model/names.js'
+import type { Path, Problems } from '../model/problems.js'
+import type { Scenario } from '../model/scenario.js'
+import { type Hop, portName, Topology } from '../model/topology.js'
+import { show } from '../schema/fields.js'
+
+/**
+ * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port
+ * number). Reports what is wrong, and returns no ports then.
+ *
+ * @param what how messages call it, with its article: "a watched port"
+ */
+export function resolvePorts(
+  problems: Pick<Problems, 'at'>,
+  path: Path,
+  item: unknown,
+  topology: Topology,
+  switchNames: readonly string[],
+  what: string,
+): Hop[] {
+  const match = typeof item === 'string' ? /^([^:]+):([^:#]+)(#\d+)?$/.exec(item) : null
+  if (match === null) {
+    problems.at(path, `${what} is written as s1:s2, a switch and its neighbour, not ${show(item)}`)
+    return []
+  }
+  const [, name = '', peer = '', copy = ''] = match
+  if (!switchNames.includes(name)) {
+    problems.at(path, `no switch is called '${name}'; there are ${offer(name, switchNames)}`)
+    return []
+  }
+  return resolvePeer(problems, path, name, peer + copy, topology)
+}
+
+/** The ports of a scenario's switch that `s1:s2` names, as a command has it. Throws WEIR_BAD_ARGUMENT. */
+export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>, text: string): Hop[] {
+  const found: string[] = []
+  const problems = { at: (_path: Path, message: string) => void found.push(message) }
+  const names = scenario.switches.map(({ name }) => name)
+  const hops = resolvePorts(problems, [], text, new Topology(scenario), names, 'a port')
+  if (found.length > 0) throw new WeirError('WEIR_BAD_ARGUMENT', found.join('; '))
+  return hops
+}
+
+/** What people call ports of a scenario, in their order: `s1:s2`, or `s1:s2#1` of parallel links. */
+export function portNames(
+  scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>,
+  hops: readonly Hop[],
+): string[] {
+  const topology = new Topology(scenario)
+  return hops.map(({ node, port }) => portName(topology, node, port))
+}
+
+/** The ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports then. */
+export function resolvePeer(
+  problems: Pick<Problems, 'at'>,
+  path: Path,
+  name: string,
+  text: string,
+  topology: Topology,
+): Hop[] {
+  const [peer = '', copy] = text.split('#')
+  const ports = topology.ports(name)
+  if (/^\d+$/.test(peer)) {
+    const hop = ports[Number(peer)]
+    if (hop === undefined)
+      problems.at(path, `${name} has no port ${peer}; its ports are 0 to ${ports.length - 1}`)
+    return hop === undefined ? [] : [hop]
+  }
+  const links = ports.filter(hop => hop.peer === peer)
+  if (links.length === 0) {
+    const peers = [...new Set(ports.map(hop => hop.peer))]
+    problems.at(path, `${name} has no port to '${peer}'; its neighbours are ${offer(peer, peers)}`)
+  }
+  if (copy === undefined || links.length === 0) return links
+  const chosen = links[Number(copy)]
+  if (chosen === undefined) {
+    const count = `${links.length} link${links.length === 1 ? '' : 's'}`
+    problems.at(path, `${name} has ${count} to '${peer}', counted from #0`)
+  }
+  return chosen === undefined ? [] : [chosen]
+}

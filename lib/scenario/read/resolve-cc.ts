@@ -1,0 +1,113 @@
+/** The congestion controller of a scenario file, or of one of its flows, against the catalogue of lib/cc. */
+import { idleOptions, type OptionSpec } from '../../cc/options.js'
+import {
+  formatBytes,
+  formatDuration,
+  formatRate,
+  parseBytes,
+  parseDuration,
+  parseRate,
+} from '../../units/units.js'
+import { offer } from '../model/names.js'
+import type { Path, Problems } from '../model/problems.js'
+import type { CcChoice } from '../model/scenario.js'
+import { show } from '../schema/fields.js'
+
+/** What a scenario needs to know of the controllers: `lib/cc/catalogue.ts` has both. */
+export interface CcCatalogue {
+  ccNames(): string[]
+  ccOptions(name: string): readonly OptionSpec[]
+}
+
+export const DEFAULT_CC = 'hpcc'
+
+/** `hpcc`, or `{name: hpcc, eta: 0.95}`; null when something is wrong with it. */
+export function resolveCc(
+  problems: Problems,
+  path: Path,
+  value: unknown,
+  catalogue: CcCatalogue,
+): CcChoice | null {
+  const bare = typeof value === 'string'
+  const given = bare ? { name: value } : value
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    problems.at(
+      path,
+      `cc is a name or a mapping with name and options ({name: hpcc, eta: 0.95}), not ${show(value)}`,
+    )
+    return null
+  }
+  const { name, ...rest } = given as Record<string, unknown>
+  const names = catalogue.ccNames()
+  if (name === undefined) {
+    problems.at(path, `cc has no name; the controllers are ${names.join(', ')}`)
+    return null
+  }
+  if (typeof name !== 'string' || !names.includes(name)) {
+    const at = bare ? path : [...path, 'name']
+    problems.at(
+      at,
+      `no congestion controller is called ${show(name)}; there are ${offer(String(name), names)}`,
+    )
+    return null
+  }
+  const specs = catalogue.ccOptions(name)
+  const options: CcChoice['options'] = {}
+  const before = problems.count
+  for (const [key, raw] of Object.entries(rest)) {
+    const spec = specs.find(s => s.name === key)
+    if (spec === undefined) {
+      const known = specs.map(s => s.name)
+      problems.atKey([...path, key], `${name} has no option '${key}'; its options are ${offer(key, known)}`)
+      continue
+    }
+    try {
+      options[key] = optionValue(spec, raw)
+    } catch (error) {
+      problems.at([...path, key], `${name}: ${key}: ${(error as Error).message}`)
+    }
+  }
+  for (const { name: idle, message } of idleOptions(specs, options)) {
+    problems.atKey([...path, idle], `${name}: ${message}`)
+  }
+  return problems.count === before ? { name, options } : null
+}
+
+function optionValue(spec: OptionSpec, raw: unknown): number | boolean {
+  if (spec.unit === 'boolean') {
+    if (typeof raw !== 'boolean') throw new Error(`true or false is needed, not ${show(raw)}`)
+    return raw
+  }
+  if (typeof raw !== 'number' && typeof raw !== 'string') throw new Error(`${show(raw)} is no quantity`)
+  const value = optionNumber(spec, raw)
+  if (Number.isNaN(value) || value < spec.min || value > spec.max) {
+    const kind = spec.unit === 'count' ? 'a whole number' : 'a value'
+    throw new Error(
+      `${kind} from ${print(spec, spec.min)} to ${print(spec, spec.max)} is needed, not ${show(raw)}`,
+    )
+  }
+  return value
+}
+
+/** NaN stands for what is no number of the kind at all. */
+function optionNumber(spec: OptionSpec, raw: number | string): number {
+  switch (spec.unit) {
+    case 'bytes':
+      return parseBytes(String(raw))
+    case 'bps':
+      return parseRate(String(raw))
+    case 'ns':
+      return parseDuration(String(raw))
+    case 'count':
+      return Number.isInteger(raw) ? Number(raw) : Number.NaN
+    default:
+      return typeof raw === 'number' ? raw : Number.NaN
+  }
+}
+
+function print(spec: OptionSpec, value: number): string {
+  if (spec.unit === 'bytes') return formatBytes(value)
+  if (spec.unit === 'bps') return formatRate(value)
+  if (spec.unit === 'ns') return formatDuration(value)
+  return String(value)
+}

@@ -1,0 +1,119 @@
+/** Features of a switch in a scenario file, by the options that the catalogue of switch-emu/core names. */
+import { featureEntries } from '../../../switch-emu/core/catalogue.js'
+import {
+  type FeatureEntry,
+  type FeatureOption,
+  optionKey,
+} from '../../../switch-emu/core/feature/feature-entry.js'
+import type { Path, Problems } from '../model/problems.js'
+import type { FeatureSettings } from '../model/scenario.js'
+import { checkShape } from '../schema/check-shape.js'
+import { featureSchema, featuresWithin, mappingSchema, optionField } from '../schema/features.js'
+
+type Found = Record<string, FeatureSettings | FeatureSettings[]>
+
+/**
+ * Features of a switch about which lib/scenario knows nothing but the catalogue, by name; undefined if there are none.
+ *
+ * @param given the switch, as the file has it; @param checked names of features that are resolved elsewhere
+ */
+export function resolveFeatures(
+  problems: Problems,
+  path: Path,
+  given: Readonly<Record<string, unknown>>,
+  checked: readonly string[],
+): Found | undefined {
+  const found: Found = {}
+  const collect = (mapping: Readonly<Record<string, unknown>>, at: Path, parent?: string) => {
+    for (const entry of featuresWithin(parent)) {
+      const { name } = entry
+      const value = mapping[name]
+      if (value === undefined || isOff(entry, value)) continue
+      const settings = checked.includes(name) ? null : resolveValue(problems, [...at, name], entry, value)
+      if (settings !== null) found[name] = settings
+      if (isMapping(value)) collect(value, [...at, name], name)
+    }
+  }
+  collect(given, path)
+  return Object.keys(found).length > 0 ? found : undefined
+}
+
+/** A mapping, or a list of mappings where the catalogue says so. */
+function resolveValue(
+  problems: Problems,
+  path: Path,
+  { name, several = false }: FeatureEntry,
+  value: unknown,
+): FeatureSettings | FeatureSettings[] | null {
+  const resolve = (item: unknown, at: Path) => resolveFeature<FeatureSettings>(problems, at, name, item)
+  if (!several || !Array.isArray(value)) return resolve(value, path)
+  return value.map((item, i) => resolve(item, [...path, i])).filter(settings => settings !== null)
+}
+
+/** YAML 1.2 reads `off` as text. */
+function isOff({ mayBeOff = false }: FeatureEntry, value: unknown): boolean {
+  return mayBeOff && (value === 'off' || value === false)
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * The options of one feature, as its class gets them, with all defaults; without those of features within it. Null if one is
+ * missing.
+ *
+ * @param what how messages call the mapping; default: its title
+ */
+export function resolveFeature<T>(
+  problems: Problems,
+  path: Path,
+  name: string,
+  value: unknown,
+  what?: string,
+): T | null {
+  const entry = featureEntries().find(one => one.name === name)!
+  const { options = [], check } = entry
+  const shape = checkShape(problems, path, featureSchema(entry), value, what ?? entry.title ?? name)
+  if (shape === null) return null
+  const found = valuesOf(problems, path, options ?? [], shape)
+  for (const { option, wrong } of check?.(found as never) ?? []) problems.at([...path, option], wrong)
+  return isComplete(entry, found) ? (found as T) : null
+}
+
+function valuesOf(
+  problems: Problems,
+  path: Path,
+  options: readonly FeatureOption[],
+  shape: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const option of options) {
+    const given = shape[option.name]
+    const value =
+      option.kind === 'mapping' && given !== undefined
+        ? mappingValue(problems, [...path, option.name], option, given)
+        : (given ?? defaultOf(option))
+    if (value !== undefined) found[optionKey(option)] = value
+  }
+  return found
+}
+
+function mappingValue(
+  problems: Problems,
+  path: Path,
+  option: Extract<FeatureOption, { kind: 'mapping' }>,
+  given: unknown,
+): unknown {
+  const shape = checkShape(problems, path, mappingSchema(option), given, `a ${option.name}`)
+  return shape === null ? undefined : valuesOf(problems, path, option.options, shape)
+}
+
+function defaultOf(option: FeatureOption): unknown {
+  return option.default === undefined ? undefined : optionField(option).parse(option.default)
+}
+
+/** False if a required option was missing or wrong: that is reported already. */
+function isComplete({ options }: FeatureEntry, found: Readonly<Record<string, unknown>>): boolean {
+  return (options ?? []).every(option => option.usual !== undefined || found[optionKey(option)] !== undefined)
+}

@@ -1,0 +1,122 @@
+/**
+ * Static routes of a scenario file. They override the shortest paths: for good, or for a while, as when routing
+ * converges and a forwarding loop stands for some time.
+ */
+
+import { expandNames, offer } from '../model/names.js'
+import type { Path, Problems } from '../model/problems.js'
+import type { StaticRoute } from '../model/scenario.js'
+import type { Hop, Topology } from '../model/topology.js'
+import { checkShape } from '../schema/check-shape.js'
+import { show } from '../schema/fields.js'
+import { routeSchema } from '../schema/network.js'
+import { resolvePeer } from './ports.js'
+
+/** Routes of a file at most, ranges of hosts counted one by one. */
+const ROUTES_MAX = 65_536
+
+/** What stands around the routes. `topology` is null when the network has problems of its own. */
+export interface RouteContext {
+  problems: Problems
+  topology: Topology | null
+  hostNames: readonly string[]
+  switchNames: readonly string[]
+}
+
+export function resolveRoutes(context: RouteContext, value: unknown): StaticRoute[] {
+  if (value === undefined) return []
+  const { problems } = context
+  if (!Array.isArray(value)) {
+    problems.at(['routes'], `routes is a list ([{switch: s1, to: h3, via: s2}]), not ${show(value)}`)
+    return []
+  }
+  const routes: StaticRoute[] = []
+  /** By switch and host. */
+  const known = new Map<string, StaticRoute[]>()
+  for (const [i, item] of value.entries()) {
+    const path = ['routes', i]
+    for (const route of resolveRoute(context, path, item)) {
+      const key = `${route.switch} ${route.to}`
+      const others = known.get(key) ?? []
+      if (others.some(other => overlap(other, route))) {
+        problems.at(path, `${route.switch} has another route to ${route.to} at the same time; leave out one`)
+      } else if (routes.length === ROUTES_MAX) {
+        problems.at(path, `more than ${ROUTES_MAX} routes`)
+        return routes
+      } else {
+        known.set(key, [...others, route])
+        routes.push(route)
+      }
+    }
+  }
+  return routes
+}
+
+/** One route for each host that the entry is for. */
+function resolveRoute(context: RouteContext, path: Path, item: unknown): StaticRoute[] {
+  const { problems, topology, switchNames } = context
+  const shape = checkShape(problems, path, routeSchema, item, 'a route')
+  if (shape === null || topology === null) return []
+  const { switch: name, start, duration } = shape
+  if (duration !== undefined && start === undefined) {
+    problems.at([...path, 'duration'], 'a route that ends needs a start (start: 10ms)')
+  }
+  if (name === undefined || shape.to === undefined) return []
+  if (!switchNames.includes(name)) {
+    problems.at([...path, 'switch'], `no switch is called '${name}'; there are ${offer(name, switchNames)}`)
+    return []
+  }
+  const hosts = resolveHosts(context, [...path, 'to'], shape.to)
+  const hops = resolveVia(problems, [...path, 'via'], name, shape.via, topology)
+  const ports = hops.map(hop => hop.port)
+  const times = {
+    ...(start !== undefined && { startNs: start }),
+    ...(start !== undefined && duration !== undefined && { endNs: start + duration }),
+  }
+  return hosts
+    .filter(to => mayPass(context, path, name, to, hops))
+    .map(to => ({ switch: name, to, ports, ...times }))
+}
+
+function resolveHosts({ problems, hostNames }: RouteContext, path: Path, text: string): string[] {
+  const names = expandNames(text)
+  if ('wrong' in names) {
+    problems.at(path, names.wrong)
+    return []
+  }
+  return names.filter(name => {
+    if (hostNames.includes(name)) return true
+    problems.at(path, `no host is called '${name}'; there are ${offer(name, hostNames)}`)
+    return false
+  })
+}
+
+function resolveVia(problems: Problems, path: Path, name: string, via: unknown, topology: Topology): Hop[] {
+  if (typeof via === 'string' || typeof via === 'number')
+    return resolvePeer(problems, path, name, String(via), topology)
+  problems.at(path, `via is a neighbour of ${name} (s2, or s2#1 of parallel links), not ${show(via ?? null)}`)
+  return []
+}
+
+/** A route leads to a switch, or to the very host that it is for; and that host must be connected. */
+function mayPass(context: RouteContext, path: Path, name: string, to: string, hops: readonly Hop[]): boolean {
+  const { problems, topology, hostNames } = context
+  if (hops.length === 0) return false
+  const host = hops.find(hop => hop.peer !== to && hostNames.includes(hop.peer))
+  if (host !== undefined) {
+    problems.at([...path, 'via'], `${host.peer} is a host and does not forward; name a switch`)
+    return false
+  }
+  if (topology?.distance(name, to) === Number.POSITIVE_INFINITY) {
+    problems.at(path, `${to} cannot be reached from ${name} by any path`)
+    return false
+  }
+  return true
+}
+
+/** True if both hold at some time. A route for a while goes before one for good. */
+function overlap(a: StaticRoute, b: StaticRoute): boolean {
+  if ((a.startNs === undefined) !== (b.startNs === undefined)) return false
+  const forEver = Number.POSITIVE_INFINITY
+  return (a.startNs ?? 0) < (b.endNs ?? forEver) && (b.startNs ?? 0) < (a.endNs ?? forEver)
+}

@@ -1,0 +1,177 @@
+/** `telemetry` of a scenario file, of all hosts, and of one switch. */
+import { ccIsReceiverBased } from '../../cc/catalogue.js'
+import {
+  conflictsWithControllers,
+  conflictsWithFormat,
+  idleCountFlows,
+  idleText,
+} from '../../cc/mode-conflicts.js'
+import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
+import { dscpMap } from '../model/priorities.js'
+import type { Path, Problems } from '../model/problems.js'
+import type {
+  CcChoice,
+  DirectSettings,
+  Flow,
+  IntSettings,
+  Switch,
+  SwitchTelemetry,
+  Workload,
+} from '../model/scenario.js'
+import { checkShape } from '../schema/check-shape.js'
+import { telemetrySchema } from '../schema/settings.js'
+import { resolveFeature } from './resolve-features.js'
+
+/** Load that is believed where switches tell a priority's guaranteed share as the rate. */
+const LOAD_OF_SHARES_MAX = 1000
+
+interface Surroundings {
+  switches: readonly Switch[]
+  int: IntSettings
+  /** The scenario's own controller; flows may have others. */
+  cc: CcChoice | null
+  flows: readonly Flow[]
+  workloads: readonly Workload[]
+  /** Hosts probe paths, and probes collect telemetry. */
+  probesPaths: boolean
+}
+
+/** What a file says, the same with all that it leaves out, and what that is. */
+interface Resolved {
+  given: Partial<TelemetrySettings>
+  telemetry: TelemetrySettings
+  defaults: TelemetrySettings
+}
+
+/** Controllers of all flows. None: the file is for a lab, whose programs choose theirs, and ask switches, by themselves. */
+export function controllersOf({
+  cc,
+  flows,
+  workloads,
+}: Pick<Surroundings, 'cc' | 'flows' | 'workloads'>): string[] {
+  return [...flows, ...workloads].map(user => (user.cc ?? cc)?.name ?? '')
+}
+
+/** Settings of all hosts. */
+export function resolveTelemetry(
+  problems: Problems,
+  value: unknown,
+  around: Surroundings,
+): TelemetrySettings {
+  const path = ['telemetry']
+  const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
+  // A priority may send more than its guaranteed share while others send nothing.
+  const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
+  const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
+  const defaults: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax }
+  const telemetry: TelemetrySettings = { ...defaults, ...shape }
+  if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
+    problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
+  }
+  if (shape !== null) checkEffect(problems, path, { given: shape, telemetry, defaults }, around)
+  checkAsked(problems, telemetry.subscribe, around)
+  if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
+  return telemetry
+}
+
+/** Refuses each setting that is given and has no effect beside the others, the format, the controllers and the switches. */
+function checkEffect(
+  problems: Problems,
+  path: Path,
+  { given, telemetry, defaults }: Resolved,
+  around: Surroundings,
+): void {
+  for (const { name, idle } of TELEMETRY_OPTIONS) {
+    const why = name in given ? (idle?.(telemetry) ?? null) : null
+    if (why !== null) problems.atKey([...path, name], idleText(name, why))
+  }
+  const { int, cc, flows, workloads, probesPaths } = around
+  const conflicts = conflictsWithFormat(telemetry, int.format)
+  if (cc !== null) {
+    const users = { probesPaths, isEverybody: true, defaults }
+    // A daemon of a lab refuses what has no effect with its own controller, whatever single flows have.
+    const daemons = ccIsReceiverBased(cc.name)
+      ? conflictsWithControllers(given, telemetry, { ...users, names: [cc.name] })
+      : []
+    const names = controllersOf(around)
+    const all = names.length > 0 ? conflictsWithControllers(given, telemetry, { ...users, names }) : []
+    conflicts.push(...(daemons.length > 0 ? daemons : all))
+  }
+  for (const { name, idle } of conflicts) problems.atKey([...path, name], idleText(name, idle))
+  if (telemetry.subscribe !== 'off' && !answersOf(around.switches).length) {
+    const idle = { while: 'no switch has telemetry.direct', mend: 'direct: {threshold: 50KB} of a switch' }
+    problems.atKey([...path, 'subscribe'], idleText('subscribe', idle))
+  }
+  const counting = cc === null ? null : idleCountFlows(telemetry, cc)
+  if (counting !== null)
+    problems.atKey(['cc', 'countFlows'], `${cc!.name}: ${idleText('countFlows', counting)}`)
+  const isCounted = [...flows, ...workloads].some(
+    user => user.cc && idleCountFlows(telemetry, user.cc) !== null,
+  )
+  if (isCounted) {
+    const why =
+      "it tells no last hop, which the countFlows of a flow's cc needs: set hops to all, or leave countFlows out"
+    problems.atKey([...path, 'hops'], why)
+  }
+}
+
+/** Switches that answer congestion by themselves. */
+function answersOf(switches: readonly Switch[]): Switch[] {
+  return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
+}
+
+/** Switches that answer only packets that ask, while none asks. */
+function checkAsked(
+  problems: Problems,
+  subscribe: TelemetrySettings['subscribe'],
+  around: Surroundings,
+): void {
+  if (subscribe !== 'off' || controllersOf(around).length === 0) return
+  const idle = { while: 'subscribe of telemetry is off', mend: 'telemetry: {subscribe: flag}, or of to all' }
+  for (const { name, telemetry } of answersOf(around.switches)) {
+    if (telemetry!.direct!.of !== 'subscribed') continue
+    problems.atKey(
+      ['switches', name, 'telemetry', 'direct', 'of'],
+      `${name}: ${idleText('direct of subscribed', idle)}`,
+    )
+  }
+}
+
+/** All packets of a flow must go through the same queues. */
+function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroundings): void {
+  const { switches, flows, workloads } = around
+  const priorities = new Set([...flows, ...workloads].map(({ priority }) => priority))
+  for (const sw of switches) {
+    const there = dscpMap(sw)[dscp] ?? 0
+    const other = [...priorities].find(priority => priority !== there)
+    if (other === undefined) continue
+    const what = `${sw.name} gives DSCP ${dscp} priority ${there}, and flows have priority ${other}`
+    problems.at([...path, 'subscribeDscp'], `${what}: packets would overtake each other`)
+    return
+  }
+}
+
+/** Settings of one switch. */
+export function resolveSwitchTelemetry(
+  problems: Problems,
+  path: Path,
+  value: unknown,
+): SwitchTelemetry | undefined {
+  if (value === undefined) return undefined
+  // YAML 1.2 reads `off` as text.
+  if (value === 'off' || value === false) return { writes: false, queue: 'port', rate: 'link' }
+  const telemetry = resolveFeature<Omit<SwitchTelemetry, 'writes' | 'direct'>>(
+    problems,
+    path,
+    'telemetry',
+    value,
+    'telemetry of a switch (or it is off)',
+  )
+  if (telemetry === null) return undefined
+  const { direct: given } = value as { direct?: unknown }
+  const direct =
+    given === undefined
+      ? null
+      : resolveFeature<DirectSettings>(problems, [...path, 'direct'], 'direct', given)
+  return { writes: true, ...telemetry, ...(direct && { direct }) }
+}

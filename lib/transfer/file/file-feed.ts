@@ -1,0 +1,115 @@
+/** Reads a file into a ring, chunk by chunk, and makes its digest: what both ends that have the file do. */
+import { ChunkDigests } from '../protocol/chunk-digests.js'
+import { DIGEST_BYTES, type Digest, digestBeginning, sameDigest } from '../protocol/digest.js'
+import { TransferFailure } from '../protocol/failure.js'
+import type { SourceMachine } from '../protocol/source-machine.js'
+import { ChunksUnderWay } from './chunks-under-way.js'
+import type { FileSource } from './file.js'
+
+export interface FileFeedConfig {
+  machine: SourceMachine<string>
+  source: FileSource
+  digest: Digest
+  ring: Buffer
+  /** A chunk is in the ring. */
+  onLoaded: () => void
+  /** The whole file has been handed over and did not change meanwhile: Commit is due. */
+  onFinished: (digest: Uint8Array) => void
+}
+
+export class FileFeed {
+  readonly #config: FileFeedConfig
+  readonly #reads = new ChunksUnderWay()
+  readonly #digests: ChunkDigests
+  #resumeDigested = false
+
+  constructor(config: FileFeedConfig) {
+    this.#config = config
+    this.#digests = new ChunkDigests(DIGEST_BYTES[config.digest.kind])
+  }
+
+  /** What is to be done next, or null. */
+  nextStep(): (() => Promise<void>) | null {
+    const { machine } = this.#config
+    if (machine.chunkToReload >= 0) return () => this.#reload()
+    // The ring may be given to others when no step is left.
+    if (machine.state !== 'streaming') return this.#reads.empty ? null : () => this.#reads.drain()
+    if (!this.#resumeDigested) return () => this.#digestResumed()
+    if (machine.chunkToLoad >= 0 || !this.#reads.empty) return () => this.#load()
+    if (machine.readyToCommit) return () => this.#finish()
+    return null
+  }
+
+  /** Takes the bytes that the other end has already into the digest. Throws PART_DIFFERS when they are other ones. */
+  async #digestResumed(): Promise<void> {
+    const { machine, source, digest, ring } = this.#config
+    const { resumeBytes } = machine.plan!
+    const goesOn = () => machine.state === 'streaming'
+    // A file that changed between two attempts is an error, and no reason to begin anew.
+    if (resumeBytes > 0) await source.verifyUnchanged()
+    // Those chunks are loaded as the others are, for their digests.
+    if (machine.plan!.digestBytes > 0) {
+      this.#resumeDigested = true
+      return
+    }
+    const read = (into: Uint8Array, position: number) => source.read(into, position)
+    await digestBeginning(digest, resumeBytes, ring, read, goesOn)
+    const theirs = machine.resumeDigest
+    if (resumeBytes > 0 && theirs.length > 0 && goesOn() && !sameDigest(digest.soFar(), theirs)) {
+      const text = `what an earlier transfer has left of ${source.name} is not the beginning of this file`
+      throw new TransferFailure('PART_DIFFERS', text)
+    }
+    this.#resumeDigested = true
+  }
+
+  /** While one is taken into the digest, the next are read. */
+  async #load(): Promise<void> {
+    const { machine, source, digest, ring, onLoaded } = this.#config
+    const plan = machine.plan!
+    const oldest = machine.loadedChunks
+    while (machine.chunkToLoad >= 0 && !this.#reads.full) {
+      const chunk = machine.chunkToLoad
+      const at = machine.localSlotOf(chunk) * plan.slotBytes
+      const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
+      machine.onLoading()
+      this.#reads.add(bytes, source.read(bytes, plan.positionOf(chunk)))
+    }
+    digest.update(await this.#reads.takeOldest())
+    if (plan.digestBytes > 0) {
+      this.#digests.add(digest.soFar())
+      this.#stateDigest(oldest, machine.localSlotOf(oldest))
+    }
+    machine.onLoaded()
+    onLoaded()
+  }
+
+  /** Writes the digest of the chunk behind it, where it stands in the ring. */
+  #stateDigest(chunk: number, slot: number): void {
+    const { machine, ring } = this.#config
+    const plan = machine.plan!
+    ring.set(this.#digests.of(chunk), slot * plan.slotBytes + plan.lengthOf(chunk))
+  }
+
+  /** A chunk did not have its digest: it is read again. */
+  async #reload(): Promise<void> {
+    const { machine, source, ring, onLoaded } = this.#config
+    const plan = machine.plan!
+    const chunk = machine.chunkToReload
+    const slot = machine.repeatSlot
+    const at = slot * plan.slotBytes
+    machine.onReloading()
+    await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
+    await source.verifyUnchanged()
+    this.#stateDigest(chunk, slot)
+    machine.onReloaded()
+    onLoaded()
+  }
+
+  async #finish(): Promise<void> {
+    const { machine, source, digest, onFinished } = this.#config
+    await source.verifyUnchanged()
+    if (machine.state !== 'streaming') return
+    machine.onCommitted()
+    onFinished(digest.finish())
+  }
+}

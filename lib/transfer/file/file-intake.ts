@@ -1,0 +1,186 @@
+/**
+ * Writes a file from a ring, chunk by chunk, and checks its digest: what both ends that write a file do.
+ *
+ * Where chunks have digests, each is compared before it is written. One that is damaged never reaches the file: it is left
+ * out of the file's digest and comes again. The chunks that were there before are read and compared in the same turn.
+ */
+import type { WeirError } from '../../errors.js'
+import { wholeChunksOf } from '../protocol/chunk-plan.js'
+import {
+  createRestorableDigest,
+  type Digest,
+  digestBeginning,
+  type RestorableDigest,
+  sameDigest,
+} from '../protocol/digest.js'
+import { TransferFailure } from '../protocol/failure.js'
+import type { Offer } from '../protocol/messages.js'
+import type { SinkMachine } from '../protocol/sink-machine.js'
+import { ChunksUnderWay } from './chunks-under-way.js'
+import type { FileSink, FileStore, FileUser } from './file.js'
+
+const NOTHING_TO_WRITE = Promise.resolve()
+
+export interface FileIntakeConfig {
+  machine: SinkMachine<string>
+  store: FileStore
+  /** Who the file is for. */
+  user: FileUser
+  /** A chunk is in the file. */
+  onWritten: () => void
+  /** A chunk does not have its digest, and is to be asked for again. */
+  onDamaged: () => void
+  /** The file is in its place. */
+  onFinished: () => void
+}
+
+export class FileIntake {
+  readonly #config: FileIntakeConfig
+  readonly #writes = new ChunksUnderWay()
+  #sink: FileSink | null = null
+  #digest: RestorableDigest | null = null
+  #digestBytes: Uint8Array | null = null
+  #resumeBytes = 0
+  #resumeDigest: Uint8Array = new Uint8Array()
+  /** The last chunk that was found damaged, or -1: it is written also if it was there before. */
+  #damagedChunk = -1
+  #ring: Buffer | null = null
+  #path = ''
+
+  constructor(config: FileIntakeConfig) {
+    this.#config = config
+  }
+
+  /** True once `open` has found a file to write to. */
+  get opened(): boolean {
+    return this.#sink !== null
+  }
+
+  /** Path of the file, '' before it is in its place. */
+  get path(): string {
+    return this.#path
+  }
+
+  /** Digest of the file; null before it is in its place. */
+  get digest(): { kind: Digest['kind']; bytes: Uint8Array } | null {
+    return this.#digestBytes && { kind: this.#digest!.kind, bytes: this.#digestBytes }
+  }
+
+  /** Bytes that are there of an earlier transfer; whole chunks of them where chunks have digests. */
+  get resumeBytes(): number {
+    return this.#resumeBytes
+  }
+
+  /** Digest of the first `resumeBytes`; empty where chunks have digests. */
+  get resumeDigest(): Uint8Array {
+    return this.#resumeDigest
+  }
+
+  /** Bytes that are in the file, resumed ones included. */
+  get writtenBytes(): number {
+    const { plan, writtenChunks } = this.#config.machine
+    return plan ? plan.bytesAfter(writtenChunks) : 0
+  }
+
+  /** Opens the file for an offer. Where chunks have no digests, takes what is there of it into the file's. */
+  async open(offer: Offer, ring: Buffer, chunkBytes: number): Promise<void> {
+    const { store, machine, user } = this.#config
+    this.#ring = ring
+    const { digest: kind, size, chunkDigests = false } = offer
+    this.#digest = createRestorableDigest(kind)
+    const sink = await store.open(offer, user)
+    this.#sink = sink
+    if (chunkDigests) {
+      this.#resumeBytes = wholeChunksOf(sink.resumeBytes, size, chunkBytes)
+      return
+    }
+    this.#resumeBytes = sink.resumeBytes
+    await this.#digestBeginning(this.#digest, sink.resumeBytes, ring, () => machine.state === 'opening')
+    this.#resumeDigest = this.#digest.soFar()
+  }
+
+  async #digestBeginning(digest: Digest, bytes: number, memory: Buffer, goOn: () => boolean): Promise<void> {
+    const read = (into: Uint8Array, position: number) => this.#sink!.readBack(into, position)
+    await digestBeginning(digest, bytes, memory, read, goOn)
+  }
+
+  /** What is to be done next, or null. */
+  nextStep(): (() => Promise<void>) | null {
+    const { machine } = this.#config
+    // The ring may be given to others when no step is left.
+    if (!machine.receives) return this.#writes.empty ? null : () => this.#writes.drain()
+    if (machine.chunkToWrite >= 0 || !this.#writes.empty) return () => this.#write()
+    if (machine.readyToFinish) return () => this.#finish()
+    return null
+  }
+
+  /**
+   * Closes the file. What there is of it is kept for another attempt when the connection was lost. What chunks that were
+   * damaged too often leave to keep is kept as well. All else is removed.
+   */
+  async close(failure: WeirError | null): Promise<void> {
+    const { worthBytes } = this.#config.machine
+    if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
+    else if (worthBytes > 0 && this.writtenBytes > 0) await this.#sink?.keep(worthBytes)
+    else await this.#sink?.discard()
+  }
+
+  /** While the disk works, so does the digest. */
+  async #write(): Promise<void> {
+    const { machine } = this.#config
+    const plan = machine.plan!
+    while (machine.chunkToWrite >= 0 && !this.#writes.full) {
+      const chunk = machine.chunkToWrite
+      const at = machine.slotOf(chunk) * plan.slotBytes
+      const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
+      const isThere = plan.isKept(chunk) && chunk !== this.#damagedChunk
+      if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
+      if (plan.digestBytes > 0) {
+        const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
+        if (!this.#takeIn(bytes, stated)) return this.#onDamaged(chunk)
+      }
+      machine.onWriting()
+      this.#writes.add(bytes, isThere ? NOTHING_TO_WRITE : this.#sink!.write(bytes, plan.positionOf(chunk)))
+      if (plan.digestBytes === 0) this.#digest!.update(bytes)
+    }
+    await this.#oldestWritten()
+  }
+
+  async #oldestWritten(): Promise<void> {
+    const { machine, onWritten } = this.#config
+    await this.#writes.takeOldest()
+    machine.onWritten()
+    onWritten()
+  }
+
+  /** Takes a chunk into the file's digest. Returns false if that is not the one stated for it. */
+  #takeIn(bytes: Uint8Array, stated: Uint8Array): boolean {
+    const digest = this.#digest!
+    digest.mark()
+    digest.update(bytes)
+    return sameDigest(digest.soFar(), stated)
+  }
+
+  /** The other end sends the chunk again. */
+  #onDamaged(chunk: number): void {
+    const { machine, onDamaged } = this.#config
+    this.#damagedChunk = chunk
+    machine.onDamaged()
+    if (machine.ended) throw machine.failure
+    this.#digest!.back()
+    onDamaged()
+  }
+
+  async #finish(): Promise<void> {
+    const { machine, onFinished } = this.#config
+    const digest = this.#digest!.finish()
+    if (!sameDigest(digest, machine.digest!)) {
+      const text = 'the file that arrived has another digest than the one sent'
+      throw new TransferFailure('DIGEST_MISMATCH', text)
+    }
+    this.#path = await this.#sink!.commit()
+    this.#digestBytes = digest
+    machine.onFinished()
+    onFinished()
+  }
+}

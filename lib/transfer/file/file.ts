@@ -1,0 +1,64 @@
+/** What a transfer needs of a file at either end. */
+import type { Offer } from '../protocol/messages.js'
+
+/** The file that is sent. */
+export interface FileSource {
+  readonly name: string
+  /** Bytes. */
+  readonly size: number
+  /** Bytes that a file with holes takes on the disk, at least 1. 0 = it has none. */
+  readonly allocatedBytes: number
+  readonly mode: number
+  readonly mtimeMs: number
+  /** Fills `into` from `position` on. Throws CHANGED when the file ends before. */
+  read(into: Uint8Array, position: number): Promise<void>
+  /** Throws CHANGED when the file is not what was offered any more. */
+  verifyUnchanged(): Promise<void>
+  /** Harmless when called again. */
+  close(): Promise<void>
+}
+
+/** The file that is received, under a temporary name until `commit`. One of the last three ends it. */
+export interface FileSink {
+  /** Bytes that an interrupted transfer of the same offer has left: chunk 0 begins here. */
+  readonly resumeBytes: number
+  /** Writes all of `bytes` at `position`. */
+  write(bytes: Uint8Array, position: number): Promise<void>
+  /** Fills `into` from `position` on: to take up the digest of resumed bytes. */
+  readBack(into: Uint8Array, position: number): Promise<void>
+  /** Syncs, sets mode and time, gives the file its name; returns its path as users are told of it. */
+  commit(): Promise<string>
+  /**
+   * Closes and leaves the temporary file, to be resumed.
+   * @param bytes what lies behind so many is cut off. Default: nothing
+   */
+  keep(bytes?: number): Promise<void>
+  /** Closes and removes the temporary file. */
+  discard(): Promise<void>
+}
+
+/** Who opens a file to write it, as those see it who want the same file. */
+export interface FileUser {
+  /** It has ended, or is ending: it gives the file back by itself. */
+  readonly hasEnded: boolean
+  /** Somebody else has the file, and may be about to give it back. */
+  onHeld(): void
+  /** Resolves to false if it is ending, or ends because its peer is gone. Resolves to true if it goes on, however slowly. */
+  goesOn(): Promise<boolean>
+}
+
+/** Where received files go. */
+export interface FileStore {
+  /**
+   * Opens the file that an offer speaks of. Waits while another user has the file who is ending, or whose peer may be gone. Throws
+   * a TransferFailure to refuse it.
+   * @param user default: nobody who waits, or says anything about itself
+   */
+  open(offer: Offer, user?: FileUser): Promise<FileSink>
+}
+
+/** What others may get. */
+export interface SharedFiles {
+  /** Opens the file of that relative path. Throws a TransferFailure to refuse it. */
+  open(path: string): Promise<FileSource>
+}

@@ -1,0 +1,118 @@
+/**
+ * The folder that receives files. Nothing is created, read or renamed outside it: names are checked
+ * (names.ts), folders are opened one component at a time, each from the one before, and the kernel is asked
+ * where what was opened lies (folder.ts). The file itself is never opened through a symbolic link.
+ */
+import { join } from 'node:path'
+import { WeirError } from '../../errors.js'
+import { whyNotWritten } from '../../file-reason.js'
+import { realpath, stat } from '../../fs-by-text.js'
+import { makeFolder } from '../../make-folder.js'
+import { TransferFailure } from '../protocol/failure.js'
+import type { Offer } from '../protocol/messages.js'
+import { checkName, checkNotList, directoryComponents } from '../protocol/names.js'
+import { Arrivals } from './arrivals.js'
+import type { FileSink, FileStore, FileUser } from './file.js'
+import { Folder } from './folder.js'
+import { whenFree } from './targets.js'
+
+/** A folder that is open, and the one in it that was entered. */
+interface Step {
+  readonly folder: Folder
+  readonly name: string
+  isNew: boolean
+}
+
+export class Inbox implements FileStore {
+  /** Real path of the folder. */
+  readonly folder: string
+  readonly #arrivals: Arrivals
+  /** The opening under way: one at a time, so that none removes a folder which another is about to use. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  private constructor(folder: string, arrivals: Arrivals) {
+    this.folder = folder
+    this.#arrivals = arrivals
+  }
+
+  /** Makes the folder if it is missing. Throws WEIR_NO_FILE when that fails. */
+  static async at(folder: string, arrivals: Arrivals = new Arrivals()): Promise<Inbox> {
+    makeFolder(folder, { use: 'the inbox', mend: 'choose another with --inbox', mode: 0o700 })
+    try {
+      const real = await realpath(folder)
+      await arrivals.keepIn(real)
+      return new Inbox(real, arrivals)
+    } catch (cause) {
+      throw new WeirError('WEIR_NO_FILE', `cannot use ${folder} as inbox: ${whyNotWritten(cause)}`, {
+        cause,
+      })
+    }
+  }
+
+  async open(offer: Offer, user: FileUser | null = null): Promise<FileSink> {
+    checkName(offer.name)
+    if (offer.nameInFolder) checkName(offer.nameInFolder)
+    const components = directoryComponents(offer.directory, 'the inbox')
+    return await whenFree(() => this.#inTurn(() => this.#open(offer, components, user)), user)
+  }
+
+  async #inTurn(open: () => Promise<FileSink>): Promise<FileSink> {
+    const opening = this.#turn.then(open)
+    this.#turn = opening.catch(() => {})
+    return await opening
+  }
+
+  /** Folders that were made for an offer which is refused after all are removed again. */
+  async #open(offered: Offer, parents: readonly string[], user: FileUser | null): Promise<FileSink> {
+    const { offer, components } = await this.#placed(offered, parents)
+    const way: Step[] = []
+    let isOpen = false
+    try {
+      const folder = await this.#enter(components, way)
+      if (folder.path === this.folder) checkNotList(offer.name)
+      const sink = await this.#arrivals.open(folder, offer, join(...components, offer.name), user)
+      isOpen = true
+      return sink
+    } catch (error) {
+      throw TransferFailure.from(error, `cannot create ${components.concat(offer.name).join('/')}`)
+    } finally {
+      for (const { folder, name, isNew } of way.reverse()) {
+        if (isNew && !isOpen) await folder.removeFolder(name).catch(() => {})
+        await folder.close()
+      }
+    }
+  }
+
+  /** As cp has it: what is to be named as a folder that is there goes into that folder. */
+  async #placed(
+    offer: Offer,
+    parents: readonly string[],
+  ): Promise<{ offer: Offer; components: readonly string[] }> {
+    const { name, nameInFolder = '' } = offer
+    if (nameInFolder === '') return { offer, components: parents }
+    const there = await stat(join(this.folder, ...parents, name)).catch(() => null)
+    if (!there?.isDirectory()) return { offer, components: parents }
+    return { offer: { ...offer, name: nameInFolder, nameInFolder: '' }, components: [...parents, name] }
+  }
+
+  /** Makes the folders that are missing, notes the way in `way`, and opens the last one. */
+  async #enter(components: readonly string[], way: Step[]): Promise<Folder> {
+    const inbox = await Folder.open(this.folder)
+    let folder = inbox
+    for (const name of components) {
+      if (folder.path === inbox.path) checkNotList(name)
+      const step: Step = { folder, name, isNew: false }
+      way.push(step)
+      await folder.makeFolder(name).then(
+        () => {
+          step.isNew = true
+        },
+        error => {
+          if (error.code !== 'EEXIST') throw error
+        },
+      )
+      folder = await folder.enter(name, inbox.path)
+    }
+    return folder
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * How a file is cut into chunks.
+ *
+ * Chunks with digests cover the whole file, and in its slot each has behind it the digest of the file's bytes up to its end. Of a chunk that
+ * an earlier transfer has left at the receiving end only the digest moves. Chunks without begin where a resumed transfer goes on.
+ */
+import { WeirError } from '../../errors.js'
+import type { Nanos } from '../../time/nanos.js'
+
+/** Least and greatest size of a chunk. */
+export const CHUNK_BYTES_MIN = 4096
+export const CHUNK_BYTES_MAX = 16 * 1024 * 1024
+/** Most slots of a ring. */
+export const RING_SLOTS_MAX = 256
+/** Most bytes of a ring: what one transfer may hold in memory at either end. */
+export const RING_BYTES_MAX = 64 * 1024 * 1024
+
+/** A chunk that does not have its digest is moved again so many times, and so many times those of a connection in all. */
+export const REPEATS_OF_CHUNK_MAX = 3
+export const REPEATS_MAX = 1024
+
+/** Bytes of a slot behind the chunk, for its digest. */
+const DIGEST_ROOM_BYTES = 64
+
+/** Slots of a ring for a short path, and the round trip for which there is one more. */
+const SLOTS_LEAST = 8
+const SLOT_NS = 4_000_000
+
+/**
+ * Slots of a ring: what is under way in a round trip has to fit, and as much again that is being written or credited. With chunks of 1 MiB
+ * that is 2 Gbit/s on long paths.
+ */
+export function slotsFor(rttNs: Nanos, slotsMax: number): number {
+  return Math.min(slotsMax, SLOTS_LEAST + Math.ceil(rttNs / SLOT_NS))
+}
+
+/** Bytes from one slot of a ring to the next. @param digestBytes 0: chunks have no digests */
+export function slotBytesOf(chunkBytes: number, digestBytes: number): number {
+  return digestBytes > 0 ? chunkBytes + DIGEST_ROOM_BYTES : chunkBytes
+}
+
+/** Memory for a ring of `slots` chunks with digests, and for one more chunk, which is moved again. */
+export function ringBytesOf(chunkBytes: number, slots: number): number {
+  return (slots + 1) * slotBytesOf(chunkBytes, DIGEST_ROOM_BYTES)
+}
+
+/** Slots that a ring has, if one is kept for a chunk with digest that is moved again. */
+export function slotsIn(ringBytes: number, chunkBytes: number, digestBytes: number): number {
+  const slots = Math.floor(ringBytes / slotBytesOf(chunkBytes, digestBytes))
+  return digestBytes > 0 ? slots - 1 : slots
+}
+
+/** Bytes of a part that whole chunks with digests make up: all of a file that is there whole. */
+export function wholeChunksOf(partBytes: number, sizeBytes: number, chunkBytes: number): number {
+  return partBytes === sizeBytes ? partBytes : partBytes - (partBytes % chunkBytes)
+}
+
+export class ChunkPlan {
+  readonly sizeBytes: number
+  readonly resumeBytes: number
+  readonly chunkBytes: number
+  /** Bytes of the digest of each chunk; 0: chunks have none. */
+  readonly digestBytes: number
+  /** Bytes from one slot to the next. */
+  readonly slotBytes: number
+  /** Number of chunks; 0 when nothing is left to send. */
+  readonly chunks: number
+  readonly #beginBytes: number
+
+  /** Throws WEIR_PROTOCOL. */
+  constructor(sizeBytes: number, resumeBytes: number, chunkBytes: number, digestBytes = 0) {
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+      throw new WeirError('WEIR_PROTOCOL', `a file has 0 to 2^53-1 bytes, not ${sizeBytes}`)
+    }
+    if (!Number.isSafeInteger(resumeBytes) || resumeBytes < 0 || resumeBytes > sizeBytes) {
+      throw new WeirError('WEIR_PROTOCOL', `a file of ${sizeBytes} bytes cannot be resumed at ${resumeBytes}`)
+    }
+    checkChunkBytes(chunkBytes)
+    if (digestBytes > 0 && resumeBytes !== wholeChunksOf(resumeBytes, sizeBytes, chunkBytes)) {
+      throw new WeirError('WEIR_PROTOCOL', `${resumeBytes} bytes are no whole chunks of ${chunkBytes}`)
+    }
+    this.sizeBytes = sizeBytes
+    this.resumeBytes = resumeBytes
+    this.chunkBytes = chunkBytes
+    this.digestBytes = digestBytes
+    this.slotBytes = slotBytesOf(chunkBytes, digestBytes)
+    this.#beginBytes = digestBytes > 0 ? 0 : resumeBytes
+    this.chunks = Math.ceil((sizeBytes - this.#beginBytes) / chunkBytes)
+  }
+
+  /** Position of the chunk in the file. */
+  positionOf(chunk: number): number {
+    return this.#beginBytes + chunk * this.chunkBytes
+  }
+
+  /** True if the receiving end had the chunk before. */
+  isKept(chunk: number): boolean {
+    return this.positionOf(chunk) < this.resumeBytes
+  }
+
+  /** Where in the chunk's slot the bytes begin that move. */
+  movesFrom(chunk: number): number {
+    return this.isKept(chunk) ? this.lengthOf(chunk) : 0
+  }
+
+  /** Bytes that move: those of the chunk, unless it is kept, and its digest. */
+  movedBytesOf(chunk: number): number {
+    return this.lengthOf(chunk) + this.digestBytes - this.movesFrom(chunk)
+  }
+
+  /** Bytes of the file that are there when the first `chunks` are, kept ones included. */
+  bytesAfter(chunks: number): number {
+    return Math.min(this.sizeBytes, Math.max(this.resumeBytes, this.positionOf(chunks)))
+  }
+
+  /** Bytes of the chunk: all have `chunkBytes` but the last. */
+  lengthOf(chunk: number): number {
+    return Math.min(this.chunkBytes, this.sizeBytes - this.positionOf(chunk))
+  }
+}
+
+/** Throws WEIR_PROTOCOL unless a chunk may have this size. */
+export function checkChunkBytes(chunkBytes: number): void {
+  if (!Number.isInteger(chunkBytes) || chunkBytes < CHUNK_BYTES_MIN || chunkBytes > CHUNK_BYTES_MAX) {
+    throw new WeirError(
+      'WEIR_PROTOCOL',
+      `a chunk has ${CHUNK_BYTES_MIN} to ${CHUNK_BYTES_MAX} bytes, not ${chunkBytes}`,
+    )
+  }
+}
+
+/** Throws WEIR_PROTOCOL unless a ring may have this shape. */
+export function checkRing(chunkBytes: number, slots: number): void {
+  checkChunkBytes(chunkBytes)
+  if (
+    !Number.isInteger(slots) ||
+    slots < 1 ||
+    slots > RING_SLOTS_MAX ||
+    slots * chunkBytes > RING_BYTES_MAX
+  ) {
+    throw new WeirError(
+      'WEIR_PROTOCOL',
+      `a ring has 1 to ${RING_SLOTS_MAX} slots and at most ${RING_BYTES_MAX} bytes, not ${slots} × ${chunkBytes}`,
+    )
+  }
+}

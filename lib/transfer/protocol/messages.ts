@@ -1,0 +1,150 @@
+/** The messages of proto/transfer.proto as plain objects. */
+import type { ConnectionStats } from '../../nic/types.js'
+import { MessageCodec, messageType } from '../../proto/proto.js'
+
+/** CM port number (RDMA_PS_TCP) on which a daemon accepts transfers. */
+export const TRANSFER_PORT = 4793
+/** Private data of a connection that is to get a file; of one that is to send a file it is empty. */
+export const GET_PRIVATE_DATA = Uint8Array.of(0x47)
+/** Version of the protocol that this code speaks. */
+export const TRANSFER_VERSION = 1
+/** Longest message, and size of the receives posted for them. */
+export const MESSAGE_BYTES_MAX = 4096
+
+export type DigestKind = 'XXH64' | 'SHA256'
+
+export type Reason =
+  | 'REASON_UNSPECIFIED'
+  | 'PROTOCOL'
+  | 'BUSY'
+  | 'BAD_NAME'
+  | 'EXISTS'
+  | 'NO_SPACE'
+  | 'IO_ERROR'
+  | 'DIGEST_MISMATCH'
+  | 'CHANGED'
+  | 'STALLED'
+  | 'UNSUPPORTED'
+  | 'CANCELLED'
+  | 'NOT_FOUND'
+  | 'NOT_A_FILE'
+  | 'NOT_ALLOWED'
+  | 'SHUTTING_DOWN'
+  | 'PART_DIFFERS'
+
+export interface Offer {
+  version: number
+  /** One path component. */
+  name: string
+  /** Path relative to the inbox, '' = the inbox. */
+  directory: string
+  /** Bytes. */
+  size: number
+  /** Permission bits. */
+  mode: number
+  /** Milliseconds since 1970. */
+  mtimeMs: number
+  digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
+  overwrite: boolean
+  /** In an answer to Request: memory that the getter may READ. */
+  ring: Ring | null
+  /** The same in each attempt of one transfer, empty = there is one attempt. */
+  transfer: Uint8Array
+  /** Bytes that a file with holes takes on the sender's disk. 0 or absent = it has none. */
+  allocatedBytes?: number
+  /** Name within the folder `name`, if there is one; '' or absent = then it is refused. */
+  nameInFolder?: string
+  /** The end that has the file can state a digest for each chunk. */
+  chunkDigests?: boolean
+  /** The sender knows Held. */
+  knowsHeld?: boolean
+}
+
+export interface Ring {
+  rkey: number
+  /** Virtual address. */
+  address: number
+  bytes: number
+}
+
+export interface Request {
+  version: number
+  /** Relative to what the server shares. */
+  path: string
+  digest: DigestKind | 'DIGEST_UNSPECIFIED' | number
+  /** As in Offer. */
+  transfer: Uint8Array
+}
+
+export interface Filled {
+  /** Modulo 2^32. */
+  chunks: number
+  path: PathFigures | null
+}
+
+/** How the way that a file's bytes take stands, as the end that sends them sees it. A window of 0 is not known. */
+export type PathFigures = Pick<
+  ConnectionStats,
+  | 'rateBps'
+  | 'windowBytes'
+  | 'pathQueueBytes'
+  | 'pathHops'
+  | 'rttNs'
+  | 'baseRttNs'
+  | 'controller'
+  | 'controllerReason'
+  | 'retransmittedBytes'
+  | 'spuriousRetransmissions'
+  | 'timeouts'
+>
+
+export interface Ready {
+  /** 0 from a getter: it READs from the ring of the Offer. */
+  rkey: number
+  /** Virtual address of the ring. */
+  address: number
+  chunkBytes: number
+  slots: number
+  resumeBytes: number
+  /** Digest of the first `resumeBytes`; empty = the message has none. */
+  resumeDigest: Uint8Array
+  /** Chunks have digests. */
+  chunkDigests?: boolean
+}
+
+export interface Refusal {
+  reason: Reason
+  text: string
+}
+
+/** One message; `body` names the field that is present. */
+export type TransferMessage =
+  | { body: 'offer'; offer: Offer }
+  | { body: 'ready'; ready: Ready }
+  | { body: 'refuse'; refuse: Refusal }
+  | { body: 'credit'; credit: { chunks: number } }
+  | { body: 'commit'; commit: { digest: Uint8Array } }
+  | { body: 'done'; done: { path: string } }
+  | { body: 'fail'; fail: Refusal }
+  | { body: 'ping'; ping: object }
+  | { body: 'request'; request: Request }
+  | { body: 'filled'; filled: Filled }
+  | { body: 'again'; again: { chunk: number } }
+  | { body: 'held'; held: object }
+  | { body?: undefined }
+
+const codec = new MessageCodec<TransferMessage>(
+  messageType('transfer.proto', 'weir.transfer.Message'),
+  MESSAGE_BYTES_MAX,
+  ['Offer.name', 'Offer.directory', 'Offer.nameInFolder', 'Request.path', 'Done.path'],
+)
+
+/** Throws WEIR_PROTOCOL if it comes out longer than MESSAGE_BYTES_MAX. */
+export function encodeMessage(message: TransferMessage): Uint8Array {
+  return codec.encode(message)
+}
+
+/** Throws WEIR_PROTOCOL. The bytes are copied first, so that the message outlives its receive buffer. */
+export function decodeMessage(bytes: Uint8Array): TransferMessage {
+  return codec.decode(new Uint8Array(bytes))
+}

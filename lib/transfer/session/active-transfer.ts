@@ -1,0 +1,269 @@
+/**
+ * A transfer that a user of this daemon asked for: one session after the other, each with a connection of its own,
+ * until the file is there or it makes no sense to go on. What the receiving end has on its disk, and both ends find
+ * to have the same digest, is not moved again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WeirError } from '../../errors.js'
+import type { Logger } from '../../log.js'
+import { printable } from '../../printable.js'
+import { MILLISECOND, type Nanos } from '../../time/nanos.js'
+import { briefly, TransferFailure } from '../protocol/failure.js'
+import { MendedChunks } from '../protocol/mended.js'
+import type { PathFigures } from '../protocol/messages.js'
+import type { ActiveSession, TransferOutcome } from './active-session.js'
+import type { RealTime } from './real-time.js'
+import { mayBeginAnew, mayPass, Retries, whyGivenUp } from './retries.js'
+import type { Retry, Transfer, TransferResult } from './transfer.js'
+
+/** What is to be moved. */
+export interface Task {
+  /** A session for an attempt, not started. Throws WEIR_FULL when no ring is free. @param last the attempt before */
+  attempt(last: ActiveSession | null): Promise<ActiveSession>
+  /** Removes what has arrived, as far as it lies at this end: nobody is to go on with it. */
+  abandon(last: ActiveSession): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ActiveTransferConfig {
+  id: string
+  direction: 'send' | 'get'
+  peer: string
+  task: Task
+  /** The first attempt, not started. */
+  session: ActiveSession
+  time: RealTime
+  log: Logger
+  /** Attempts in a row without progress. */
+  retries: number
+  /** Wait before the first of them. */
+  retryAfterNs: Nanos
+}
+
+export class ActiveTransfer implements Transfer {
+  readonly id: string
+  readonly direction: 'send' | 'get'
+  readonly peer: string
+  readonly ended: Promise<void>
+  session: ActiveSession
+  attempts = 1
+  readonly #config: ActiveTransferConfig
+  readonly #retries: Retries
+  /** Bytes that earlier attempts retransmitted or lost with a connection. */
+  #repeatedBytes = 0
+  #timeouts = 0
+  #spurious = 0
+  #damagedChunks = 0
+  readonly #mended = new MendedChunks()
+  #maxPathQueueBytes = 0
+  /**
+   * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
+   */
+  #bestBytes = 0
+  #bestResumedBytes = 0
+  /** Bytes that earlier transfers had delivered; -1 = not known yet. */
+  #resumedBytes = -1
+  #restarts = 0
+  /** The attempt whose beginning has been looked at. */
+  #noted: ActiveSession | null = null
+  /** The last time that a connection was lost. */
+  #lost: WeirError | null = null
+  #beganAnew = false
+  /** The attempt before found what was there damaged: none of it, or only its beginning, is left. */
+  #wasDamaged = false
+  /** Ends the wait for the next attempt. */
+  #gap: AbortController | null = null
+  #gapEndsNs = 0
+  /** Why there is to be no other attempt: somebody wants it to end. */
+  #stopped: WeirError | null = null
+  #resolveEnded: () => void = () => {}
+
+  constructor(config: ActiveTransferConfig) {
+    this.id = config.id
+    this.direction = config.direction
+    this.peer = config.peer
+    this.session = config.session
+    this.#config = config
+    this.#retries = new Retries(config.retries, config.retryAfterNs)
+    this.ended = new Promise(resolve => {
+      this.#resolveEnded = resolve
+    })
+  }
+
+  get state(): string {
+    return this.#gap ? 'waiting' : this.session.state
+  }
+
+  get deliveredBytes(): number {
+    return this.session.begun ? this.session.deliveredBytes : this.#bestBytes
+  }
+
+  get figures(): PathFigures | null {
+    const { figures } = this.session
+    if (!figures) return null
+    return {
+      ...figures,
+      retransmittedBytes: this.#repeatedBytes + figures.retransmittedBytes,
+      spuriousRetransmissions: this.#spurious + figures.spuriousRetransmissions,
+      timeouts: this.#timeouts + figures.timeouts,
+    }
+  }
+
+  get damagedChunks(): number {
+    return this.#damagedChunks + this.session.damagedChunks
+  }
+
+  get retry(): Retry | null {
+    const { inRow: number, most } = this.#retries
+    if (number === 0) return null
+    const inNs = this.#gap ? Math.max(0, this.#gapEndsNs - this.#config.time.now()) : 0
+    return { number, most, inNs }
+  }
+
+  tick(now: Nanos): void {
+    this.#noteBeginning()
+    this.session.tick(now)
+  }
+
+  cancel(text: string): void {
+    const stays = this.direction === 'send' && this.#gap !== null && this.#bestBytes > 0
+    const more = stays ? `; ${this.peer} keeps what has arrived, for there is no connection to tell it` : ''
+    this.#stop(new TransferFailure('CANCELLED', text + more))
+    this.session.cancel(text)
+  }
+
+  interrupt(text: string): void {
+    this.#stop(new TransferFailure('SHUTTING_DOWN', text))
+    this.session.interrupt(text)
+  }
+
+  /** Makes all attempts; resolves when the file is there and everything has been given back. Throws what stopped it. */
+  async run(): Promise<TransferResult> {
+    const { task, time } = this.#config
+    const beganNs = time.now()
+    try {
+      for (let isNext = false; ; isNext = true) {
+        try {
+          if (isNext) this.#onNext(await task.attempt(this.session))
+          return await this.#attempt(beganNs)
+        } catch (error) {
+          await this.#beforeNext(error)
+        }
+      }
+    } catch (error) {
+      // Another transfer may resume what a lost connection has left, but not what an attempt after that has refused.
+      if (this.#lost && (error as WeirError).code !== 'WEIR_CONNECTION_LOST') await task.abandon(this.session)
+      throw error
+    } finally {
+      await task.close()
+      this.#resolveEnded()
+    }
+  }
+
+  async #attempt(beganNs: Nanos): Promise<TransferResult> {
+    const { session } = this
+    session.start()
+    if (this.#stopped) session.cancel(this.#stopped.message)
+    let outcome: TransferOutcome
+    try {
+      outcome = await session.outcome
+    } finally {
+      this.#noteBeginning()
+      this.#mended.add(session.mended)
+    }
+    return {
+      ...outcome,
+      durationNs: this.#config.time.now() - beganNs,
+      resumedBytes: this.#resumedBytes - this.#mended.bytesBefore(this.#resumedBytes),
+      retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
+      spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
+      timeouts: this.#timeouts + outcome.timeouts,
+      damagedChunks: this.damagedChunks,
+      maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
+      attempts: this.attempts,
+      restarts: this.#restarts,
+    }
+  }
+
+  /** Resolves when it is time for the next attempt; throws what ends the transfer. */
+  async #beforeNext(error: unknown): Promise<void> {
+    if (this.#stopped || !(error instanceof WeirError)) throw this.#stopped ?? error
+    if (this.session.begun && this.session.deliveredBytes > this.#bestBytes) {
+      this.#bestBytes = this.session.deliveredBytes
+      this.#retries.onProgress()
+    }
+    if (mayBeginAnew(error) && !this.#beganAnew) {
+      this.#beganAnew = true
+      this.#wasDamaged = true
+      this.#bestBytes = 0
+      this.#resumedBytes = -1
+      this.#log('warn', { error: briefly(error) }, 'it begins where the damage does')
+      return
+    }
+    if (!mayPass(error, this.#lost !== null)) throw error
+    if (error.code === 'WEIR_CONNECTION_LOST') this.#lost = error
+    const waitNs = this.#retries.next()
+    if (waitNs < 0) throw this.#whyGivenUp(error)
+    await this.#wait(waitNs, error)
+  }
+
+  #whyGivenUp(last: WeirError): WeirError {
+    if (this.#retries.most === 0) return last
+    const text = whyGivenUp(this.#lost ?? last, last, this.#retries.most)
+    return new WeirError(this.#lost ? 'WEIR_CONNECTION_LOST' : last.code, text, { cause: last })
+  }
+
+  async #wait(waitNs: Nanos, why: WeirError): Promise<void> {
+    const { inRow: retry, most } = this.#retries
+    const waitMs = waitNs / MILLISECOND
+    this.#log('warn', { error: briefly(why), waitMs, retry, most }, 'trying again')
+    this.#gap = new AbortController()
+    this.#gapEndsNs = this.#config.time.now() + waitNs
+    try {
+      await sleep(waitMs, undefined, { signal: this.#gap.signal })
+    } catch {
+      throw this.#stopped
+    } finally {
+      this.#gap = null
+    }
+  }
+
+  /** The figures of the attempt before are those of an earlier one now. */
+  #onNext(session: ActiveSession): void {
+    const { figures, maxPathQueueBytes } = this.session
+    this.#repeatedBytes += figures?.retransmittedBytes ?? 0
+    this.#timeouts += figures?.timeouts ?? 0
+    this.#spurious += figures?.spuriousRetransmissions ?? 0
+    this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
+    this.#damagedChunks += this.session.damagedChunks
+    this.session = session
+    this.attempts++
+  }
+
+  /** Once an attempt, as soon as it is known where in the file it begins. */
+  #noteBeginning(): void {
+    const { begun, resumedBytes } = this.session
+    if (!begun || this.#noted === this.session) return
+    this.#noted = this.session
+    if (this.#resumedBytes < 0) this.#resumedBytes = resumedBytes
+    else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
+    this.#bestResumedBytes = Math.max(this.#bestResumedBytes, resumedBytes)
+    this.#repeatedBytes += Math.max(0, this.#bestBytes - resumedBytes)
+    if (resumedBytes === 0 && (this.#bestBytes > 0 || this.#wasDamaged)) this.#restarts++
+    this.#wasDamaged = false
+    this.#bestBytes = Math.max(this.#bestBytes, resumedBytes)
+    if (this.attempts === 1) return
+    const what = resumedBytes > 0 ? 'goes on' : 'begins at byte 0: nothing of it is there'
+    this.#log('info', { attempt: this.attempts, resumedBytes }, what)
+  }
+
+  #stop(why: WeirError): void {
+    this.#stopped ??= why
+    this.#gap?.abort()
+  }
+
+  #log(level: 'info' | 'warn', about: object, what: string): void {
+    const { id, peer, session } = this
+    this.#config.log[level]({ transfer: id, file: printable(session.name), peer, ...about }, what)
+  }
+}

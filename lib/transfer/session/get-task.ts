@@ -1,0 +1,103 @@
+/** A file of another host that is to be fetched: the file that the first attempt was offered, and no other. */
+import { basename, join } from 'node:path'
+import { stat } from '../../fs-by-text.js'
+import type { HostAddress } from '../../wire/net/address.js'
+import type { Arrivals } from '../file/arrivals.js'
+import { DownloadFolder } from '../file/download-folder.js'
+import { digestFor } from '../protocol/digest.js'
+import type { Offer } from '../protocol/messages.js'
+import { checkName } from '../protocol/names.js'
+import type { ActiveSession } from './active-session.js'
+import type { Task } from './active-transfer.js'
+import { GetSession, type GetSessionConfig } from './get-session.js'
+import { peerName, resolveHost } from './resolve.js'
+import type { Common, TaskOptions } from './task-options.js'
+
+export interface GetOptions extends TaskOptions {
+  /** Relative to what the host shares. */
+  path: string
+  /** Absolute path of the folder that the file goes to. */
+  directory: string
+  /** Name there. Default: the file's. */
+  name?: string
+  /** Name within the folder `name` of `directory`, if there is one. Default '': that is an error. */
+  nameInFolder?: string
+}
+
+interface Here {
+  arrivals: Arrivals
+  chunkBytes: number
+  /** Chunks under way, at most. */
+  slots: number
+}
+
+export class GetTask implements Task {
+  readonly remote: HostAddress
+  readonly #config: GetSessionConfig
+  #offered: Offer | null = null
+
+  /** Throws WEIR_NO_FILE, WEIR_UNREACHABLE, WEIR_REJECTED or WEIR_BAD_ARGUMENT. */
+  static async open(options: GetOptions, common: Common, here: Here): Promise<GetTask> {
+    const { path, host, port = 0, overwrite = false } = options
+    const { directory, name } = await placed(options)
+    checkName(name)
+    const { kind: digestKind } = digestFor(options.digest)
+    const remote = await resolveHost(host, common.verbs.address)
+    const store = await DownloadFolder.at(directory, here.arrivals)
+    const { chunkBytes, slots } = here
+    const peer = peerName(host, port)
+    const udpPort = port || undefined
+    return new GetTask({
+      ...common,
+      remote,
+      udpPort,
+      peer,
+      store,
+      path,
+      name,
+      digestKind,
+      overwrite,
+      chunkBytes,
+      slots,
+    })
+  }
+
+  private constructor(config: GetSessionConfig) {
+    this.remote = config.remote
+    this.#config = config
+  }
+
+  async attempt(last: ActiveSession | null): Promise<GetSession> {
+    this.#note(last)
+    return new GetSession({ ...this.#config, patient: last !== null, offered: this.#offered })
+  }
+
+  /** The last attempt may not have come as far as to open what an earlier one has left. */
+  async abandon(last: ActiveSession): Promise<void> {
+    this.#note(last)
+    if (!this.#offered) return
+    try {
+      await (await this.#config.store.open(this.#offered)).discard()
+    } catch {
+      // Somebody else fetches the file by now, or it cannot be removed: nothing is worse than before.
+    }
+  }
+
+  async close(): Promise<void> {}
+
+  /** What the first attempt was offered is what all are to bring. */
+  #note(last: ActiveSession | null): void {
+    if (last instanceof GetSession) this.#offered ??= last.offer
+  }
+}
+
+/** As cp has it: what is to be named as a folder that is there goes into that folder. */
+async function placed(options: GetOptions): Promise<{ directory: string; name: string }> {
+  const { directory, path, nameInFolder = '' } = options
+  const name = options.name || basename(path)
+  if (nameInFolder === '') return { directory, name }
+  checkName(name)
+  const folder = join(directory, name)
+  const there = await stat(folder).catch(() => null)
+  return there?.isDirectory() ? { directory: folder, name: nameInFolder } : { directory, name }
+}

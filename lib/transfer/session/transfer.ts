@@ -1,0 +1,100 @@
+/** A transfer that is under way, as a daemon lists it: of either direction, begun here or by another host. */
+import type { Nanos } from '../../time/nanos.js'
+import type { PathFigures } from '../protocol/messages.js'
+import type { ActiveSession, TransferOutcome } from './active-session.js'
+import type { PassiveSession } from './passive-session.js'
+
+export type Direction = 'send' | 'receive' | 'get' | 'serve'
+
+/** What all attempts of a transfer together have done. */
+export interface TransferResult extends TransferOutcome {
+  attempts: number
+  /** Attempts that began from byte 0 although something had arrived: it was gone, or not of this file. */
+  restarts: number
+}
+
+/** An attempt after one that lost the connection. */
+export interface Retry {
+  /** Which one of those in a row that bring nothing, from 1. */
+  number: number
+  /** Most of them. */
+  most: number
+  /** Until it begins; 0 = it has begun. */
+  inNs: Nanos
+}
+
+export interface Transfer {
+  readonly id: string
+  readonly direction: Direction
+  readonly peer: string
+  /** The session of the latest attempt. */
+  readonly session: ActiveSession | PassiveSession
+  /** What it does, as in proto/control.proto. */
+  readonly state: string
+  /** Bytes of the file that are known to have arrived, resumed ones included. */
+  readonly deliveredBytes: number
+  /** How the way stands, with what all attempts have repeated; null before it is known. */
+  readonly figures: PathFigures | null
+  /** Chunks that did not have their digest, in all attempts. */
+  readonly damagedChunks: number
+  /** Connections begun. */
+  readonly attempts: number
+  readonly retry: Retry | null
+  /** Resolves when everything has been given back. Never rejects. */
+  readonly ended: Promise<unknown>
+  /** Call about once a second. */
+  tick(now: Nanos): void
+  /** Ends it at both ends, as WEIR_CANCELLED: what has arrived is removed. */
+  cancel(text: string): void
+  /** Ends it at both ends, as WEIR_CONNECTION_LOST: what has arrived is kept. */
+  interrupt(text: string): void
+}
+
+/** One that another host has begun: it is the other host that tries again. */
+export class PassiveTransfer implements Transfer {
+  readonly id: string
+  readonly direction: Direction
+  readonly peer: string
+  readonly session: PassiveSession
+  readonly attempts = 1
+  readonly retry = null
+
+  constructor(id: string, direction: Direction, peer: string, session: PassiveSession) {
+    this.id = id
+    this.direction = direction
+    this.peer = peer
+    this.session = session
+  }
+
+  get state(): string {
+    return this.session.state
+  }
+
+  get deliveredBytes(): number {
+    return this.session.deliveredBytes
+  }
+
+  get figures(): PathFigures | null {
+    return this.session.figures
+  }
+
+  get damagedChunks(): number {
+    return this.session.damagedChunks
+  }
+
+  get ended(): Promise<unknown> {
+    return this.session.outcome
+  }
+
+  tick(now: Nanos): void {
+    this.session.tick(now)
+  }
+
+  cancel(text: string): void {
+    this.session.cancel(text)
+  }
+
+  interrupt(text: string): void {
+    this.session.interrupt(text)
+  }
+}

@@ -1,0 +1,45 @@
+/** The messages of the connection manager taken together: what kind a datagram is, whether it is sound, one line of it. */
+import * as drep from './drep.js'
+import * as dreq from './dreq.js'
+import { Attribute } from './fields.js'
+import * as mad from './mad.js'
+import { MadFault } from './mad.js'
+import * as mra from './mra.js'
+import * as rej from './rej.js'
+import * as rep from './rep.js'
+import * as req from './req.js'
+import * as rtu from './rtu.js'
+
+export { Attribute, localCommId, MessageKind, remoteCommId } from './fields.js'
+
+const NAMES = new Map<number, string>(Object.entries(Attribute).map(([name, id]) => [id, name]))
+
+const PRINTERS = new Map<number, (view: DataView, at: number) => string>([
+  [Attribute.REQ, req.print],
+  [Attribute.MRA, mra.print],
+  [Attribute.REJ, rej.print],
+  [Attribute.REP, rep.print],
+  [Attribute.RTU, rtu.print],
+  [Attribute.DREQ, dreq.print],
+  [Attribute.DREP, drep.print],
+])
+
+/** `REQ`, `REP`…; `attribute 0x0017` for one that is not spoken here (SIDR, LAP, APR). */
+export function attributeName(attribute: number): string {
+  return NAMES.get(attribute) ?? `attribute 0x${attribute.toString(16).padStart(4, '0')}`
+}
+
+/** Whether bytes `at` to `end` are one of the seven messages. Every field of such a datagram can then be read. */
+export function check(view: DataView, at: number, end: number): MadFault {
+  const fault = mad.check(view, at, end)
+  if (fault !== MadFault.NONE) return fault
+  return NAMES.has(mad.attributeId(view, at)) ? MadFault.NONE : MadFault.ATTRIBUTE
+}
+
+/** One line: the message's fields, or the common header's of any other management datagram, or what is wrong. */
+export function print(view: DataView, at: number, end: number): string {
+  const fault = check(view, at, end)
+  if (fault === MadFault.NONE) return PRINTERS.get(mad.attributeId(view, at))!(view, at)
+  if (fault === MadFault.LENGTH) return `MAD malformed: ${end - at} bytes`
+  return `${mad.print(view, at)} (${mad.MAD_FAULT_NAMES[fault]} not spoken here)`
+}

@@ -1,0 +1,195 @@
+/** Base Transport Header (IBA 9.2): 12 bytes, big-endian, in front of every RoCEv2 packet. */
+
+import { WireError } from '../bytes/wire-error.js'
+import { Opcode, opcodeName } from './opcode.js'
+
+export const BYTES = 12
+export const DEFAULT_PARTITION_KEY = 0xffff
+/**
+ * MigReq of every packet that Weir sends: a queue pair is in the state Migrated from connect on, as Weir has no second path
+ * (IBA 17.2.8). Hardware expects it. Linux's rxe sends 0, so what arrives may have either.
+ */
+export const MIGRATED = true
+
+const OPCODE = 0
+const FLAGS = 1
+const PARTITION_KEY = 2
+/** FECN, BECN and six reserved bits (IBA annex A17 for RoCEv2); all of it is masked in the ICRC. */
+export const CONGESTION = 4
+const DEST_QPN = 4
+const PSN = 8
+
+const SOLICITED = 0x80
+const MIGRATION_REQUEST = 0x40
+const FECN = 0x80
+const BECN = 0x40
+const ACK_REQUEST = 0x8000_0000
+
+export function check(view: DataView, at: number, end: number): WireError {
+  if (end - at < BYTES) return WireError.SHORT_BTH
+  return version(view, at) === 0 ? WireError.OK : WireError.BAD_BTH_VERSION
+}
+
+export function opcode(view: DataView, at: number): number {
+  return view.getUint8(at + OPCODE)
+}
+
+export function solicited(view: DataView, at: number): boolean {
+  return (view.getUint8(at + FLAGS) & SOLICITED) !== 0
+}
+
+export function migrationRequest(view: DataView, at: number): boolean {
+  return (view.getUint8(at + FLAGS) & MIGRATION_REQUEST) !== 0
+}
+
+/** Bytes of padding between payload and ICRC, 0 to 3. */
+export function padCount(view: DataView, at: number): number {
+  return (view.getUint8(at + FLAGS) >>> 4) & 3
+}
+
+/** Transport header version: 0. */
+export function version(view: DataView, at: number): number {
+  return view.getUint8(at + FLAGS) & 0x0f
+}
+
+export function partitionKey(view: DataView, at: number): number {
+  return view.getUint16(at + PARTITION_KEY)
+}
+
+export function fecn(view: DataView, at: number): boolean {
+  return (view.getUint8(at + CONGESTION) & FECN) !== 0
+}
+
+export function becn(view: DataView, at: number): boolean {
+  return (view.getUint8(at + CONGESTION) & BECN) !== 0
+}
+
+/** 24 bits. */
+export function destQpn(view: DataView, at: number): number {
+  return view.getUint32(at + DEST_QPN) & 0xffffff
+}
+
+export function ackRequest(view: DataView, at: number): boolean {
+  return (view.getUint8(at + PSN) & 0x80) !== 0
+}
+
+/** Packet sequence number, 24 bits. */
+export function psn(view: DataView, at: number): number {
+  return view.getUint32(at + PSN) & 0xffffff
+}
+
+/**
+ * How many packets have arrived that had arrived before, modulo 2^7, in an ACK or SACK between two Weir hosts. It stands in seven
+ * bits that the standard reserves, which others send as 0 and do not read (IBA 9.2.7).
+ */
+export function duplicates(view: DataView, at: number): number {
+  return view.getUint8(at + PSN) & 0x7f
+}
+
+/**
+ * Number of the window that a data packet or probe was sent with, modulo 2^7: where the peer works windows out (receiver-based
+ * HPCC++), the number of the last RATE that the sender had taken, else 0. It stands in the same reserved bits, in other packets.
+ */
+export function windowNumber(view: DataView, at: number): number {
+  return duplicates(view, at)
+}
+
+export function setOpcode(view: DataView, at: number, value: number): void {
+  view.setUint8(at + OPCODE, value)
+}
+
+export function setSolicited(view: DataView, at: number, on: boolean): void {
+  setBit(view, at + FLAGS, SOLICITED, on)
+}
+
+export function setMigrationRequest(view: DataView, at: number, on: boolean): void {
+  setBit(view, at + FLAGS, MIGRATION_REQUEST, on)
+}
+
+export function setPadCount(view: DataView, at: number, value: number): void {
+  view.setUint8(at + FLAGS, (view.getUint8(at + FLAGS) & 0xcf) | ((value & 3) << 4))
+}
+
+export function setVersion(view: DataView, at: number, value: number): void {
+  view.setUint8(at + FLAGS, (view.getUint8(at + FLAGS) & 0xf0) | (value & 0x0f))
+}
+
+export function setPartitionKey(view: DataView, at: number, value: number): void {
+  view.setUint16(at + PARTITION_KEY, value)
+}
+
+export function setFecn(view: DataView, at: number, on: boolean): void {
+  setBit(view, at + CONGESTION, FECN, on)
+}
+
+export function setBecn(view: DataView, at: number, on: boolean): void {
+  setBit(view, at + CONGESTION, BECN, on)
+}
+
+export function setDestQpn(view: DataView, at: number, value: number): void {
+  view.setUint32(at + DEST_QPN, ((view.getUint32(at + DEST_QPN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
+}
+
+export function setAckRequest(view: DataView, at: number, on: boolean): void {
+  setBit(view, at + PSN, 0x80, on)
+}
+
+/** Modulo 2^7. */
+export function setDuplicates(view: DataView, at: number, value: number): void {
+  view.setUint8(at + PSN, (view.getUint8(at + PSN) & 0x80) | (value & 0x7f))
+}
+
+/** Modulo 2^7. */
+export function setWindowNumber(view: DataView, at: number, value: number): void {
+  setDuplicates(view, at, value)
+}
+
+export function setPsn(view: DataView, at: number, value: number): void {
+  view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
+}
+
+/** Writes all 12 bytes: version 0, FECN, BECN and reserved bits clear. QPN and PSN are taken modulo 2^24. */
+export function write(
+  view: DataView,
+  at: number,
+  opcodeByte: number,
+  isSolicited: boolean,
+  isMigrationRequest: boolean,
+  pad: number,
+  key: number,
+  toQpn: number,
+  wantsAck: boolean,
+  sequence: number,
+): void {
+  view.setUint8(at + OPCODE, opcodeByte)
+  view.setUint8(
+    at + FLAGS,
+    (isSolicited ? SOLICITED : 0) | (isMigrationRequest ? MIGRATION_REQUEST : 0) | (pad << 4),
+  )
+  view.setUint16(at + PARTITION_KEY, key)
+  view.setUint32(at + DEST_QPN, toQpn & 0xffffff)
+  view.setUint32(at + PSN, (sequence & 0xffffff) + (wantsAck ? ACK_REQUEST : 0))
+}
+
+export function print(view: DataView, at: number): string {
+  const marks =
+    (ackRequest(view, at) ? ' ack-req' : '') +
+    (solicited(view, at) ? ' solicited' : '') +
+    (fecn(view, at) ? ' fecn' : '') +
+    (becn(view, at) ? ' becn' : '') +
+    (partitionKey(view, at) === DEFAULT_PARTITION_KEY ? '' : ` pkey 0x${partitionKey(view, at).toString(16)}`)
+  return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}${printReserved(view, at)}`
+}
+
+/** What Weir hosts tell each other in the reserved bits beside AckReq. */
+function printReserved(view: DataView, at: number): string {
+  const value = duplicates(view, at)
+  if (value === 0) return ''
+  const code = opcode(view, at)
+  return code === Opcode.RC_ACKNOWLEDGE || code === Opcode.SACK ? ` duplicates ${value}` : ` window #${value}`
+}
+
+function setBit(view: DataView, at: number, mask: number, on: boolean): void {
+  const byte = view.getUint8(at)
+  view.setUint8(at, on ? byte | mask : byte & ~mask)
+}

@@ -1,0 +1,207 @@
+/**
+ * The invariant CRC at the end of every RoCEv2 packet (IBA 7.8.1, annex A17): CRC-32 over eight 0xff bytes,
+ * then the packet from its IP header on, little-endian. What may change on the way counts as ones: IPv4 TOS,
+ * TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of FECN
+ * and BECN. Lengths, identification, ports and pad count as they are on the wire.
+ *
+ * A native INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no hop
+ * touches, is covered. Of the other encapsulations, which hops make longer, nothing counts: the ICRC is that of the
+ * packet without them, with the lengths, the protocol and the port that it has then. Whoever strips them leaves a
+ * RoCEv2 packet whose ICRC is right.
+ *
+ * All functions want a frame whose offsets are filled in (`parseFrame`, or the tx pipeline).
+ */
+import { WeirError } from '../../errors.js'
+import type { Frame } from '../../frame/frame.js'
+import * as crc32 from '../bytes/crc32.js'
+import * as ipv4 from '../net/ipv4.js'
+import * as ipv6 from '../net/ipv6.js'
+import * as udp from '../net/udp.js'
+import * as intShim from '../telemetry/int-shim.js'
+import * as telemetry from '../telemetry/telemetry.js'
+import * as bth from './bth.js'
+
+export { implementation } from '../bytes/crc32.js'
+
+export const BYTES = 4
+
+/** IPv4 header with every option, UDP, the largest shim, BTH. */
+const scratch = new Uint8Array(60 + udp.BYTES + intShim.bytes(intShim.FORMAT_WIDE, 255) + bth.BYTES)
+const scratchView = new DataView(scratch.buffer)
+
+/** The state after eight 0xff bytes, which stand for the LRH of InfiniBand. */
+const AFTER_PREFIX = crc32.updateByTable(crc32.START, new DataView(new Uint8Array(8).fill(0xff).buffer), 0, 8)
+
+/** What the ICRC of the frame should be, an unsigned 32-bit number. The frame must be materialised. */
+export function compute(frame: Frame): number {
+  return computeSigned(frame) >>> 0
+}
+
+/** The same as a signed number: V8 makes no object for it. */
+function computeSigned(frame: Frame): number {
+  return computeWith(frame, maskHeaders(frame))
+}
+
+/** Writes the ICRC into the last four bytes of the IP packet. Does nothing if these are not materialised. */
+export function write(frame: Frame): void {
+  if (frame.bth < 0) {
+    throw new WeirError('WEIR_BAD_STATE', 'icrc.write: the frame has no BTH; fill in its offsets first')
+  }
+  if (!isPresent(frame)) return
+  frame.view.setInt32(packetEnd(frame) - BYTES, computeSigned(frame), true)
+}
+
+/** False if the end of the packet, and with it the ICRC, is not materialised. */
+export function isPresent(frame: Frame): boolean {
+  return packetEnd(frame) <= frame.length
+}
+
+/** The ICRC that the frame carries. */
+export function read(frame: Frame): number {
+  return readSigned(frame) >>> 0
+}
+
+function readSigned(frame: Frame): number {
+  return frame.view.getInt32(packetEnd(frame) - BYTES, true)
+}
+
+/**
+ * True if the frame carries the right ICRC. A frame whose payload is not materialised has none and counts as
+ * right; one without a BTH counts as wrong.
+ */
+export function verify(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  return !isPresent(frame) || computeSigned(frame) === readSigned(frame)
+}
+
+/**
+ * For two ends that agreed to compute the ICRC with an IPv4 identification of zero, whatever the kernel
+ * wrote there.
+ */
+export function verifyWithZeroId(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  if (!isPresent(frame)) return true
+  const masked = maskHeaders(frame)
+  if (isIpv4(frame)) scratchView.setUint16(4, 0)
+  return computeWith(frame, masked) === readSigned(frame)
+}
+
+/**
+ * For receivers that see the identification, and have peers on ordinary sockets. Those peers do not choose it (Linux
+ * counts it on connected sockets, and numbers the segments of one send), and compute the ICRC with zero. True if the
+ * ICRC is right for the identification on the wire, or for zero.
+ */
+export function verifyOrWithZeroId(frame: Frame): boolean {
+  if (verify(frame)) return true
+  return (
+    frame.bth >= 0 &&
+    isIpv4(frame) &&
+    ipv4.identification(frame.view, frame.l3) !== 0 &&
+    verifyWithZeroId(frame)
+  )
+}
+
+/**
+ * For receivers on a socket that hides the IPv4 identification: true if some identification makes the ICRC
+ * right. CRC-32 is linear: changing the identification changes the CRC by a value that depends on the change
+ * and on the bytes behind it alone. Taken back over those bytes, the difference must lie within the 16 bits
+ * of the field. A corrupted packet passes with probability 2^-16 instead of 2^-32. IPv6 is checked whole.
+ */
+export function verifyIgnoringId(frame: Frame): boolean {
+  if (frame.bth < 0) return false
+  if (!isPresent(frame)) return true
+  const difference = computeSigned(frame) ^ readSigned(frame)
+  if (difference === 0) return true
+  if (!isIpv4(frame)) return false
+  return crc32.unwind(difference, coveredBytes(frame) - 4) >>> 16 === 0
+}
+
+/** Bytes from the IP header on that the ICRC covers. */
+function coveredBytes(frame: Frame): number {
+  const inUdp = shimCounts(frame) ? 0 : frame.bth - frame.l4 - udp.BYTES
+  return packetEnd(frame) - BYTES - frame.l3 - inUdp - (frame.l4 - ipEnd(frame))
+}
+
+function shimCounts(frame: Frame): boolean {
+  return telemetry.isEcho(frame)
+}
+
+function isIpv4(frame: Frame): boolean {
+  return frame.view.getUint8(frame.l3) >>> 4 === 4
+}
+
+/** First byte behind the IP header; UDP does not begin there when there are extension headers, or IFA. */
+function ipEnd(frame: Frame): number {
+  return frame.l3 + (isIpv4(frame) ? ipv4.headerBytes(frame.view, frame.l3) : ipv6.BYTES)
+}
+
+/** First byte behind the IP packet. */
+function packetEnd(frame: Frame): number {
+  return isIpv4(frame)
+    ? frame.l3 + ipv4.totalLength(frame.view, frame.l3)
+    : frame.l3 + ipv6.BYTES + ipv6.payloadLength(frame.view, frame.l3)
+}
+
+/** A signed number. @param masked bytes of headers in the scratch */
+function computeWith(frame: Frame, masked: number): number {
+  const state = crc32.updateByTable(AFTER_PREFIX, scratchView, 0, masked)
+  return ~takeRest(state, frame, frame.bth + bth.BYTES, packetEnd(frame) - BYTES)
+}
+
+/** What follows the BTH: extended headers, payload, which may lie outside of the slot, and pad. */
+function takeRest(state: number, frame: Frame, at: number, end: number): number {
+  const { view, payload, payloadLength } = frame
+  if (payload < at || payloadLength < crc32.NATIVE_FROM_BYTES) {
+    frame.bringIn()
+    return crc32.update(state, frame.bytes, view, at, end)
+  }
+  const headers = crc32.updateByTable(state, view, at, payload)
+  return crc32.updateByTable(
+    crc32.updateByNative(headers, frame.payloadBytes()),
+    view,
+    payload + payloadLength,
+    end,
+  )
+}
+
+/** True if the packet carries telemetry that the ICRC leaves out, with its lengths, protocol and port. */
+function isForeign(frame: Frame): boolean {
+  return frame.l4 !== ipEnd(frame) || (frame.shim >= 0 && frame.intFormat > intShim.FORMAT_COMPACT)
+}
+
+/** Makes the headers in the scratch those of the packet without telemetry. */
+function strip(frame: Frame, udpAt: number): void {
+  const bytes = frame.l4 - ipEnd(frame) + frame.bth - frame.l4 - udp.BYTES
+  if (isIpv4(frame)) {
+    scratchView.setUint16(2, scratchView.getUint16(2) - bytes)
+    scratchView.setUint8(9, ipv4.PROTOCOL_UDP)
+  } else {
+    scratchView.setUint16(4, scratchView.getUint16(4) - bytes)
+    scratchView.setUint8(6, ipv4.PROTOCOL_UDP)
+  }
+  scratchView.setUint16(udpAt + 2, udp.PORT_ROCE)
+  scratchView.setUint16(udpAt + 4, packetEnd(frame) - frame.bth + udp.BYTES)
+}
+
+/** Copies IP to BTH into the scratch, with ones where hops may write. Returns how many bytes that are. */
+function maskHeaders(frame: Frame): number {
+  const view = frame.view
+  const udpAt = ipEnd(frame) - frame.l3
+  for (let i = 0; i < udpAt; i += 4) scratchView.setInt32(i, view.getInt32(frame.l3 + i))
+  const from = shimCounts(frame) ? frame.bth : frame.l4 + udp.BYTES
+  const bthAt = udpAt + from - frame.l4
+  for (let i = 0; i < from - frame.l4; i += 4) scratchView.setInt32(udpAt + i, view.getInt32(frame.l4 + i))
+  for (let i = 0; i < bth.BYTES; i += 4) scratchView.setInt32(bthAt + i, view.getInt32(frame.bth + i))
+  if (isForeign(frame)) strip(frame, udpAt)
+  if (isIpv4(frame)) {
+    scratchView.setUint8(1, 0xff)
+    scratchView.setUint8(8, 0xff)
+    scratchView.setUint16(10, 0xffff)
+  } else {
+    scratchView.setUint32(0, 0x6fff_ffff)
+    scratchView.setUint8(7, 0xff)
+  }
+  scratchView.setUint16(udpAt + 6, 0xffff)
+  scratchView.setUint8(bthAt + bth.CONGESTION, 0xff)
+  return bthAt + bth.BYTES
+}

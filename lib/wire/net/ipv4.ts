@@ -1,0 +1,240 @@
+/** IPv4 header (RFC 791, ECN: RFC 3168), big-endian. */
+
+import { WireError } from '../bytes/wire-error.js'
+import { formatIpv4 } from './address.js'
+
+/** Without options. */
+export const BYTES = 20
+export const PROTOCOL_ICMP = 1
+export const PROTOCOL_TCP = 6
+export const PROTOCOL_UDP = 17
+
+/** ECN codepoints: the low two bits of TOS. */
+export const ECN_NOT_ECT = 0
+export const ECN_ECT1 = 1
+export const ECN_ECT0 = 2
+export const ECN_CE = 3
+
+const VERSION_IHL = 0
+const TOS = 1
+const TOTAL_LENGTH = 2
+const IDENTIFICATION = 4
+const FRAGMENT = 6
+const TTL = 8
+const PROTOCOL = 9
+const CHECKSUM = 10
+const SOURCE = 12
+const DESTINATION = 16
+
+const DONT_FRAGMENT = 0x4000
+const MORE_FRAGMENTS = 0x2000
+
+/** Checks version, header length and total length; `end` bounds the header, `wireEnd` the whole packet. */
+export function check(view: DataView, at: number, end: number, wireEnd: number = end): WireError {
+  if (end - at < BYTES) return WireError.SHORT_IPV4
+  const first = view.getUint8(at + VERSION_IHL)
+  const header = (first & 0x0f) * 4
+  if (first >>> 4 !== 4 || header < BYTES) return WireError.BAD_IPV4_HEADER
+  if (end - at < header) return WireError.SHORT_IPV4
+  const total = view.getUint16(at + TOTAL_LENGTH)
+  return total < header || at + total > wireEnd ? WireError.BAD_IPV4_LENGTH : WireError.OK
+}
+
+export function version(view: DataView, at: number): number {
+  return view.getUint8(at + VERSION_IHL) >>> 4
+}
+
+/** Bytes of header with options, 20 to 60. */
+export function headerBytes(view: DataView, at: number): number {
+  return (view.getUint8(at + VERSION_IHL) & 0x0f) * 4
+}
+
+export function tos(view: DataView, at: number): number {
+  return view.getUint8(at + TOS)
+}
+
+export function dscp(view: DataView, at: number): number {
+  return view.getUint8(at + TOS) >>> 2
+}
+
+export function ecn(view: DataView, at: number): number {
+  return view.getUint8(at + TOS) & 3
+}
+
+/** Bytes of header and payload. */
+export function totalLength(view: DataView, at: number): number {
+  return view.getUint16(at + TOTAL_LENGTH)
+}
+
+export function identification(view: DataView, at: number): number {
+  return view.getUint16(at + IDENTIFICATION)
+}
+
+export function dontFragment(view: DataView, at: number): boolean {
+  return (view.getUint16(at + FRAGMENT) & DONT_FRAGMENT) !== 0
+}
+
+export function moreFragments(view: DataView, at: number): boolean {
+  return (view.getUint16(at + FRAGMENT) & MORE_FRAGMENTS) !== 0
+}
+
+/** In units of 8 bytes. */
+export function fragmentOffset(view: DataView, at: number): number {
+  return view.getUint16(at + FRAGMENT) & 0x1fff
+}
+
+/** True for any piece of a datagram that was cut up. */
+export function isFragment(view: DataView, at: number): boolean {
+  return (view.getUint16(at + FRAGMENT) & 0x3fff) !== 0
+}
+
+export function ttl(view: DataView, at: number): number {
+  return view.getUint8(at + TTL)
+}
+
+export function protocol(view: DataView, at: number): number {
+  return view.getUint8(at + PROTOCOL)
+}
+
+export function checksum(view: DataView, at: number): number {
+  return view.getUint16(at + CHECKSUM)
+}
+
+export function source(view: DataView, at: number): number {
+  return view.getUint32(at + SOURCE)
+}
+
+export function destination(view: DataView, at: number): number {
+  return view.getUint32(at + DESTINATION)
+}
+
+/** The plain setters leave the checksum alone: call `updateChecksum` when done. */
+export function setTos(view: DataView, at: number, value: number): void {
+  view.setUint8(at + TOS, value)
+}
+
+export function setTotalLength(view: DataView, at: number, value: number): void {
+  view.setUint16(at + TOTAL_LENGTH, value)
+}
+
+export function setIdentification(view: DataView, at: number, value: number): void {
+  view.setUint16(at + IDENTIFICATION, value)
+}
+
+export function setTtl(view: DataView, at: number, value: number): void {
+  view.setUint8(at + TTL, value)
+}
+
+export function setProtocol(view: DataView, at: number, value: number): void {
+  view.setUint8(at + PROTOCOL, value)
+}
+
+export function setChecksum(view: DataView, at: number, value: number): void {
+  view.setUint16(at + CHECKSUM, value)
+}
+
+export function setSource(view: DataView, at: number, value: number): void {
+  view.setUint32(at + SOURCE, value)
+}
+
+export function setDestination(view: DataView, at: number, value: number): void {
+  view.setUint32(at + DESTINATION, value)
+}
+
+/** Writes a header without options, with its checksum. */
+export function write(
+  view: DataView,
+  at: number,
+  tosByte: number,
+  total: number,
+  id: number,
+  df: boolean,
+  timeToLive: number,
+  protocolNumber: number,
+  from: number,
+  to: number,
+): void {
+  view.setUint16(at + VERSION_IHL, 0x4500 | tosByte)
+  view.setUint16(at + TOTAL_LENGTH, total)
+  view.setUint16(at + IDENTIFICATION, id)
+  view.setUint16(at + FRAGMENT, df ? DONT_FRAGMENT : 0)
+  view.setUint16(at + TTL, (timeToLive << 8) | protocolNumber)
+  view.setUint32(at + SOURCE, from)
+  view.setUint32(at + DESTINATION, to)
+  updateChecksum(view, at)
+}
+
+/** What the checksum field should hold (RFC 1071). */
+export function computeChecksum(view: DataView, at: number): number {
+  const end = at + headerBytes(view, at)
+  let sum = -view.getUint16(at + CHECKSUM)
+  for (let i = at; i < end; i += 2) sum += view.getUint16(i)
+  sum = (sum & 0xffff) + (sum >>> 16)
+  sum = (sum & 0xffff) + (sum >>> 16)
+  return ~sum & 0xffff
+}
+
+export function updateChecksum(view: DataView, at: number): void {
+  view.setUint16(at + CHECKSUM, computeChecksum(view, at))
+}
+
+export function verifyChecksum(view: DataView, at: number): boolean {
+  return computeChecksum(view, at) === view.getUint16(at + CHECKSUM)
+}
+
+/**
+ * Takes 1 from the TTL and mends the checksum in place (RFC 1624). False when the TTL is 0 or 1: the packet
+ * has expired, is left as it was, and must not be forwarded.
+ */
+export function decrementTtl(view: DataView, at: number): boolean {
+  const old = view.getUint16(at + TTL)
+  if (old < 0x0200) return false
+  replaceWord(view, at, at + TTL, old, old - 0x0100)
+  return true
+}
+
+/** Makes the packet longer and mends the checksum in place. @param bytes total length stays below 65,536 */
+export function addLength(view: DataView, at: number, bytes: number): void {
+  const old = view.getUint16(at + TOTAL_LENGTH)
+  replaceWord(view, at, at + TOTAL_LENGTH, old, old + bytes)
+}
+
+/** Sets the protocol and mends the checksum in place. */
+export function replaceProtocol(view: DataView, at: number, protocolNumber: number): void {
+  const old = view.getUint16(at + TTL)
+  replaceWord(view, at, at + TTL, old, (old & 0xff00) | protocolNumber)
+}
+
+/** Sets the ECN codepoint and mends the checksum in place. */
+export function setEcn(view: DataView, at: number, codepoint: number): void {
+  const old = view.getUint16(at + VERSION_IHL)
+  replaceWord(view, at, at + VERSION_IHL, old, (old & 0xfffc) | codepoint)
+}
+
+/** Sets the DSCP, 0 to 63, and mends the checksum in place. */
+export function setDscp(view: DataView, at: number, codepoint: number): void {
+  const old = view.getUint16(at + VERSION_IHL)
+  replaceWord(view, at, at + VERSION_IHL, old, (old & 0xff03) | (codepoint << 2))
+}
+
+/** Marks Congestion Experienced. */
+export function markCe(view: DataView, at: number): void {
+  setEcn(view, at, ECN_CE)
+}
+
+/** RFC 1624, equation 3: HC' = ~(~HC + ~m + m'). */
+function replaceWord(view: DataView, at: number, wordAt: number, old: number, value: number): void {
+  view.setUint16(wordAt, value)
+  let sum = (~view.getUint16(at + CHECKSUM) & 0xffff) + (~old & 0xffff) + value
+  sum = (sum & 0xffff) + (sum >>> 16)
+  sum = (sum & 0xffff) + (sum >>> 16)
+  view.setUint16(at + CHECKSUM, ~sum & 0xffff)
+}
+
+const ECN_NAMES = ['', ' ect1', ' ect0', ' ce']
+
+export function print(view: DataView, at: number): string {
+  const mark = ECN_NAMES[ecn(view, at)]
+  const fragment = isFragment(view, at) ? ` frag ${fragmentOffset(view, at) * 8}` : ''
+  return `IP ${formatIpv4(source(view, at))} > ${formatIpv4(destination(view, at))} ttl ${ttl(view, at)}${mark}${fragment}`
+}

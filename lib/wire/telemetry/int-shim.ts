@@ -1,0 +1,374 @@
+/**
+ * The INT shim: telemetry in band, between UDP and BTH, in packets to port 4792. The sender fixes its size;
+ * a hop appends its record in place, so no length, offset or segment size changes on the path. Big-endian.
+ *
+ * | byte | field                                              |
+ * |------|----------------------------------------------------|
+ * | 0    | version (high 4 bits) = 1, format (low 4)           |
+ * | 1    | flags, FLAG_*                                      |
+ * | 2    | hop count: every hop passed, also beyond the slots |
+ * | 3    | slots                                              |
+ * | 4–5  | path id: XOR of the switch ids                     |
+ * | 6–7  | N, concurrent flows at the receiver; 0 = unknown   |
+ * | 8…   | slots                                              |
+ *
+ * A wide slot is 24 bytes: switch id u16, port u16, rate in kbit/s u32, stamp ns u48, txBytes u48, queue
+ * bytes u32. A compact slot is 8 bytes: speed code 4 bits, stamp 24, txBytes 20, queue 16 (int-units.ts);
+ * it names no switch and no port.
+ */
+
+import { WireError } from '../bytes/wire-error.js'
+import { HOST_ID, type HopRecords, MAX_HOPS } from './hop-records.js'
+import {
+  QLEN_MAX,
+  QLEN_UNIT_BYTES,
+  RATE_BPS,
+  rateCode,
+  TS_STEPS,
+  TS_UNIT_NS,
+  TX_STEPS,
+  TX_UNIT_BYTES,
+} from './int-units.js'
+
+/** The fixed part. */
+export const BYTES = 8
+export const VERSION = 1
+export const FORMAT_WIDE = 0
+export const FORMAT_COMPACT = 1
+export const WIDE_SLOT_BYTES = 24
+export const COMPACT_SLOT_BYTES = 8
+
+/** An echo: not to be stamped, and covered by the ICRC. */
+export const FLAG_ECHO = 0x80
+/** FNCC: stamp the egress of the port that the packet came in by. */
+export const FLAG_REVERSE = 0x40
+/** The switch may answer the sender directly. */
+export const FLAG_SUBSCRIBED = 0x20
+/** More hops than slots. */
+export const FLAG_OVERFLOW = 0x10
+/** Anonymised: only ratios mean something. */
+export const FLAG_RATIO_ONLY = 0x08
+/**
+ * The echo stands for several packets, and each queue is the mean over the time of all of them, of the minimum of
+ * each two in a row.
+ */
+export const FLAG_ACCUMULATED = 0x04
+/** The echo has only the hop with the highest inflight bytes. */
+export const FLAG_BUSIEST_ONLY = 0x02
+/** The echo's last record is the receiving host's own. */
+export const FLAG_HOST = 0x01
+
+const VERSION_FORMAT = 0
+const FLAGS = 1
+const HOP_COUNT = 2
+const SLOTS = 3
+const PATH_ID = 4
+const FLOWS = 6
+
+const TWO_32 = 0x1_0000_0000
+const TWO_48 = 0x1_0000_0000_0000
+
+/** Bytes of a shim with `slotCount` slots. */
+export function bytes(shimFormat: number, slotCount: number): number {
+  return BYTES + slotCount * (shimFormat === FORMAT_COMPACT ? COMPACT_SLOT_BYTES : WIDE_SLOT_BYTES)
+}
+
+/**
+ * Checks version, format, slots (at most 16) and that all slots lie before `end`. The hop count exceeds the
+ * slots exactly when the overflow flag says so.
+ */
+export function check(view: DataView, at: number, end: number): WireError {
+  if (end - at < BYTES) return WireError.SHORT_SHIM
+  const first = view.getUint8(at + VERSION_FORMAT)
+  if (first !== ((VERSION << 4) | FORMAT_WIDE) && first !== ((VERSION << 4) | FORMAT_COMPACT)) {
+    return WireError.BAD_SHIM
+  }
+  const slotCount = view.getUint8(at + SLOTS)
+  if (slotCount > MAX_HOPS) return WireError.BAD_SHIM
+  const overflow = (view.getUint8(at + FLAGS) & FLAG_OVERFLOW) !== 0
+  if (view.getUint8(at + HOP_COUNT) > slotCount !== overflow) return WireError.BAD_SHIM
+  return at + bytes(first & 0x0f, slotCount) > end ? WireError.SHORT_SHIM : WireError.OK
+}
+
+export function version(view: DataView, at: number): number {
+  return view.getUint8(at + VERSION_FORMAT) >>> 4
+}
+
+/** FORMAT_WIDE or FORMAT_COMPACT. */
+export function format(view: DataView, at: number): number {
+  return view.getUint8(at + VERSION_FORMAT) & 0x0f
+}
+
+export function flags(view: DataView, at: number): number {
+  return view.getUint8(at + FLAGS)
+}
+
+export function isEcho(view: DataView, at: number): boolean {
+  return (view.getUint8(at + FLAGS) & FLAG_ECHO) !== 0
+}
+
+export function isReverse(view: DataView, at: number): boolean {
+  return (view.getUint8(at + FLAGS) & FLAG_REVERSE) !== 0
+}
+
+/** Hops passed, 0 to 255; it stays at 255. */
+export function hopCount(view: DataView, at: number): number {
+  return view.getUint8(at + HOP_COUNT)
+}
+
+export function slots(view: DataView, at: number): number {
+  return view.getUint8(at + SLOTS)
+}
+
+/** XOR of the ids of the switches passed, also of those that found no slot. */
+export function pathId(view: DataView, at: number): number {
+  return view.getUint16(at + PATH_ID)
+}
+
+/** N: concurrent flows that the receiver sees, 0 = unknown (FNCC). */
+export function flows(view: DataView, at: number): number {
+  return view.getUint16(at + FLOWS)
+}
+
+/** Bytes of the shim at `at`, slots included. */
+export function totalBytes(view: DataView, at: number): number {
+  return bytes(format(view, at), slots(view, at))
+}
+
+export function setFlags(view: DataView, at: number, value: number): void {
+  view.setUint8(at + FLAGS, value)
+}
+
+/** Sets hop count and slots: whatever lies behind those slots no longer belongs to the shim. */
+export function setHops(view: DataView, at: number, count: number, slotCount: number): void {
+  view.setUint8(at + HOP_COUNT, count)
+  view.setUint8(at + SLOTS, slotCount)
+}
+
+/** Counts above 65,535 are written as 65,535. */
+export function setFlows(view: DataView, at: number, value: number): void {
+  view.setUint16(at + FLOWS, Math.min(value, 0xffff))
+}
+
+/** Writes an empty shim, its slots zeroed. @param slotCount 0 to 16; returns its bytes */
+export function write(
+  view: DataView,
+  at: number,
+  shimFormat: number,
+  slotCount: number,
+  flagBits: number,
+): number {
+  const total = bytes(shimFormat, slotCount)
+  view.setUint8(at + VERSION_FORMAT, (VERSION << 4) | shimFormat)
+  view.setUint8(at + FLAGS, flagBits)
+  view.setUint16(at + HOP_COUNT, slotCount)
+  for (let i = at + PATH_ID; i < at + total; i += 4) view.setUint32(i, 0)
+  return total
+}
+
+/**
+ * Copies the shim of a received packet into an answer, with the echo flag set and without the empty slots.
+ * `from` must have passed `check`. Returns the bytes written.
+ */
+export function writeEcho(view: DataView, at: number, from: DataView, fromAt: number): number {
+  const filled = Math.min(hopCount(from, fromAt), slots(from, fromAt))
+  const total = bytes(format(from, fromAt), filled)
+  for (let i = 0; i < total; i += 4) view.setUint32(at + i, from.getUint32(fromAt + i))
+  view.setUint8(at + FLAGS, flags(from, fromAt) | FLAG_ECHO)
+  view.setUint8(at + SLOTS, filled)
+  return total
+}
+
+/** Writes decoded records as an echo of wide slots, at most 16; returns the bytes written. */
+export function writeEchoOf(view: DataView, at: number, hops: HopRecords): number {
+  const { count } = hops
+  const marks = (hops.overflow ? FLAG_OVERFLOW : 0) | (hops.ratioOnly ? FLAG_RATIO_ONLY : 0)
+  view.setUint8(at + VERSION_FORMAT, (VERSION << 4) | FORMAT_WIDE)
+  view.setUint8(at + FLAGS, FLAG_ECHO | marks)
+  view.setUint8(at + HOP_COUNT, hops.overflow ? count + 1 : count)
+  view.setUint8(at + SLOTS, count)
+  view.setUint16(at + PATH_ID, hops.pathId)
+  setFlows(view, at, hops.flows)
+  for (let i = 0; i < count; i++) {
+    writeWide(
+      view,
+      at + BYTES + i * WIDE_SLOT_BYTES,
+      hops.switchId[i]!,
+      hops.port[i]!,
+      hops.rateBps[i]!,
+      hops.tsNs[i]!,
+      hops.txBytes[i]!,
+      hops.qlenBytes[i]!,
+    )
+  }
+  return bytes(FORMAT_WIDE, count)
+}
+
+/**
+ * Appends the receiving host's own record, HOST_ID, to an echo, however many slots the sender gave. There must be
+ * room, and fewer than MAX_HOPS records. Returns the echo's bytes.
+ */
+export function appendHost(
+  view: DataView,
+  at: number,
+  rateBps: number,
+  tsNs: number,
+  txBytes: number,
+  qlenBytes: number,
+): number {
+  const filled = slots(view, at)
+  const end = at + totalBytes(view, at)
+  if (format(view, at) === FORMAT_COMPACT) writeCompact(view, end, rateBps, tsNs, txBytes, qlenBytes)
+  else writeWide(view, end, HOST_ID, 0, rateBps, tsNs, txBytes, qlenBytes)
+  view.setUint8(at + SLOTS, filled + 1)
+  if (hopCount(view, at) < 0xff) view.setUint8(at + HOP_COUNT, hopCount(view, at) + 1)
+  view.setUint16(at + PATH_ID, pathId(view, at) ^ HOST_ID)
+  setFlags(view, at, flags(view, at) | FLAG_HOST)
+  return totalBytes(view, at)
+}
+
+/**
+ * A hop's part: appends its record in place, counts the hop and folds its id into the path id. When the
+ * slots are full the hop is counted, the overflow flag set and no record written.
+ *
+ * @param end first byte behind the frame's header bytes; @param switchId u16; @param egressPort u16
+ * @param rateBps of the egress link; @param tsNs of the departure; @param txBytes sent before this packet
+ * @param qlenBytes left in the egress queue
+ * @returns true if the hop was counted; false for an echo or a malformed shim, which stays as it was
+ */
+export function stamp(
+  view: DataView,
+  at: number,
+  end: number,
+  switchId: number,
+  egressPort: number,
+  rateBps: number,
+  tsNs: number,
+  txBytes: number,
+  qlenBytes: number,
+): boolean {
+  if (check(view, at, end) !== WireError.OK || isEcho(view, at)) return false
+  const hop = hopCount(view, at)
+  view.setUint16(at + PATH_ID, pathId(view, at) ^ switchId)
+  if (hop < 0xff) view.setUint8(at + HOP_COUNT, hop + 1)
+  if (hop >= slots(view, at)) {
+    view.setUint8(at + FLAGS, flags(view, at) | FLAG_OVERFLOW)
+  } else if (format(view, at) === FORMAT_COMPACT) {
+    writeCompact(view, at + BYTES + hop * COMPACT_SLOT_BYTES, rateBps, tsNs, txBytes, qlenBytes)
+  } else {
+    writeWide(
+      view,
+      at + BYTES + hop * WIDE_SLOT_BYTES,
+      switchId,
+      egressPort,
+      rateBps,
+      tsNs,
+      txBytes,
+      qlenBytes,
+    )
+  }
+  return true
+}
+
+/** Decodes the shim into `into`; leaves `into.count` 0 when the shim is malformed. */
+export function read(view: DataView, at: number, end: number, into: HopRecords): WireError {
+  into.count = 0
+  const error = check(view, at, end)
+  if (error !== WireError.OK) return error
+  const flagBits = flags(view, at)
+  const count = Math.min(hopCount(view, at), slots(view, at))
+  into.passed = hopCount(view, at)
+  into.pathId = pathId(view, at)
+  into.flows = flows(view, at)
+  into.overflow = (flagBits & FLAG_OVERFLOW) !== 0
+  into.ratioOnly = (flagBits & FLAG_RATIO_ONLY) !== 0
+  into.accumulated = (flagBits & FLAG_ACCUMULATED) !== 0
+  into.busiestOnly = (flagBits & FLAG_BUSIEST_ONLY) !== 0
+  into.endsAtHost = (flagBits & FLAG_HOST) !== 0
+  if (format(view, at) === FORMAT_COMPACT) {
+    for (let i = 0; i < count; i++) readCompact(view, at + BYTES + i * COMPACT_SLOT_BYTES, into, i)
+  } else {
+    for (let i = 0; i < count; i++) readWide(view, at + BYTES + i * WIDE_SLOT_BYTES, into, i)
+  }
+  into.count = count
+  return WireError.OK
+}
+
+export function print(view: DataView, at: number): string {
+  const bits = flags(view, at)
+  const marks =
+    (bits & FLAG_ECHO ? ' echo' : '') +
+    (bits & FLAG_REVERSE ? ' reverse' : '') +
+    (bits & FLAG_SUBSCRIBED ? ' subscribed' : '') +
+    (bits & FLAG_OVERFLOW ? ' overflow' : '') +
+    (bits & FLAG_RATIO_ONLY ? ' ratio-only' : '') +
+    (bits & FLAG_ACCUMULATED ? ' accumulated' : '') +
+    (bits & FLAG_BUSIEST_ONLY ? ' busiest-only' : '') +
+    (bits & FLAG_HOST ? ' host' : '')
+  const kind = format(view, at) === FORMAT_COMPACT ? 'compact' : 'wide'
+  const path = pathId(view, at).toString(16)
+  const count = flows(view, at) === 0 ? '' : ` flows ${flows(view, at)}`
+  return `INT ${kind} hops ${hopCount(view, at)}/${slots(view, at)} path 0x${path}${count}${marks}`
+}
+
+function writeWide(
+  view: DataView,
+  at: number,
+  switchId: number,
+  egressPort: number,
+  rateBps: number,
+  tsNs: number,
+  txBytes: number,
+  qlenBytes: number,
+): void {
+  view.setUint16(at, switchId)
+  view.setUint16(at + 2, egressPort)
+  view.setUint32(at + 4, Math.min(Math.round(rateBps / 1000), 0xffff_ffff))
+  view.setUint16(at + 8, Math.floor(tsNs / TWO_32))
+  view.setUint32(at + 10, tsNs >>> 0)
+  view.setUint16(at + 14, Math.floor(txBytes / TWO_32))
+  view.setUint32(at + 16, txBytes >>> 0)
+  view.setUint32(at + 20, Math.min(qlenBytes, 0xffff_ffff))
+}
+
+function readWide(view: DataView, at: number, into: HopRecords, row: number): void {
+  into.switchId[row] = view.getUint16(at)
+  into.port[row] = view.getUint16(at + 2)
+  into.rateBps[row] = view.getUint32(at + 4) * 1000
+  into.tsNs[row] = view.getUint16(at + 8) * TWO_32 + view.getUint32(at + 10)
+  into.txBytes[row] = view.getUint16(at + 14) * TWO_32 + view.getUint32(at + 16)
+  into.qlenBytes[row] = view.getUint32(at + 20)
+  into.tsModulusNs[row] = TWO_48
+  into.txModulusBytes[row] = TWO_48
+}
+
+/** High word: code 4, stamp 24, upper 4 of txBytes; low word: lower 16 of txBytes, queue 16. All rounded down. */
+function writeCompact(
+  view: DataView,
+  at: number,
+  rateBps: number,
+  tsNs: number,
+  txBytes: number,
+  qlenBytes: number,
+): void {
+  const code = rateCode(rateBps)
+  const ts = Math.floor(tsNs / TS_UNIT_NS[code]!) % TS_STEPS
+  const tx = Math.floor(txBytes / TX_UNIT_BYTES[code]!) % TX_STEPS
+  const qlen = Math.min(Math.floor(qlenBytes / QLEN_UNIT_BYTES[code]!), QLEN_MAX)
+  view.setUint32(at, ((code << 28) | (ts << 4) | (tx >>> 16)) >>> 0)
+  view.setUint32(at + 4, (((tx & 0xffff) << 16) | qlen) >>> 0)
+}
+
+function readCompact(view: DataView, at: number, into: HopRecords, row: number): void {
+  const high = view.getUint32(at)
+  const low = view.getUint32(at + 4)
+  const code = high >>> 28
+  into.switchId[row] = 0
+  into.port[row] = 0
+  into.rateBps[row] = RATE_BPS[code]!
+  into.tsNs[row] = ((high >>> 4) & 0xff_ffff) * TS_UNIT_NS[code]!
+  into.txBytes[row] = (((high & 0x0f) << 16) | (low >>> 16)) * TX_UNIT_BYTES[code]!
+  into.qlenBytes[row] = (low & 0xffff) * QLEN_UNIT_BYTES[code]!
+  into.tsModulusNs[row] = TS_STEPS * TS_UNIT_NS[code]!
+  into.txModulusBytes[row] = TX_STEPS * TX_UNIT_BYTES[code]!
+}
