@@ -108,7 +108,7 @@ export class QueuePair {
     return this.#context.tookBefore
   }
 
-  /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
+  /** Payload bytes of requests sent and not acknowledged; after going back, only of those retransmitted since. */
   get inFlightBytes(): number {
     return this.#requester.outbound.inFlightBytes
   }

@@ -10,7 +10,7 @@ import { WeirError } from '../../errors.js'
 /** An address in this process, or 0 for none. */
 export type Pointer = number
 
-/** Calls return -1 when they fail: `errno` then tells why. Buffers are taken as they are: views over any memory. */
+/** Calls return -1 when they fail: `errno` then says why. Buffers are taken as they are: views over any memory. */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
   bind(fd: number, address: Uint8Array, bytes: number): number

@@ -45,7 +45,7 @@ export interface QpConfig {
   /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
   gathers?: boolean
   /**
-   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and sends again only what
+   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and retransmits only what
    * is missing. Default false.
    */
   selectiveRepeat?: boolean

@@ -7,7 +7,7 @@ export class QpCounters {
   requestBytes = 0
   retransmittedPackets = 0
   retransmittedBytes = 0
-  /** Sent again although they had not been lost, and responses asked for again that came twice; bytes of requests counted as whole packets. */
+  /** Retransmitted although they had not been lost, and responses requested again that came twice; bytes of requests counted as whole packets. */
   spuriousPackets = 0
   spuriousBytes = 0
   timeouts = 0
@@ -15,11 +15,11 @@ export class QpCounters {
   tailProbes = 0
   /** ACKs, NAKs and atomic responses that were in range. */
   acks = 0
-  /** Those among them that told nothing new. */
+  /** Those among them that said nothing new. */
   duplicateAcks = 0
   /** SACKs that were taken. */
   sacks = 0
-  /** PSN sequence errors that the peer told of. */
+  /** PSN sequence errors that the peer reported. */
   naks = 0
   rnrNaks = 0
   /** READ or atomic responses whose loss a later answer showed. */

@@ -10,10 +10,10 @@ export interface QpObserver {
    */
   onAcked(now: Nanos, seq: number, newlyAckedBytes: number): void
   /**
-   * Something was lost and will be sent again: everything from `sndUna` on, or with selective repeat what was found
+   * Something was lost and will be retransmitted: everything from `sndUna` on, or with selective repeat what was found
    * missing. Not called after an RNR NAK: there nothing was lost.
    * @param lostBytes payload bytes that were in flight, or of the missing packets; 0 for READs and their responses
-   * @param newestSeq unwrapped PSN of the lost packet with payload that was sent last, as far as the peer has told; after a
+   * @param newestSeq unwrapped PSN of the lost packet with payload that was sent last, as far as the peer has said; after a
    * timeout `sndUna`, though all that was in flight is taken for lost
    */
   onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void

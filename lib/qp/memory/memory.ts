@@ -33,7 +33,7 @@ const PAGE = 4096
  * A registered piece of memory. Made by MemoryTable.
  *
  * Its addresses are those that a peer names; they are drawn by the table and say nothing about where the
- * bytes are. Two regions may share addresses: the key tells them apart (IBA 10.6.3).
+ * bytes are. Two regions may share addresses: the key distinguishes them (IBA 10.6.3).
  */
 export class MemoryRegion {
   /** L_Key and R_Key alike: 32 bits, never 0. */

@@ -55,7 +55,7 @@ export class Outbound {
     this.goBack()
   }
 
-  /** Everything from `sndUna` on is to be sent again. */
+  /** Everything from `sndUna` on is to be retransmitted. */
   goBack(): void {
     this.trips.stop()
     this.sendSeq = this.sndUna

@@ -9,7 +9,7 @@ const WIDTH_MAX = 64
 /**
  * What the arrival of one packet says of packets sent before it (RFC 8985, section 6.2: RACK). A packet is lost when
  * one that was sent later has arrived, and the reordering window has passed since it should have arrived as well.
- * "Later" is by transmissions, which are numbered: so one sent again is found lost again by the same rule.
+ * "Later" is by transmissions, which are numbered: so the same rule finds a retransmitted packet lost again.
  *
  * | situation | reordering window |
  * |---|---|
@@ -19,7 +19,7 @@ const WIDTH_MAX = 64
  * n grows by one, at most once a round trip, when the peer says that a packet arrived twice, and is 1 again after 16
  * recoveries without that.
  *
- * Where this differs from the RFC: transmissions that leave at one moment are told apart by their number; before a
+ * Where this differs from the RFC: transmissions that leave at one moment are ordered by their number; before a
  * round trip has been measured nothing is lost by time alone, and the tail probe finds it.
  */
 export class Rack {

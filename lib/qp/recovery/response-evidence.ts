@@ -1,7 +1,7 @@
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * What responses that have come tell of responses that have not. Nobody at the requester knows when a response left. One is taken for lost when
+ * What responses that have come show of responses that have not. Nobody at the requester knows when a response left. One is taken for lost when
  * one that lies at least `tolerance` packets further on has come (RFC 6675, section 5, by distance as in Mathis and
  * Mahdavi's FACK), or the very last one; and one that was asked for again, when a response has come that was asked for
  * later: they come in the order in which they are asked for again, ahead of all others.

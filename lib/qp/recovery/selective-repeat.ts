@@ -13,12 +13,12 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
  * The requester's part of selective repeat: which packets the peer has although an earlier one is missing, which are
- * taken for lost, and which of those have been sent again. Packets of SENDs and WRITEs, and requests, are lost on the
- * way there, and SACKs tell of that; responses of READs and atomics are lost on the way back, and those that came out
+ * taken for lost, and which of those have been retransmitted. Packets of SENDs and WRITEs, and requests, are lost on the
+ * way there, and SACKs show that; responses of READs and atomics are lost on the way back, and those that came out
  * of order are kept here until their turn.
  *
  * Requests are found lost as RACK has it (rack.ts), whether they were sent once or again: packets sent once are looked at in the order of
- * their PSNs, which is that of their departure, and those sent again in the order in which they left again.
+ * their PSNs, which is that of their departure, and retransmitted ones in the order in which they left again.
  * Responses are found lost by the order of those that come (response-evidence.ts).
  */
 export class SelectiveRepeat {
@@ -37,7 +37,7 @@ export class SelectiveRepeat {
   #executedSeq = NO_SEQ
   /** No request before this PSN has to be looked at that was sent once. */
   #judgedSeq = NO_SEQ
-  /** Requests sent again, and responses asked for again. */
+  /** Requests retransmitted, and responses requested again. */
   readonly #repeats: Repeats
   readonly #responseRepeats: Repeats
   readonly #evidence: ResponseEvidence
@@ -45,9 +45,9 @@ export class SelectiveRepeat {
   #doubtfulSeq = NO_SEQ
   /** A recovery is under way until everything before this PSN is answered. */
   #recoverySeq = NO_SEQ
-  /** When the next request is lost, unless it is told of before. */
+  /** When the next request counts as lost, unless its arrival is reported before. */
   deadlineNs: Nanos = NEVER
-  /** What the observer has not been told of. */
+  /** What has not been reported to the observer. */
   readonly lost = new LostPackets()
 
   constructor(outbound: Outbound) {
@@ -69,12 +69,12 @@ export class SelectiveRepeat {
     return this.#board.top > this.#outbound.sndUna
   }
 
-  /** True if there are lost packets to be sent again. */
+  /** True if there are lost packets to be retransmitted. */
   get hasLost(): boolean {
     return this.#board.lostCount > 0
   }
 
-  /** The lowest PSN to be sent again; there must be one. */
+  /** The lowest PSN to be retransmitted; there must be one. */
   get lostSeq(): number {
     return this.#board.firstLost()
   }
@@ -89,7 +89,7 @@ export class SelectiveRepeat {
     return this.#board.isTold(seq)
   }
 
-  // ---- What the peer tells
+  // ---- What the peer says
 
   /** It has carried out everything up to `seq`, and sent the responses. */
   acknowledged(now: Nanos, seq: number): void {
@@ -120,7 +120,7 @@ export class SelectiveRepeat {
    * news.
    */
   sacked(now: Nanos, seq: number): boolean {
-    // The oldest unanswered packet has to be sent again if the peer was not ready for it, even if the peer keeps it.
+    // The oldest unanswered packet has to be retransmitted if the peer was not ready for it, even if the peer keeps it.
     if (seq <= Math.max(this.#executedSeq, this.#outbound.sndUna) || this.#board.isSacked(seq)) return false
     const queue = this.#outbound.context.sendQueue
     const slot = queue.at(queue.find(seq))
@@ -161,7 +161,7 @@ export class SelectiveRepeat {
     this.#evidence.onTwice(this.#board.span)
   }
 
-  /** Requests that were sent again have arrived twice. */
+  /** Requests that were retransmitted have arrived twice. */
   arrivedTwice(): void {
     this.#rack.onDuplicates(this.#outbound.context.transmissions)
   }
@@ -182,7 +182,7 @@ export class SelectiveRepeat {
 
   // ---- What is lost
 
-  /** Finds out what is lost, from all that was told. */
+  /** Finds out what is lost, from all that the peer has reported. */
   detect(now: Nanos): void {
     this.deadlineNs = NEVER
     if (this.#outbound.context.sendQueue.isEmpty) return
@@ -236,7 +236,7 @@ export class SelectiveRepeat {
     return true
   }
 
-  /** Requests sent again, in the order in which they left. */
+  /** Retransmitted requests, in the order in which they left. */
   #judgeRepeats(now: Nanos, windowNs: Nanos): void {
     const queue = this.#outbound.context.sendQueue
     for (; !this.#repeats.isEmpty; this.#repeats.shift()) {
@@ -303,18 +303,18 @@ export class SelectiveRepeat {
   }
 
   /**
-   * A packet that was sent and is not known to have arrived is to be sent again; until then it is not in flight. The
-   * observer is not told.
+   * A packet that was sent and is not known to have arrived is to be retransmitted; until then it is not in flight. The
+   * observer does not learn of it.
    */
   repeat(slot: SendSlot, seq: number): void {
     if (seq < this.#outbound.sendSeq) this.#outbound.inFlightBytes -= this.#bytesOf(slot, seq)
     this.#board.lose(seq, this.#outbound.sndUna)
   }
 
-  // ---- What is sent again, and passed
+  // ---- What is retransmitted, and passed over
 
   /**
-   * The packet `seq` is being sent again, because it was lost or after going back. Returns, of a READ, how many PSNs are asked
+   * The packet `seq` is being retransmitted, because it was lost or after going back. Returns, of a READ, how many PSNs are asked
    * for again: if its request has arrived, the run of lost responses, else all.
    */
   resend(now: Nanos, slot: SendSlot, seq: number): number {
@@ -364,8 +364,8 @@ export class SelectiveRepeat {
   }
 
   /**
-   * Prepares for going back: all that is not known to have arrived will be sent again from `sndUna` on. `sndUna`
-   * itself is sent again in any case: the peer has just asked for it, or has been silent.
+   * Prepares for going back: all that is not known to have arrived will be retransmitted from `sndUna` on. `sndUna`
+   * itself is retransmitted in any case: the peer has just asked for it, or has been silent.
    *
    * @param forget the peer may have dropped what it kept, against its word (RFC 2018, section 8)
    */

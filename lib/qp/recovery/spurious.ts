@@ -5,22 +5,22 @@ const COUNT_MASK = 0x7f
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * Which packets were sent again although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
- * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were sent again since. With
- * other peers an answer tells that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
+ * Which packets were retransmitted although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
+ * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were retransmitted since. With
+ * other peers an answer shows it that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
  * in a NAK, and all behind it, they have dropped.
  *
- * A recovery was spurious when everything that it sent again had arrived (as in RFC 3708, section 3), or when after a timeout
- * packets are acknowledged that have not been sent again (RFC 5682). Then the controller takes its reduction back.
+ * A recovery was spurious when everything that it retransmitted had arrived (as in RFC 3708, section 3), or when after a timeout
+ * packets are acknowledged that have not been retransmitted (RFC 5682). Then the controller takes its reduction back.
  */
 export class Spurious {
   readonly #context: QpContext
-  /** Told last by the peer. */
+  /** The peer's last count. */
   #told = 0
-  /** Sent again, and not told to have arrived twice; forgotten once a packet is answered that left after the last of them. */
+  /** Retransmitted, and not reported to have arrived twice; forgotten once a packet is answered that left after the last of them. */
   #open = 0
   #openUntilSeq = NO_SEQ
-  /** Packets sent again that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
+  /** Retransmitted packets that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
   #needed = 0
   #recovering = false
   #recoverySeq = NO_SEQ
@@ -37,7 +37,7 @@ export class Spurious {
     this.#needed = 0
   }
 
-  /** A packet is sent again. */
+  /** A packet is retransmitted. */
   onRepeat(sndNxt: number): void {
     this.#open++
     this.#openUntilSeq = sndNxt

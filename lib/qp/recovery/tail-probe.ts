@@ -7,11 +7,11 @@ const FIRST_LEAST_NS: Nanos = 1_000_000
 
 /**
  * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
- * Nothing that arrives later could tell of them, and the transport timer is long: the standard counts its timeouts
+ * Nothing that arrives later could show it, and the transport timer is long: the standard counts its timeouts
  * (retry count) and breaks the connection after the last one, so it cannot be as short as a round trip. A probe is
  * the last packet once more, asking for an answer. Each second probe without an answer between them is the first packet that is
  * missing, as the timeout after a probe has it in the RFC: a peer that has no room out of order keeps no other. A probe uses up no retry, takes no other packet for lost, and the
- * controller is not told.
+ * controller does not learn of it.
  *
  * The probe timeout, PTO, is the longest of: two smoothed round trips; SRTT + 4 RTTVAR where round trips vary more
  * (RFC 6298, section 2), as to busy hosts; and twice what a packet has waited for its answer while others got theirs,
@@ -82,7 +82,7 @@ export class TailProbe {
   }
 
   /**
-   * The peer has told of packets that were not known to have arrived.
+   * The peer has reported packets that were not known to have arrived.
    * @param measured a round trip has been measured by it
    * @param awaited more answers are awaited that were asked for
    */
@@ -94,7 +94,7 @@ export class TailProbe {
     this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
   }
 
-  /** Everything is sent again, or nothing may be sent: the next packet that asks for an answer begins anew. */
+  /** Everything is retransmitted, or nothing may be sent: the next packet that asks for an answer begins anew. */
   stop(): void {
     this.pending = false
     this.#deadline = NEVER

@@ -42,7 +42,7 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
   if (!whole) implyNak(requester, now)
 }
 
-/** Finds out which packets the news show to be lost, and tells the observer of both. */
+/** Finds out which packets the acknowledgement shows to be lost, and reports both to the observer. */
 export function concludeSelective(
   requester: Requester,
   selective: SelectiveRepeat,
@@ -111,7 +111,7 @@ function fatalStatus(syndrome: number): WorkStatus {
   }
 }
 
-/** Tells the observer of the newest packet acknowledged, else how far `sndUna` has come, at most to `seq`. */
+/** Reports to the observer the newest packet acknowledged, or else how far `sndUna` has come, at most to `seq`. */
 export function tellAcked(requester: Requester, now: Nanos, seq: number): void {
   const newest = requester.outbound.acked.takeNewestSeq()
   const highest = newest >= 0 ? newest : Math.min(seq, requester.outbound.sndUna - 1)

@@ -14,7 +14,7 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
  * The requester: the rules that move its stream of requests (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2). With selective repeat single
- * packets before `sendSeq` are sent again (selective-repeat.ts), and going back is left for silence and for NAKs.
+ * packets before `sendSeq` are retransmitted (selective-repeat.ts), and going back is left for silence and for NAKs.
  * transmit-request.ts writes the packets; on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
  *
  * After silence one packet goes, alone, until the peer is heard: its answer says what has arrived (RFC 5682), and a
@@ -148,7 +148,7 @@ export class Requester {
     this.#progress(now)
   }
 
-  /** Moves `sendSeq` past packets that need not be sent again. */
+  /** Moves `sendSeq` past packets that need not be retransmitted. */
   skipSacked(now: Nanos): void {
     const { selective, outbound } = this
     if (selective === null) return
@@ -237,7 +237,7 @@ export class Requester {
     this.#silent = false
   }
 
-  /** The peer has told how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
+  /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
     const { outbound } = this
     if (this.selective === null || outbound.spurious.onCount(count) === 0) return
@@ -278,7 +278,7 @@ export class Requester {
     this.#retry(now, true)
   }
 
-  /** The retransmission timer has run out: sends again, but uses up no retry. */
+  /** The retransmission timer has run out: retransmits, but uses up no retry. */
   onRetransmitTimeout(now: Nanos): void {
     const { outbound } = this
     if (outbound.sendSeq === outbound.sndUna) return

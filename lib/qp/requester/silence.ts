@@ -5,7 +5,7 @@ import type { Outbound } from '../recovery/outbound.js'
 import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
 
 /**
- * The packets before `until` are acknowledged after silence. True if one has not been sent again and was not known to have
+ * The packets before `until` are acknowledged after silence. True if one has not been retransmitted and was not known to have
  * arrived: they had not been lost (RFC 5682).
  */
 export function namesUnrepeated(
@@ -17,7 +17,7 @@ export function namesUnrepeated(
   return false
 }
 
-/** True if the packet was sent again, and its answer comes sooner after that than any round trip takes (RFC 3522). */
+/** True if the packet was retransmitted, and its answer comes sooner after that than any round trip takes (RFC 3522). */
 export function isEarly({ log, trips }: Outbound, now: Nanos, seq: number): boolean {
   return log.has(seq) && log.wasRepeated(seq) && now - log.sentNs(seq) < trips.floorNs
 }

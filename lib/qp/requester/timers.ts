@@ -20,7 +20,7 @@ export function ackTimeoutNs(exponent: number): Nanos {
  * | timer | runs | length | when it ends |
  * |---|---|---|---|
  * | transport (IBA 9.9.2.1) | while a request is unanswered, anew with every answer that brings it on | what was negotiated; the retransmission timeout of RFC 6298 where that is longer | a retry is used up; the last one ends the connection |
- * | retransmission (RFC 6298) | as the transport timer, if it is shorter | SRTT + max(least, 4 RTTVAR), doubled with each end | packets are sent again, and no retry is used up |
+ * | retransmission (RFC 6298) | as the transport timer, if it is shorter | SRTT + max(least, 4 RTTVAR), doubled with each end | packets are retransmitted, and no retry is used up |
  * | RNR (IBA 9.7.5.2.8) | after an RNR NAK, in place of both | what the NAK says | sending goes on |
  *
  * So a connection never ends after a shorter silence than the standard's, however short round trips are; and what is lost

@@ -88,7 +88,7 @@ function writeMessage(
   }
   const { gathers } = requester.context.settings
   const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes, gathers)
-  // The answer tells at once whether sending it again closed the gap.
+  // The answer shows at once whether the retransmission closed the gap.
   const asks = repairs || wantsAck(requester, slot)
   if (!repairs) requester.outbound.unaskedPackets = asks ? 0 : requester.outbound.unaskedPackets + 1
   writeBth(requester, frame, at, opcode, pad, asks, seq)

@@ -13,10 +13,10 @@ export type Again = (typeof Again)[keyof typeof Again]
 /**
  * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
  * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
- * place that it names; of an atomic the kept result is sent again.
+ * place that it names; of an atomic the kept result is sent once more.
  *
  * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
- * be on its way: the first time only its last response is sent again, unless that is still to come. It tells what is missing.
+ * be on its way: the first time only its last response is retransmitted, unless that is still to come. It shows what is missing.
  *
  * @param selective repeat is selective
  */

@@ -40,13 +40,13 @@ export class Responder {
   ackMsn = 0
   ackSyndrome = 0
   /**
-   * A request has been refused. The NAK that says so is kept in the three fields above, and sent again when asked
+   * A request has been refused. The NAK that says so is kept in the three fields above, and repeated when asked
    * for.
    */
   refused = false
   /** Requests that came out of order; null: go-back-N. */
   kept: ReorderBuffer | null = null
-  /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
+  /** A NAK has reported the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
   #gapTold = false
   #packetsSinceAck = 0
   /** Duplicates of the connections before. */
@@ -196,7 +196,7 @@ export class Responder {
       if (frame === null) break
       this.#inOrder(now, frame, bth.opcode(frame.view, frame.bth))
       if (inbound.expectedSeq === seq && context.responds) {
-        // No receive is posted for it: the peer has been told, and will send it again. What has arrived is kept
+        // No receive is posted for it: the peer knows, and will retransmit it. What has arrived is kept
         // nevertheless.
         kept.restore(seq, frame)
         return

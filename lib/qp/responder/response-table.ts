@@ -36,7 +36,7 @@ const PARTS_MAX = 256
 
 /**
  * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have outstanding. A
- * record stays after its response has been sent, so that a lost response can be sent again; an atomic keeps only its
+ * record stays after its response has been sent, so that a lost response can be retransmitted; an atomic keeps only its
  * result, as it must not be carried out twice.
  */
 export class ResponseTable {
@@ -82,7 +82,7 @@ export class ResponseTable {
     return null
   }
 
-  /** A part of the READ is to be sent again, without what follows it. False when too many wait. */
+  /** A part of the READ is to be retransmitted, without what follows it. False when too many wait. */
   replayPart(firstSeq: number, lastSeq: number): boolean {
     if (this.#partCount === PARTS_MAX) return false
     const at = 2 * ((this.#partHead + this.#partCount++) % PARTS_MAX)

@@ -104,7 +104,7 @@ function growInversePowers(count: number): void {
   inversePowers = grown
 }
 
-/** Eight steps of the bitwise CRC backwards: bit 31 tells whether the step had folded the polynomial in. */
+/** Eight steps of the bitwise CRC backwards: bit 31 shows whether the step had folded the polynomial in. */
 function unwindByte(state: number): number {
   let s = state
   for (let bit = 0; bit < 8; bit++) s = s & 0x8000_0000 ? ((s ^ POLYNOMIAL) << 1) | 1 : s << 1
