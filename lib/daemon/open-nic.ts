@@ -57,8 +57,8 @@ const ACK_EVERY_PACKETS = 16
  */
 const SPIN_NS: Nanos = 200_000
 /**
- * Lower bound on the measured T of a direct path: what two busy hosts were seen to take for a batch of packets and
- * its acknowledgement.
+ * Lower bound on the measured T of a direct path: two busy hosts take so long for a batch of packets and its
+ * acknowledgement.
  */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
 /**

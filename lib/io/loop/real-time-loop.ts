@@ -30,8 +30,8 @@ export interface RealTimeLoopOptions {
 const TIMER_LEAST_NS: Nanos = 1_200_000
 const TIMER_LATE_NS: Nanos = 200_000
 /**
- * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs some 50 us of
- * CPU on a virtual machine, so much shorter naps would use up the time that they are to leave to others.
+ * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs so
+ * much CPU on a virtual machine that much shorter naps would use up the time that they are to leave to others.
  */
 const NAP_MOST_NS: Nanos = 350_000
 

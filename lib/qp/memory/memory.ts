@@ -10,7 +10,7 @@ export const Access = {
   REMOTE_ATOMIC: 8,
 } as const
 
-/** All rights of a peer: a region without any of them cannot be invalidated by it. */
+/** All rights of a peer. A peer cannot invalidate a region in which it has none of them. */
 export const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /**

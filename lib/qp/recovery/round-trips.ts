@@ -7,7 +7,7 @@ const NONE = -1
  * sent once, as the answer to a repeated one does not say which of them it answers (section 3: Karn).
  *
  * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
- * its first packet finds a queue that says nothing of what its last one will find.
+ * the queue that its first packet finds says nothing of the queue that its last one will find.
  */
 export class RoundTrips {
   /** The packet whose answer is timed, or -1. */

@@ -81,7 +81,7 @@ export class Scoreboard {
     this.lostCount--
   }
 
-  /** Not known to have arrived any more; its bytes have been reported all the same. */
+  /** Takes back that it has arrived; its bytes have been reported as acknowledged. */
   unsack(seq: number): void {
     if (!this.isSacked(seq)) return
     this.#marks[seq & this.#mask]! &= ~SACKED

@@ -17,9 +17,9 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
  * way there, and SACKs show that; responses of READs and atomics are lost on the way back, and those that came out
  * of order are kept here until their turn.
  *
- * Requests are found lost as RACK has it (rack.ts), whether they were sent once or again: packets sent once are looked at in the order of
- * their PSNs, which is that of their departure, and retransmitted ones in the order in which they left again.
- * Responses are found lost by the order of those that come (response-evidence.ts).
+ * RACK (rack.ts) finds lost requests, whether they were sent once or again. It looks at packets sent once in the order of
+ * their PSNs, which is that of their departure, and at retransmitted ones in the order in which they left again.
+ * The order of the responses that come shows which are lost (response-evidence.ts).
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
@@ -35,13 +35,13 @@ export class SelectiveRepeat {
    * before it.
    */
   #executedSeq = NO_SEQ
-  /** No request before this PSN has to be looked at that was sent once. */
+  /** Requests before this PSN that were sent once need not be looked at. */
   #judgedSeq = NO_SEQ
   /** Requests retransmitted, and responses requested again. */
   readonly #repeats: Repeats
   readonly #responseRepeats: Repeats
   readonly #evidence: ResponseEvidence
-  /** The packet that a tail probe repeats, although others that were sent behind it may be on their way. */
+  /** The packet that a tail probe repeats, although others that were sent behind it may be in flight. */
   #doubtfulSeq = NO_SEQ
   /** A recovery is under way until everything before this PSN is answered. */
   #recoverySeq = NO_SEQ
@@ -84,7 +84,7 @@ export class SelectiveRepeat {
     return this.#board.isSacked(seq)
   }
 
-  /** True if the peer has said that it has it, even if it is no longer believed. */
+  /** True if the peer has said that it has the packet, even if this end no longer believes it. */
   isTold(seq: number): boolean {
     return this.#board.isTold(seq)
   }
@@ -156,7 +156,7 @@ export class SelectiveRepeat {
     if (number > this.#evidence.answeredNumber) this.#evidence.answeredNumber = number
   }
 
-  /** A response has come that had come before: it was asked for again too early. */
+  /** A response has come that had come before: it was requested again too early. */
   answeredTwice(): void {
     this.#evidence.onTwice(this.#board.span)
   }
@@ -314,8 +314,8 @@ export class SelectiveRepeat {
   // ---- What is retransmitted, and passed over
 
   /**
-   * The packet `seq` is being retransmitted, because it was lost or after going back. Returns, of a READ, how many PSNs are asked
-   * for again: if its request has arrived, the run of lost responses, else all.
+   * The packet `seq` is being retransmitted, because it was lost or after going back. For a READ it returns how many PSNs are
+   * requested again: the run of lost responses if its request has arrived, else all.
    */
   resend(now: Nanos, slot: SendSlot, seq: number): number {
     const { sndUna, log, context } = this.#outbound
@@ -367,7 +367,7 @@ export class SelectiveRepeat {
    * Prepares for going back: all that is not known to have arrived will be retransmitted from `sndUna` on. `sndUna`
    * itself is retransmitted in any case: the peer has just asked for it, or has been silent.
    *
-   * @param forget the peer may have dropped what it kept, against its word (RFC 2018, section 8)
+   * @param forget the peer may have dropped what it has acknowledged by a SACK (RFC 2018, section 8)
    */
   goBack(forget: boolean): void {
     const { sndUna, sndNxt } = this.#outbound
@@ -386,7 +386,7 @@ export class SelectiveRepeat {
     this.deadlineNs = NEVER
   }
 
-  /** It need not have gone back: what was sent once is on its way. */
+  /** Going back was needless: what was sent once is in flight. */
   judgeAnew(): void {
     this.#judgedSeq = NO_SEQ
   }

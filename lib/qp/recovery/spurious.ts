@@ -6,9 +6,9 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
  * Which packets were retransmitted although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
- * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were retransmitted since. With
- * other peers an answer shows it that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
- * in a NAK, and all behind it, they have dropped.
+ * DSACK does, RFC 2883); as the network can duplicate packets too, no more of them count than were retransmitted since. With
+ * other peers an answer shows it that comes sooner after a retransmission by timeout than any round trip takes (RFC 3522). Such a
+ * peer has dropped the packet that it names in a NAK, and all behind it.
  *
  * A recovery was spurious when everything that it retransmitted had arrived (as in RFC 3708, section 3), or when after a timeout
  * packets are acknowledged that have not been retransmitted (RFC 5682). Then the controller takes its reduction back.
@@ -44,7 +44,7 @@ export class Spurious {
     if (this.#recovering) this.#needed++
   }
 
-  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them were sent twice by this end. */
+  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them this end has sent twice. */
   onCount(count: number): number {
     const more = (count - this.#told) & COUNT_MASK
     // An older answer that was overtaken.
@@ -53,12 +53,12 @@ export class Spurious {
     return this.#count(Math.min(more, this.#open))
   }
 
-  /** An answer came too soon to be one to the repeat. */
+  /** An answer came too soon to answer the retransmission. */
   onEarly(): void {
     this.#count(Math.min(1, this.#open))
   }
 
-  /** A response has come that had come before. False if none has been asked for again: it was doubled on the way. */
+  /** A response has come that had come before. False if none has been requested again: the network has duplicated it. */
   onResponseTwice(bytes: number): boolean {
     if (this.#open === 0) return false
     this.#context.counters.spuriousPackets++

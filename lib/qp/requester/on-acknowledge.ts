@@ -92,7 +92,7 @@ export function refuses(frame: Frame): boolean {
   return aeth.kind(syndrome) === aeth.KIND_NAK && fatalStatus(syndrome) !== WorkStatus.SUCCESS
 }
 
-/** SUCCESS for a NAK that only asks for packets again (IBA 9.7.5.2, 9.9.2). */
+/** SUCCESS for a NAK that only requests retransmission (IBA 9.7.5.2, 9.9.2). */
 function fatalStatus(syndrome: number): WorkStatus {
   if (aeth.isRnrNak(syndrome)) return WorkStatus.SUCCESS
   switch (0x60 | aeth.value(syndrome)) {

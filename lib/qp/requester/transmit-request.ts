@@ -100,8 +100,8 @@ function messageOpcode(slot: SendSlot, seq: number): number {
 }
 
 /**
- * A READ repeated from its middle asks for the rest, at the PSN of the rest (IBA 9.7.6); with selective repeat, for
- * the `psns` packets that were lost.
+ * A READ that is repeated from its middle requests the rest, at the PSN of the rest (IBA 9.7.6). With selective repeat it
+ * requests the `psns` packets that were lost.
  */
 function writeRead(
   requester: Requester,

@@ -1,6 +1,6 @@
 import type { MemoryRegion } from '../memory/memory.js'
 
-/** A READ or atomic of the peer: what its response needs, now or when it is asked for again. */
+/** A READ or atomic of the peer: what its response needs, now or when it is requested again. */
 export class ResponseRecord {
   isAtomic = false
   /** Unwrapped PSNs of the first and last response packet. */
@@ -23,7 +23,7 @@ export class ResponseRecord {
 
   /** True once all response packets have been sent; if it is pending then, it repeats. */
   answered = false
-  /** True once the peer has asked again for all that it has not heard of a READ. */
+  /** True once the peer has requested again all that it has not received of a READ. */
   repeated = false
 
   get isPending(): boolean {
@@ -31,7 +31,7 @@ export class ResponseRecord {
   }
 }
 
-/** Most parts of READs that wait at a time: requests for more are ignored, and the requester asks again. */
+/** Most parts of READs that wait at a time: requests for more are ignored, and the requester repeats them. */
 const PARTS_MAX = 256
 
 /**
