@@ -1,3 +1,4 @@
+import { AS_CONFIGURED } from '../../cc/catalogue.js'
 import {
   type AckSample,
   type CongestionControl,
@@ -41,6 +42,7 @@ export class CongestionModule {
   readonly #follower: WindowFollower
   #qp!: QueuePair
   #control: CongestionControl | null = null
+  #reason = AS_CONFIGURED
   #baseRtt: FlowBaseRtt | null = null
 
   /** @param lineRateBps of the host's link, bit/s */
@@ -55,8 +57,9 @@ export class CongestionModule {
     this.#qp = qp
   }
 
-  /** The controller begins; T is known, or guessed. */
-  begin(control: CongestionControl, baseRttNs: Nanos): void {
+  /** The controller begins; T is known, or guessed. @param reason why it is this one */
+  begin(control: CongestionControl, baseRttNs: Nanos, reason = AS_CONFIGURED): void {
+    this.#reason = reason
     this.#stats.baseRttNs = baseRttNs
     this.#qp.baseRttNs = baseRttNs
     this.#control = control
@@ -202,7 +205,7 @@ export class CongestionModule {
     const control = this.#control
     if (control === null) return
     const allowedBytes = this.allowedBytes()
-    recordController(this.#stats, control, this.rateBps())
+    recordController(this.#stats, control, this.rateBps(), this.#reason)
     this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)
   }

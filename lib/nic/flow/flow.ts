@@ -1,4 +1,4 @@
-import type { OptionValues } from '../../cc/options.js'
+import { type Agreement, AS_CONFIGURED, type ControllerChoice, needTexts } from '../../cc/catalogue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
@@ -25,7 +25,6 @@ export class Flow implements QpObserver {
   readonly remote: HostAddress
   readonly handler: ConnectionHandler
   readonly completions: CompletionQueue
-  readonly ccChoice: { name: string; options: OptionValues }
   readonly stats: ConnectionStats = newConnectionStats()
   readonly handshake: Handshake
   readonly peer: Peer
@@ -36,6 +35,8 @@ export class Flow implements QpObserver {
   readonly plausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
+  #cc: ControllerChoice
+  #ccReason = AS_CONFIGURED
   #qp!: QueuePair
   #connection!: Connection
 
@@ -46,7 +47,7 @@ export class Flow implements QpObserver {
     this.remote = options.remote
     this.handler = options.handler
     this.completions = options.completions
-    this.ccChoice = options.ccChoice
+    this.#cc = options.ccChoice
     this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
     this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
     this.path = new FlowPath(options.pathSettings)
@@ -55,6 +56,24 @@ export class Flow implements QpObserver {
     this.receiver = new Receiver(echo, telemetry.answer === 'ack')
     this.ending = new FlowEnding(options.phase)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+  }
+
+  /** The controller of what this end sends: as asked for, and from the handshake on as both ends have agreed. */
+  get cc(): ControllerChoice {
+    return this.#cc
+  }
+
+  /** Why it is that one. */
+  get ccReason(): string {
+    return this.#ccReason
+  }
+
+  /** What the peer does for this end is known, and so which controller the flow has. */
+  agree({ cc, reason, granted, refused }: Agreement): void {
+    this.#cc = cc
+    this.#ccReason = reason
+    this.stats.feedbackGranted = needTexts(granted)
+    this.stats.feedbackRefused = needTexts(refused)
   }
 
   get qp(): QueuePair {

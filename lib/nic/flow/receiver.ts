@@ -1,15 +1,19 @@
 import type { ReceiverControl } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
+import { type Need, NeedId, TelemetryReturn } from '../../wire/weir/needs.js'
 import { PathAnswers } from '../telemetry/path-answers.js'
 import type { TelemetryEcho } from '../telemetry/telemetry-echo.js'
+
+/** The peer asks for no windows. */
+const NO_PART = -1
 
 /** What a flow owes its peer for what the peer has sent, beside the queue pair's acknowledgements. */
 export class Receiver {
   /** Telemetry that waits to be sent back. */
   readonly echo: TelemetryEcho
-  /** It goes back on acknowledgements. */
-  readonly echoesOnAcks: boolean
+  #echoesOnAcks: boolean
+  #receivingPart = NO_PART
   #control: ReceiverControl | null = null
   #pathAnswers: PathAnswers | null = null
   #notifyKind = 0
@@ -19,9 +23,29 @@ export class Receiver {
   #answerAsked = false
   #marked = false
 
+  /** @param echoesOnAcks telemetry goes back on acknowledgements, unless the peer asks otherwise */
   constructor(echo: TelemetryEcho, echoesOnAcks: boolean) {
     this.echo = echo
-    this.echoesOnAcks = echoesOnAcks
+    this.#echoesOnAcks = echoesOnAcks
+  }
+
+  /** The peer needs this, and this end has granted it. */
+  serve(granted: readonly Need[]): void {
+    for (const { id, value } of granted) {
+      if (id === NeedId.TELEMETRY && value !== TelemetryReturn.AS_SET)
+        this.#echoesOnAcks = value === TelemetryReturn.ACK
+      else if (id === NeedId.RECEIVING_PART) this.#receivingPart = value
+    }
+  }
+
+  /** Telemetry goes back on acknowledgements. */
+  get echoesOnAcks(): boolean {
+    return this.#echoesOnAcks
+  }
+
+  /** Number of the algorithm by which this end may be asked to work out windows, or NO_PART. */
+  get receivingPart(): number {
+    return this.#receivingPart
   }
 
   /** Works out the peer's window here; null when the peer does. */

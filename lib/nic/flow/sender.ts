@@ -75,11 +75,11 @@ export class Sender implements WindowFollower {
 
   /**
    * T is known, or guessed: the controller begins, and data may leave.
-   * @param ackShare the share of a window after which it needs an acknowledgement
+   * @param ackShare the share of a window after which it needs an acknowledgement; @param reason why it is this one
    */
-  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos): void {
+  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos, reason?: string): void {
     this.#ackShare = ackShare
-    this.congestion.begin(control, baseRttNs)
+    this.congestion.begin(control, baseRttNs, reason)
   }
 
   /** The controller wants telemetry, and the peer understands it. @param probe collects it; @param request asks for windows */
