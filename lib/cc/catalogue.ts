@@ -213,6 +213,14 @@ export function needTexts(needs: readonly Need[]): string[] {
   return needs.map(need => needText(need, part => partNumbered(part)?.name ?? `algorithm ${part}`))
 }
 
+/** What the controller needs of its peer, and what takes over without it, for helps; empty: nothing. */
+export function ccNeedsText(name: string): string {
+  const { otherwise } = entry(name)
+  const texts = needTexts(ownNeeds(entry(name)))
+  if (texts.length === 0) return ''
+  return `needs of the receiving host: ${texts.join(', ')}${otherwise === undefined ? '' : `; ${otherwise} takes over without`}`
+}
+
 /** The receiver's end that a peer asks for by its number: its options' places, and how to make it. Undefined: there is none. */
 export function receivingPart(number: number): ReceivingPart | undefined {
   return partNumbered(number)?.receivingPart

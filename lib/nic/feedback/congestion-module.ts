@@ -6,12 +6,16 @@ import {
   NO_RATE,
   NO_WINDOW,
 } from '../../cc/congestion-control.js'
+import { WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { ConnectionStats } from '../types.js'
 import { recordController, recordSample } from './connection-stats.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { HostShare } from './host-share.js'
+
+/** Deadlines of one controller that may pass at once. */
+const DEADLINES_MAX = 64
 
 /** What the two ends have agreed on. */
 interface Agreed {
@@ -180,7 +184,11 @@ export class CongestionModule {
 
   onTimeout(now: Nanos): void {
     if (this.nextTimeout() > now) return
-    this.#control!.onTimeout?.(now)
+    for (let calls = 0; this.nextTimeout() <= now; calls++) {
+      if (calls === DEADLINES_MAX)
+        throw new WeirError('WEIR_INTERNAL', `${this.#control!.name} leaves a deadline in the past`)
+      this.#control!.onTimeout?.(now)
+    }
     this.#follow()
   }
 

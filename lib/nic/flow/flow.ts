@@ -32,7 +32,9 @@ export class Flow implements QpObserver {
   readonly sender: Sender
   readonly receiver: Receiver
   readonly ending: FlowEnding
+  /** Telemetry is believed by these: that of the way of this end's data, and that of the way of the peer's acknowledgements. */
   readonly plausibility: FlowPlausibility
+  readonly reversePlausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
   #cc: ControllerChoice
@@ -56,6 +58,7 @@ export class Flow implements QpObserver {
     this.receiver = new Receiver(echo, telemetry.answer === 'ack')
     this.ending = new FlowEnding(options.phase)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+    this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
   }
 
   /** The controller of what this end sends: as asked for, and from the handshake on as both ends have agreed. */
@@ -72,6 +75,7 @@ export class Flow implements QpObserver {
   agree({ cc, reason, granted, refused }: Agreement): void {
     this.#cc = cc
     this.#ccReason = reason
+    this.peer.grant(granted)
     this.stats.feedbackGranted = needTexts(granted)
     this.stats.feedbackRefused = needTexts(refused)
   }
@@ -118,6 +122,7 @@ export class Flow implements QpObserver {
   /** The flow takes another path, and nothing is in flight. */
   onPathChange(): void {
     this.plausibility.onPathChange()
+    this.reversePlausibility.onPathChange()
     this.sender.onPathChange()
   }
 

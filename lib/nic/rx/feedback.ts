@@ -1,5 +1,5 @@
 import { receivingPart } from '../../cc/catalogue.js'
-import { type AckSample, SentWith, WindowDue } from '../../cc/congestion-control.js'
+import { type AckSample, FeedbackSource, SentWith, WindowDue } from '../../cc/congestion-control.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -154,6 +154,7 @@ export class Feedback {
     const kind = delayedAck.kind(view, frame.payload - delayedAck.BYTES)
     const hops = sample.hops.count
     sample.hops.count = 0
+    sample.source = kind === delayedAck.KIND_PROBE ? FeedbackSource.PROBE : FeedbackSource.NOTIFY
     this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)
@@ -180,6 +181,7 @@ export class Feedback {
       rate.windowBytes(view, at),
       rate.flows(view, at),
     )
+    sample.source = FeedbackSource.WINDOW
     this.#acknowledge(now, flow, frame, at - delayedAck.BYTES, sample)
     this.#events.flowChanged(now, flow)
   }
