@@ -1,7 +1,7 @@
 /** Options of controllers as they are typed on command lines: `eta=0.95`, `minRate=1Gbps`, `wAi=26B`. */
 import { WeirError } from '../errors.js'
 import { parseBytes, parseDuration, parseRate } from '../units/units.js'
-import { ccNames, ccOptions } from './catalogue.js'
+import { ccNames, ccNeedsText, ccOptions } from './catalogue.js'
 import { checkIdleOptions, checkOptionNames, type OptionSpec, type OptionValues } from './options.js'
 
 /**
@@ -47,7 +47,8 @@ export function describeCcOptions(): string[] {
     const own = specs.filter(spec => !described.has(spec))
     for (const spec of own) described.set(spec, controller)
     const shared = others.size > 0 ? [`  and the options of ${[...others].join(' and ')}`] : []
-    return [`${controller}:`, ...own.map(describe), ...shared]
+    const needs = ccNeedsText(controller)
+    return [`${controller}:${needs === '' ? '' : ` (${needs})`}`, ...own.map(describe), ...shared]
   })
 }
 

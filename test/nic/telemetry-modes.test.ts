@@ -12,6 +12,7 @@ import { TelemetryProbe } from '../../lib/nic/telemetry/telemetry-probe.js'
 import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry/telemetry-source.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
+import { newAckSample } from '../../lib/cc/congestion-control.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { INT_MD } from '../../lib/wire/telemetry/telemetry.js'
@@ -184,17 +185,7 @@ function both(format: number, m: number, seed: number): [number, number] {
       const bytes = echo.write(answer, 0, T)
       echo.clear()
       intShim.read(answer.view, 0, bytes, hops)
-      const sample = {
-        seq: 0,
-        sndNxt: 1e9,
-        ackedBytes: 0,
-        advanced: true,
-        inFlightBytes: 0,
-        rttNs: 0,
-        ecnEcho: false,
-        probed: false,
-        hops,
-      }
+      const sample = { ...newAckSample(), sndNxt: 1e9, advanced: true, hops }
       ccs[i]!.onAck(ts, sample)
     }
   }

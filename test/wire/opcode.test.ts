@@ -54,6 +54,8 @@ const TABLE: [string, number, number, string][] = [
   ['DIRECT_NOTIFY', 0xc5, 4, 'rfl'],
   ['PATH_PROBE', 0xc6, 0, 'qfl'],
   ['PATH_ANSWER', 0xc7, 0, 'rfl'],
+  ['STAMPED_ACK', 0xc8, 20, 'rfl'],
+  ['STAMPED_SACK', 0xc9, 56, 'rfl'],
 ]
 
 t.test('every opcode', async t => {

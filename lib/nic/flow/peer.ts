@@ -1,4 +1,5 @@
 import type { Nanos } from '../../time/nanos.js'
+import { type Need, NeedId } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
@@ -23,6 +24,8 @@ export class Peer {
   #numbersWindows = false
   #keepsPort = false
   #takesRuns = true
+  #stamps = false
+  #collectsOnAcks = false
   #selectiveRepeat: boolean
   #pathMtu: number
   #guard: FeedbackGuard | null = null
@@ -63,6 +66,16 @@ export class Peer {
     return this.#takesRuns
   }
 
+  /** Its acknowledgements tell how packets arrived, as this end has asked. */
+  get stamps(): boolean {
+    return this.#stamps
+  }
+
+  /** Its acknowledgements collect telemetry on their way, as this end has asked. */
+  get collectsOnAcks(): boolean {
+    return this.#collectsOnAcks
+  }
+
   /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
   get selectiveRepeat(): boolean {
     return this.#selectiveRepeat
@@ -96,6 +109,13 @@ export class Peer {
   /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
   get challenged(): boolean {
     return this.#challenged
+  }
+
+  /** What the peer does for this end's controller. */
+  grant(needs: readonly Need[]): void {
+    const has = (wanted: number) => needs.some(({ id }) => id === wanted)
+    this.#stamps = has(NeedId.TIME_STAMPS) || has(NeedId.HOP_COUNT)
+    this.#collectsOnAcks = has(NeedId.REVERSE_TELEMETRY)
   }
 
   /** The peer is a Weir host, and both do what both can. */

@@ -5,6 +5,7 @@ import { wrapPsn } from '../../qp/queues/psn.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
+import * as cnp from '../../wire/ib/cnp.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { Opcode } from '../../wire/ib/opcode.js'
@@ -70,10 +71,16 @@ export class TxPipeline {
   acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = flow.receiver.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
+    const { receiver, sender } = flow
+    const at = receiver.echoesOnAcks
+      ? this.#beginEcho(frame, flow, concurrentFlows)
+      : receiver.collectsOnAcks
+        ? telemetry.begin(frame, sender.telemetry.format, sender.telemetry.slots, 0)
+        : frame.payload
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
-    const echoBytes = frame.shim < 0 ? 0 : at - frame.shim
-    if (echoBytes > 0) flow.receiver.echoedOnAck()
+    const echoBytes = receiver.echoesOnAcks && frame.shim >= 0 ? at - frame.shim : 0
+    if (echoBytes > 0) receiver.echoedOnAck()
+    if (receiver.stamps) receiver.stamp(now, frame)
     this.#finishEcho(frame, flow)
     this.counters.ackFrames++
     this.counters.ackBytes += frame.wireLength
@@ -202,7 +209,7 @@ export class TxPipeline {
   /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
-    flow.receiver.answered(frame.shim >= 0)
+    flow.receiver.answered(telemetry.isEcho(frame))
     return this.#finishFeedback(frame, flow)
   }
 
@@ -275,6 +282,16 @@ export class TxPipeline {
     frame.bth = at
     this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)
     return this.#countVendor(this.#finish(frame))
+  }
+
+  /** A congestion notification packet (RoCEv2, IBA annex A17.9.3). */
+  cnp(flow: Flow): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    frame.bth = frame.payload
+    cnp.write(frame.view, frame.bth, bth.DEFAULT_PARTITION_KEY, flow.qp.remoteQpn)
+    this.#endHeaders(frame, frame.bth + bth.BYTES + cnp.BYTES)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */

@@ -1,6 +1,6 @@
 /** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
 import * as z from 'zod'
-import { ccNames, ccOptions } from '../../cc/catalogue.js'
+import { ccNames, ccNeedsText, ccOptions } from '../../cc/catalogue.js'
 import { neededBeside, type OptionSpec } from '../../cc/options.js'
 import {
   formatBytes,
@@ -28,7 +28,7 @@ export const controllerSchemas = ccNames().map(name =>
   mapping(
     {
       title: name,
-      about: `Options of the controller \`${name}\`.`,
+      about: aboutOf(name),
       json: { required: ['name'], ...refusals(ccOptions(name)) },
     },
     {
@@ -41,6 +41,11 @@ export const controllerSchemas = ccNames().map(name =>
     },
   ),
 )
+
+function aboutOf(name: string): string {
+  const needs = ccNeedsText(name)
+  return `Options of the controller \`${name}\`.${needs === '' ? '' : ` It ${needs}.`}`
+}
 
 export const ccSchema = z
   .union([z.enum(ccNames()), ...controllerSchemas])
