@@ -12,7 +12,7 @@ import type { HostParts } from './host-parts.js'
  * | `cm` | the connection manager (lib/cm/counters.ts) |
  */
 export function dropCounts({ nic, port }: HostParts): Record<string, number> {
-  const { rx, tx, pause, feedback, cm } = nic.counters
+  const { rx, tx, pause, feedback, cm, defects } = nic.counters
   const { frames: _received, ...refused } = rx
   const { sent: _sent, repeated: _repeated, received: _taken, ...cmDrops } = cm
   const { drops, rxErrors } = port.counters
@@ -23,6 +23,7 @@ export function dropCounts({ nic, port }: HostParts): Record<string, number> {
       implausibleTelemetry: rx.implausibleTelemetry + feedback.implausibleTelemetry,
       badRateRequests: feedback.badRequests,
       noFrame: tx.noFrame,
+      defects,
       malformedPfc: pause.malformed,
       globalPauses: pause.globalPauses,
     }),

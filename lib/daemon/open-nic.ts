@@ -286,6 +286,7 @@ function createNic(
     hostIntake: intake,
     gathers: port.gathers,
     takesRuns: port.takesRuns,
+    defects: 'end',
     slackNs: SLACK_NS,
     pacingRunNs: PACING_RUN_NS,
     cm: CM_PATIENCE,

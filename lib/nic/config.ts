@@ -109,6 +109,11 @@ export interface NicConfig {
    * retry. Default NEVER: packets are only retransmitted after `ackTimeoutNs` of silence, or more where round trips are longer.
    */
   retransmitTimeoutLeastNs?: Nanos
+  /**
+   * What becomes of a defect that shows in the work of one connection: `throw` stops the NIC with it, for tests and virtual time;
+   * `end` ends that connection with WEIR_INTERNAL, counts it in `counters.defects`, and the others go on. Default throw.
+   */
+  defects?: 'throw' | 'end'
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
@@ -195,6 +200,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     reorderTolerance: 3,
     probeTimeoutLeastNs: 0,
     retransmitTimeoutLeastNs: NEVER,
+    defects: 'throw',
     icrc: 'whole',
     gathers: false,
     takesRuns: true,
@@ -249,6 +255,7 @@ function check(settings: NicSettings): void {
     throw bad('lineRateBps', '1 kbit/s to 1 Tbit/s', settings.lineRateBps)
   }
   checkPathMtu(settings.pathMtu)
+  oneOf('defects', settings.defects, ['throw', 'end'])
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
   whole('int.hops', settings.int.hops, 1, 15)

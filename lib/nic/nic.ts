@@ -54,6 +54,8 @@ export class Nic implements Node, Verbs, RxEvents {
   /** What its queue pairs ask for by READs. */
   readonly readRoom: ReadRoom
   readonly dropTotals = new DropTotals()
+  /** Connections that a defect of this end has ended. */
+  #defects = 0
   readonly #tx: TxPipeline
   readonly #rx: RxPipeline
   readonly #scheduler: Scheduler
@@ -107,7 +109,9 @@ export class Nic implements Node, Verbs, RxEvents {
   get counters() {
     const { counters: feedback } = this.#feedback
     const { counters: cm } = this.#connections
-    return { rx: this.#rx.counters, tx: this.#tx.counters, pause: this.pfc.counters, feedback, cm }
+    const { counters: rx } = this.#rx
+    const { counters: tx } = this.#tx
+    return { rx, tx, pause: this.pfc.counters, feedback, cm, defects: this.#defects }
   }
 
   // ---- Verbs
@@ -179,20 +183,35 @@ export class Nic implements Node, Verbs, RxEvents {
 
   #nextScheduled(now: Nanos): Frame | null {
     const acknowledging = this.#scheduler.nextAck()
-    if (acknowledging !== null) {
-      const frame = this.#tx.acknowledgement(now, acknowledging, this.#connections.concurrentFlows)
-      this.#considerSent(now, acknowledging)
-      this.#scheduler.update(acknowledging, now)
-      this.#afterSend(now, acknowledging)
-      return frame
-    }
+    if (acknowledging !== null) return this.#acknowledgement(now, acknowledging)
     if (this.readRoom.calls) this.#callReader(now)
     const sending = this.#scheduler.nextReady(now)
-    if (sending === null) return null
-    const frame = this.#tx.data(now, sending)
-    this.#considerSent(now, sending)
-    this.#scheduler.sent(sending, now)
-    this.#afterSend(now, sending)
+    return sending === null ? null : this.#data(now, sending)
+  }
+
+  #acknowledgement(now: Nanos, flow: Flow): Frame | null {
+    let frame: Frame | null = null
+    try {
+      frame = this.#tx.acknowledgement(now, flow, this.#connections.concurrentFlows)
+      this.#considerSent(now, flow)
+      this.#scheduler.update(flow, now)
+      this.#afterSend(now, flow)
+    } catch (defect) {
+      this.onDefect(now, flow, defect)
+    }
+    return frame
+  }
+
+  #data(now: Nanos, flow: Flow): Frame | null {
+    let frame: Frame | null = null
+    try {
+      frame = this.#tx.data(now, flow)
+      this.#considerSent(now, flow)
+      this.#scheduler.sent(flow, now)
+      this.#afterSend(now, flow)
+    } catch (defect) {
+      this.onDefect(now, flow, defect)
+    }
     return frame
   }
 
@@ -304,6 +323,15 @@ export class Nic implements Node, Verbs, RxEvents {
     this.flowChanged(now, flow)
   }
 
+  /** A defect has shown in the work of one flow: that one ends, the others go on. */
+  onDefect(now: Nanos, flow: Flow, defect: unknown): void {
+    this.#tx.recover()
+    if (this.settings.defects === 'throw') throw defect
+    this.#defects++
+    this.#connections.onDefect(now, flow, defect)
+    if (flow.ending.phase !== 'closed') this.#markDirty(flow)
+  }
+
   // ---- For Connections
 
   /** As FlowStart. */
@@ -382,6 +410,15 @@ export class Nic implements Node, Verbs, RxEvents {
       this.#timers.set(index, NEVER)
       return
     }
+    try {
+      this.#considerTimeout(now, flow)
+    } catch (defect) {
+      this.#timers.set(index, NEVER)
+      this.onDefect(now, flow, defect)
+    }
+  }
+
+  #considerTimeout(now: Nanos, flow: Flow): void {
     const { sender } = flow
     sender.onTimeout(now)
     const probe = sender.baseRttProbe
@@ -393,7 +430,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#feedback.onTimeout(now, flow)
     if (flow.path.selection !== null) this.#paths.onTimeout(now, flow)
     sender.reportToCongestion(now, this.#rx.sample)
-    this.#timers.set(index, NEVER)
+    this.#timers.set(flow.index, NEVER)
     this.flowChanged(now, flow)
   }
 

@@ -297,13 +297,17 @@ export class QueuePair {
     )
       counters.droppedOpcode++
     else if (isRequest(opcode)) {
-      if (this.#context.responds) this.#responder.onRequest(now, frame, opcode)
-      else {
+      if (this.#context.responds) {
+        this.#responder.onRequest(now, frame, opcode)
+        this.#responder.check()
+      } else {
         counters.droppedState++
         if (this.#responder.refused) this.#responder.refuseAgain(frame)
       }
-    } else if (this.#context.requests) onResponse(this.#requester, now, frame, opcode)
-    else {
+    } else if (this.#context.requests) {
+      onResponse(this.#requester, now, frame, opcode)
+      this.#requester.outbound.check()
+    } else {
       counters.droppedState++
       if (opcode === Opcode.RC_ACKNOWLEDGE && refuses(frame)) this.#peerRefused = true
     }
@@ -322,6 +326,7 @@ export class QueuePair {
       if (selective !== null && now >= selective.deadlineNs) onReorderingTimeout(requester, selective, now)
       if (tail?.takeDue(now)) probeTail(requester, now)
     }
+    requester.outbound.check()
   }
 
   nextTimeout(): Nanos {
@@ -387,7 +392,9 @@ export class QueuePair {
         this.lastTransmittedSeq = seq
         this.lastTransmittedWasRetransmission = seq < requester.outbound.sndNxt
         this.#requestsTurn = false
-        return transmitRequest(requester, now, this.#nextSlot!, seq, frame, at) ? kind : TxKind.NONE
+        const done = transmitRequest(requester, now, this.#nextSlot!, seq, frame, at)
+        requester.outbound.check()
+        return done ? kind : TxKind.NONE
       }
       default:
         return kind
@@ -404,7 +411,9 @@ export class QueuePair {
 
   /** Such a packet arrived, with its AETH behind the BTH. @param psn acknowledged, 24 bits */
   onDelayedAck(now: Nanos, frame: Frame, psn: number): void {
-    if (this.#context.requests) onDelayedAck(this.#requester, now, frame, psn)
+    if (!this.#context.requests) return
+    onDelayedAck(this.#requester, now, frame, psn)
+    this.#requester.outbound.check()
   }
 
   #transmitAck(frame: Frame, at: number): void {

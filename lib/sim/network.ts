@@ -132,6 +132,7 @@ export class Network {
   }
 
   #transmit(from: number, frame: Frame): void {
+    assert(frame.taken, 'network: a node has sent a frame that it does not own')
     const pipeId = this.#out[from]![frame.port] ?? -1
     if (pipeId < 0) {
       this.#unplugged++

@@ -1,4 +1,4 @@
-import { WeirError } from '../../errors.js'
+import { assert, WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { FramePool } from '../../frame/frame-pool.js'
 
@@ -31,6 +31,7 @@ export class FrameRing {
   /** False when the ring is full: the frame stays the caller's. */
   push(frame: Frame): boolean {
     if (this.#count === this.capacity) return false
+    assert(frame.taken, 'a frame that nobody owns was pushed into a ring')
     this.#frames[(this.#head + this.#count) & this.#mask] = frame
     this.#count++
     return true

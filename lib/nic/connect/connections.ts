@@ -202,6 +202,13 @@ export class Connections {
     this.#endings.fail(now, flow, error)
   }
 
+  /** A defect has shown in the flow's work. It ends as any that fails; at once if that shows another. */
+  onDefect(now: Nanos, flow: Flow, defect: unknown): void {
+    const error = asWeirError(defect)
+    if (flow.ending.failure === null) this.#endings.fail(now, flow, error)
+    else this.#endings.abort(now, flow, error)
+  }
+
   /** As Endings. */
   goOnEnding(now: Nanos, flow: Flow): void {
     this.#endings.goOn(now, flow)

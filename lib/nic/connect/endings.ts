@@ -71,6 +71,13 @@ export class Endings {
     this.#begin(now, flow)
   }
 
+  /** The flow must not do another thing: its handler hears why at once, the peer from the DREQ alone. */
+  abort(now: Nanos, flow: Flow, error: WeirError): void {
+    if (flow.ending.phase === 'established' || flow.ending.phase === 'ending')
+      this.#cm.disconnect(now, flow.handshake.cmId, refusal(error, flow))
+    this.#owner.close(now, flow, error)
+  }
+
   /** The peer has left. @param why what has failed at its end, null = it left in order */
   onLeft(now: Nanos, flow: Flow, why: WeirError | null): void {
     if (flow.ending.failure === null) flow.ending.fail(why)

@@ -6,7 +6,7 @@ import {
   NO_RATE,
   NO_WINDOW,
 } from '../../cc/congestion-control.js'
-import { WeirError } from '../../errors.js'
+import { assert, WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { ConnectionStats } from '../types.js'
@@ -119,6 +119,10 @@ export class CongestionModule {
   onAck(now: Nanos, seq: number, sample: AckSample): void {
     if (this.#baseRtt !== null)
       this.#learn(now, this.#baseRtt.onAck(now, this.#qp, seq, sample, this.#stats.rttNs))
+    assert(
+      sample.ackedBytes >= 0 && sample.inFlightBytes >= 0 && sample.rttNs >= 0,
+      'an acknowledgement with less than nothing',
+    )
     this.hostShare.onAcked(now, sample.ackedBytes, this.#stats.baseRttNs)
     this.#control?.onAck(now, sample)
     this.#record(sample)
@@ -213,6 +217,11 @@ export class CongestionModule {
     const control = this.#control
     if (control === null) return
     const allowedBytes = this.allowedBytes()
+    // A window or rate that is no number compares as false with everything, and stops the flow without a word.
+    assert(
+      allowedBytes > 0 && this.rateBps() > 0,
+      'a controller has set a window or rate that lets nothing out',
+    )
     recordController(this.#stats, control, this.rateBps(), this.#reason)
     this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)

@@ -64,6 +64,8 @@ export interface RxEvents {
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
   onFlowChanged(now: Nanos, flow: Flow): void
+  /** Carrying the packet out has shown a defect of this end. */
+  onDefect(now: Nanos, flow: Flow, defect: unknown): void
 }
 
 /**
@@ -158,6 +160,15 @@ export class RxPipeline {
       this.counters.wrongSource++
       return
     }
+    try {
+      this.#carryOut(now, frame, flow, opcode)
+    } catch (defect) {
+      this.#events.onDefect(now, flow, defect)
+    }
+  }
+
+  /** A packet that may be the peer's. */
+  #carryOut(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     const isStamped = arrival.isOn(opcode)
     const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK || isStamped
     if (!forQp) frame.bringIn()

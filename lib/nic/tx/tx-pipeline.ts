@@ -59,6 +59,8 @@ export class TxPipeline {
     vendorBytes: 0,
   }
   readonly #pool: FramePool
+  /** The frame that is being written. */
+  #open: Frame | null = null
   readonly #icrc: boolean
 
   /** @param options.icrc false: the ICRC is left zero, for virtual time */
@@ -356,10 +358,17 @@ export class TxPipeline {
   #take(): Frame | null {
     const frame = this.#pool.take()
     if (frame === null) this.counters.noFrame++
+    this.#open = frame
     return frame
   }
 
+  /** A defect has shown while a frame was written: gives it back. */
+  recover(): void {
+    if (this.#open !== null) this.#abandon(this.#open)
+  }
+
   #abandon(frame: Frame): null {
+    this.#open = null
     this.#pool.give(frame)
     return null
   }
@@ -375,6 +384,7 @@ export class TxPipeline {
     }
     this.counters.frames++
     this.counters.bytes += frame.wireLength
+    this.#open = null
     return frame
   }
 }

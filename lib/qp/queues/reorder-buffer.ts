@@ -1,3 +1,4 @@
+import { assert } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import { FramePool } from '../../frame/frame-pool.js'
 import { SackRanges } from './sack-ranges.js'
@@ -94,8 +95,22 @@ export class ReorderBuffer {
     if (highest - lowest >= this.#frames.length) this.#grow(highest - lowest + 1)
     this.#lowestSeq = lowest
     this.highestSeq = highest
-    this.#frames[seq & (this.#frames.length - 1)] = kept
+    const index = seq & (this.#frames.length - 1)
+    assert(
+      this.#frames[index] === null && kept.taken,
+      'reorder buffer: a packet was kept in the place of another',
+    )
+    this.#frames[index] = kept
     this.count++
+  }
+
+  /** What holds while packets are kept: they are those from the expected one on, within the span. Throws WEIR_INTERNAL. */
+  check(expectedSeq: number): void {
+    assert(!this.has(expectedSeq - 1), 'reorder buffer: a packet is kept whose turn has passed')
+    assert(
+      this.highestSeq - expectedSeq < this.span && this.count <= this.#packetsMax,
+      'reorder buffer: more is kept than it may',
+    )
   }
 
   #grow(packets: number): void {

@@ -1,3 +1,4 @@
+import { assert } from '../../errors.js'
 import type { QpContext } from '../context/context.js'
 import { bytesBetween, type SendSlot } from '../queues/send-queue.js'
 import { NewlyAcked } from './newly-acked.js'
@@ -72,6 +73,30 @@ export class Outbound {
     this.inFlightBytes = 0
     this.#awaitNothing()
     this.context.settings.readRoom.leave(this.context.qpn)
+  }
+
+  /**
+   * What holds between two events, whatever the peer sends. Throws WEIR_INTERNAL where it does not: a packet would be sent, or
+   * work completed, that nobody asked for.
+   */
+  check(): void {
+    const { sndUna, sendSeq, sndNxt, context } = this
+    const { sendQueue, settings } = context
+    assert(sndUna <= sendSeq && sendSeq <= sndNxt, 'requester: sendSeq lies outside of what was sent')
+    assert(sndNxt <= sendQueue.nextSeq, 'requester: a PSN was sent that no work request has')
+    assert(
+      sendQueue.isEmpty || sendQueue.at(sendQueue.head).firstSeq <= sndUna,
+      'requester: sndUna is behind its work request',
+    )
+    assert(
+      this.inFlightBytes >= 0 && (this.inFlightBytes === 0 || sendSeq > sndUna),
+      'requester: bytes in flight without packets',
+    )
+    assert(
+      this.responsesAwaited >= 0 && this.responsesAwaited <= settings.initiatorDepth,
+      'requester: more READs and atomics than were granted',
+    )
+    assert(this.#awaitedBytes >= 0, 'requester: more bytes of responses than were asked for')
   }
 
   /** Bytes that a READ at `sendSeq` requests: one that is repeated from its middle requests the rest. */

@@ -1,3 +1,4 @@
+import { assert } from '../../errors.js'
 import type { QpContext } from '../context/context.js'
 import type { MemoryRegion } from '../memory/memory.js'
 import { ResponseTable } from './response-table.js'
@@ -21,6 +22,8 @@ export class Inbound {
   writeOffset = 0
   /** PSNs that the responses of the READ or atomic just carried out take. */
   responsePackets = 0
+  /** The PSN that came next when `check` looked last. */
+  #checkedSeq: number
   /** The READs and atomics that the peer may request again. */
   readonly table: ResponseTable
 
@@ -28,7 +31,19 @@ export class Inbound {
   constructor(context: QpContext, firstSeq: number, responderResources: number) {
     this.context = context
     this.expectedSeq = firstSeq
+    this.#checkedSeq = firstSeq
     this.table = new ResponseTable(responderResources)
+  }
+
+  /** What holds between two requests, whatever the peer sends. Throws WEIR_INTERNAL where it does not. */
+  check(): void {
+    assert(this.expectedSeq >= this.#checkedSeq, 'responder: the expected PSN went back')
+    this.#checkedSeq = this.expectedSeq
+    assert(this.remainingBytes >= 0, 'responder: more of a WRITE was carried out than it named')
+    assert(
+      this.message === Message.WRITE || this.writeRegion === null,
+      'responder: a WRITE that has ended holds memory',
+    )
   }
 
   /** Forgets the message under way. */

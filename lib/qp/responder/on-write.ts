@@ -24,7 +24,7 @@ export function onWrite(inbound: Inbound, frame: Frame, opcode: number): Verdict
   if (hasImmediate(opcode) && inbound.context.receiveQueue.count === 0) {
     // Nothing of this packet has been written. If it was a first or only packet, its WRITE starts again when it comes
     // again.
-    if (hasReth(opcode)) inbound.message = Message.NONE
+    if (hasReth(opcode)) inbound.abandonMessage()
     return Verdict.NOT_READY
   }
   const region = inbound.writeRegion

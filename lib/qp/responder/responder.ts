@@ -1,3 +1,4 @@
+import { assert } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as aeth from '../../wire/ib/aeth.js'
@@ -89,6 +90,17 @@ export class Responder {
     } else {
       this.#oweGapNak()
     }
+  }
+
+  /** What holds between two requests, whatever the peer sends. Throws WEIR_INTERNAL where it does not. */
+  check(): void {
+    const { inbound, kept } = this
+    inbound.check()
+    assert(
+      !this.ackPending || this.ackSeq <= inbound.expectedSeq,
+      'responder: it owes an answer to what has not come',
+    )
+    if (kept !== null && kept.count > 0) kept.check(inbound.expectedSeq)
   }
 
   /** The request that comes next. */

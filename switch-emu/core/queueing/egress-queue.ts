@@ -45,6 +45,7 @@ export class EgressQueue {
 
   push(frame: Frame): void {
     assert(this.hasRoom(frame.wireLength), 'a frame was pushed into a full egress queue')
+    assert(frame.taken, 'a frame that nobody owns was pushed into an egress queue')
     if (this.#count === this.#ring.length) this.#grow()
     this.#ring[(this.#head + this.#count) & (this.#ring.length - 1)] = frame
     this.#count++
@@ -63,6 +64,10 @@ export class EgressQueue {
     this.#head = (this.#head + 1) & (this.#ring.length - 1)
     this.#count--
     this.#bytes -= frame.wireLength
+    assert(
+      this.#count > 0 ? this.#bytes > 0 : this.#bytes === 0,
+      'the bytes of an egress queue are not those of its frames',
+    )
     return frame
   }
 

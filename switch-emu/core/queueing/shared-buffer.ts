@@ -49,6 +49,7 @@ export class SharedBuffer {
   /** A frame was admitted. */
   update(ingress: number, priority: number, egress: number, bytes: number): void {
     this.#used += bytes
+    assert(this.#used <= this.bytesMax, 'shared buffer: more admitted than it has')
     this.#ingress[ingress * PRIORITIES + priority]! += bytes
     this.#egress[egress]! += bytes
   }
