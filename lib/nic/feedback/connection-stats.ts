@@ -4,7 +4,7 @@ import type { ConnectionStats } from '../types.js'
 
 const CHOSEN_BY_NAME = 'as configured'
 
-/** Figures of a connection of which nothing is known yet. */
+/** Figures of a new connection. */
 export function newConnectionStats(): ConnectionStats {
   return {
     controller: '',

@@ -7,8 +7,8 @@ import * as rateRequest from '../../wire/weir/rate-request.js'
 export const RECEIVER_ALGORITHM = 'rx-hpcc'
 
 /**
- * Where a request has each option of the algorithm. An older peer reads them there, so no option ever changes its place. An
- * option that the receiver needs has one.
+ * Where a request has each option of the algorithm. An older peer reads them there, so no option ever changes its place.
+ * Every option that the receiver needs has a place.
  */
 export const OPTION_PLACES: Readonly<Record<string, number>> = {
   eta: 0,
@@ -35,7 +35,7 @@ const CHANGE_REPEATS = 3
 /** The sender's part of receiver-based control: asks the receiver to work out the window, until it answers. */
 export class RateRequest {
   #context: CongestionContext
-  /** Times that the request is to be sent, whatever comes back. */
+  /** Times that the request is to be sent, whatever the answers. */
   #repeats = 0
   readonly #options: OptionValues
   #answered = false
