@@ -22,7 +22,7 @@ interface Entry {
   /** Which of its packets are to collect in-band telemetry; some: as the path shows, see `collectsAll`. */
   telemetry: 'all' | 'some' | 'none'
   create(context: CongestionContext, options: OptionValues): CongestionControl
-  /** It takes notice of what congested switches send by themselves. */
+  /** It uses direct responses of congested switches. */
   takesDirectResponses: boolean
   /** The share of a window after which it needs an acknowledgement. */
   ackShare: number
@@ -59,7 +59,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   },
   cubic: {
     options: CUBIC_OPTIONS,
-    // Looked at for N and the receiver's budget, and as all that answers READ responses.
+    // Its telemetry carries N, holds flows to the receiver's budget, and is the only answer to READ responses.
     telemetry: 'some',
     takesDirectResponses: false,
     // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
@@ -88,12 +88,12 @@ export function ccWantsTelemetry(name: string): boolean {
   return entry(name).telemetry !== 'none'
 }
 
-/** True if it takes notice of what congested switches send by themselves (draft-pan-tsvwg-hpccplus-01, section 6.3). */
+/** True if it uses direct responses of congested switches (draft-pan-tsvwg-hpccplus-01, section 6.3). */
 export function ccTakesDirectResponses(name: string): boolean {
   return entry(name).takesDirectResponses
 }
 
-/** True if every packet collects telemetry that the settings say may. */
+/** True if every packet collects telemetry that may, by the settings. */
 export function ccAlwaysCollects(name: string): boolean {
   return entry(name).telemetry === 'all'
 }
