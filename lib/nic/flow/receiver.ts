@@ -39,7 +39,7 @@ export class Receiver {
     return this.#notifyKind
   }
 
-  /** And its PSN. */
+  /** PSN of that notification. */
   get notifyPsn(): number {
     return this.#notifyPsn
   }
