@@ -295,6 +295,6 @@ export interface Watch {
   queues: { switch: string; port: number }[]
   /** Interval of the samples; default 100 µs. */
   everyNs: Nanos
-  /** Also rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
+  /** Adds rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
   flows: boolean
 }
