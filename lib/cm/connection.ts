@@ -12,7 +12,7 @@ export interface Ends {
 }
 
 /** One connection as the manager keeps it. */
-export class Connection {
+export class CmConnection {
   /** Row in the table and source of its deadline heap. */
   readonly slot: number
   /** Communication id of this end: 32 bits, never 0. */

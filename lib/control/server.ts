@@ -9,9 +9,9 @@ import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
 import { delimit, MessageSplitter } from './framing.js'
 import {
+  type ControlRequest,
   type Loose,
   type Progress,
-  type Request,
   type RequestBodies,
   type RequestKind,
   type ResponseContent,
@@ -176,7 +176,7 @@ class Client {
     }
   }
 
-  #onRequest(request: Request): void {
+  #onRequest(request: ControlRequest): void {
     const { id, body } = request
     if (id === 0 || this.#running.has(id))
       throw new WeirError('WEIR_PROTOCOL', `request id ${id} is 0 or in use`)
@@ -195,7 +195,7 @@ class Client {
     this.#reply(id, { cancel: { found: abort !== undefined } })
   }
 
-  async #run(request: Request): Promise<void> {
+  async #run(request: ControlRequest): Promise<void> {
     const { id, body } = request
     const abort = new AbortController()
     this.#running.set(id, abort)

@@ -7,13 +7,13 @@ import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
 import type { HostParts } from './host-parts.js'
 import { HOST_REQUESTS, type HostAbout, type HostRequest, type HostService } from './host-service.js'
-import type { HostOptions } from './local-host.js'
+import type { LocalHostOptions } from './local-host.js'
 import { WorkerHost } from './worker-host.js'
 
 /** How long the data path may take to show a sign of life: less than a client takes between two questions. */
 const PING_MS = 4000
 
-export interface DaemonOptions extends HostOptions {
+export interface DaemonOptions extends LocalHostOptions {
   /** Path of the control socket. */
   socketPath: string
   log: Logger

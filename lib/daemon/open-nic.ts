@@ -10,7 +10,7 @@ import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
 import { Intake } from '../io/loop/intake.js'
 import type { Port } from '../io/port.js'
-import { type Attempt, Reachability } from '../io/ports/reachability.js'
+import { type ConnectAttempt, Reachability } from '../io/ports/reachability.js'
 import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
@@ -210,7 +210,7 @@ export async function closeNic({ loop, port, reachability }: OpenedNic): Promise
   await port.close()
 }
 
-function attemptOf(asked: Connecting, loop: HostLoop): Attempt {
+function attemptOf(asked: Connecting, loop: HostLoop): ConnectAttempt {
   return {
     address: asked.remote.toString(),
     port: asked.udpPort,

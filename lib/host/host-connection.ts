@@ -6,7 +6,7 @@ import { checkReceiveWork } from '../qp/queues/receive-queue.js'
 import { checkSendWork } from '../qp/queues/send-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import { pollFlushed } from './hosted-connection.js'
-import type { Established, VerbsCalls } from './messages.js'
+import type { EstablishedConnection, VerbsCalls } from './messages.js'
 import type { Queues } from './queues.js'
 
 /** What a connection asks of its host. */
@@ -26,7 +26,7 @@ export class HostConnection {
   readonly #queues: Queues
   readonly #host: HostOfConnection
   readonly #domain: DomainId
-  #about: Established | null = null
+  #about: EstablishedConnection | null = null
   #isClosed = false
   #resolveClosed: (error: Error | null) => void = () => {}
   #wakers: (() => void)[] = []
@@ -117,7 +117,7 @@ export class HostConnection {
   }
 
   /** For its host. */
-  onEstablished(about: Established): void {
+  onEstablished(about: EstablishedConnection): void {
     this.#about = about
     if (this.#hasUntaken()) this.#ring()
   }

@@ -5,7 +5,7 @@ import { type Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import { WorkStatus } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
-import type { Established } from './messages.js'
+import type { EstablishedConnection } from './messages.js'
 import type { Queues } from './queues.js'
 import type { RegionOfKey, WorkRing } from './work-ring.js'
 
@@ -77,7 +77,7 @@ export class HostedConnection implements ConnectionHandler {
   }
 
   /** What the application learns of it once it is established. */
-  get about(): Established {
+  get about(): EstablishedConnection {
     const { id, bell, domain } = this
     const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!
     return {

@@ -46,7 +46,7 @@ export interface VerbsCalls {
 }
 
 /** An established connection. */
-export interface Established {
+export interface EstablishedConnection {
   /** The host chooses it if it connected: 1 and up. The thread chooses it otherwise: -1 and down. */
   id: number
   /** Its number at the doorbell. */
@@ -64,7 +64,7 @@ export type ToVerbs = { type: 'wake' }
 
 /** What the thread reports. */
 export type FromVerbs =
-  | { type: 'incoming'; port: number; connection: Established; queues: SharedQueues }
+  | { type: 'incoming'; port: number; connection: EstablishedConnection; queues: SharedQueues }
   /** There are completions, and the application wanted to know. */
   | { type: 'completions'; id: number }
   /** The last word of a connection; what it had not taken from the queues stays there. */

@@ -388,7 +388,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (sender.congestion.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)
     if (flow.path.selection !== null) this.#paths.onTimeout(now, flow)
-    sender.settle(now, this.#rx.sample)
+    sender.reportToCongestion(now, this.#rx.sample)
     this.#timers.set(index, NEVER)
     this.flowChanged(now, flow)
   }

@@ -190,14 +190,14 @@ export class QueuePair {
     if (state === QpState.RTR) need(this.qpn, qpStateName(state), attributes, ['remoteQpn', 'receivePsn'])
     if (state === QpState.RTS && from === QpState.RTR)
       need(this.qpn, qpStateName(state), attributes, ['sendPsn'])
-    this.#settle(state, attributes)
+    this.#takeAttributes(state, attributes)
     context.state = state
     if (state === QpState.RESET) this.#reset()
     if (state === QpState.RTR) this.#responder.start(attributes.receivePsn!)
     if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(attributes.sendPsn!)
   }
 
-  #settle(state: QpState, attributes: QpAttributes): void {
+  #takeAttributes(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
     const { pathMtu, responderResources, selectiveRepeat, grantedPackets } = attributes
     const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat, grantedPackets }
@@ -210,7 +210,7 @@ export class QueuePair {
     }
     this.#context.settings.take(settings)
     if (remoteQpn !== undefined) this.#context.remoteQpn = remoteQpn
-    this.#requester.settle()
+    this.#requester.takeSettings()
   }
 
   #reset(): void {

@@ -12,7 +12,7 @@ import { CubicGrowth } from './cubic-growth.js'
 import { type CubicConstants, cubicConstants } from './cubic-options.js'
 import { HyStart } from './hystart.js'
 import { Prr } from './prr.js'
-import { RoundTrips } from './round-trips.js'
+import { RttEstimator } from './rtt-estimator.js'
 import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
@@ -37,7 +37,7 @@ export class Cubic implements CongestionControl {
   readonly #mtu: number
   readonly #growth: CubicGrowth
   readonly #prr: Prr
-  readonly #rtt: RoundTrips
+  readonly #rtt: RttEstimator
   readonly #use = new WindowUse()
   /** Judges the first slow start, as long as there is no threshold (RFC 9406, section 4.3). */
   #hystart: HyStart
@@ -78,7 +78,7 @@ export class Cubic implements CongestionControl {
       constants,
     )
     this.#prr = new Prr(context.mtuBytes)
-    this.#rtt = new RoundTrips(constants.timeoutLeastNs)
+    this.#rtt = new RttEstimator(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
     this.#expectedRttNs = context.careful
       ? Math.min(context.baseRttNs, FIRST_WINDOW_MOST_NS)

@@ -57,14 +57,14 @@ export class HpccCore {
     this.#eta = constants.eta
     this.#maxStage = constants.maxStage
     this.#countFlows = constants.countFlows && Number.isNaN(constants.wAi)
-    this.#settle(context.baseRttNs)
+    this.#setBaseRtt(context.baseRttNs)
     this.#wAi = this.#wAiExpected
     this.#w = this.#wBegin
     this.#wc = this.#wBegin
   }
 
   /** What follows from T. */
-  #settle(baseRttNs: Nanos): void {
+  #setBaseRtt(baseRttNs: Nanos): void {
     const { lineRateBps, careful, mtuBytes } = this.#context
     const { wAi, flows, minRate: minRateBps } = this.#constants
     this.t = baseRttNs
@@ -82,7 +82,7 @@ export class HpccCore {
   onBaseRtt(baseRttNs: Nanos): void {
     const longer = baseRttNs / this.t
     const share = this.#wAiExpected > 0 ? this.#wAi / this.#wAiExpected : 1
-    this.#settle(baseRttNs)
+    this.#setBaseRtt(baseRttNs)
     this.#wAi = this.#wAiExpected * share
     this.#w = this.#begins ? this.#wBegin : this.bounded(this.#w * longer)
     this.#wc = this.#begins ? this.#wBegin : this.bounded(this.#wc * longer)

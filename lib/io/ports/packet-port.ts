@@ -18,7 +18,7 @@ import {
 import { attachFilter, type FilterInstruction } from '../linux/socket-filter.js'
 import { TxBatch } from '../linux/tx-batch.js'
 import type { WallClock } from '../linux/wall-clock.js'
-import { type DropReason, type Port, PortCounters } from '../port.js'
+import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import type { Waiter } from '../waiter.js'
 import { FrameRing } from './frame-ring.js'
 
@@ -271,7 +271,7 @@ export class PacketPort implements Port {
     this.#pool.give(this.#leaving.shift()!)
   }
 
-  #faultOf(frame: Frame): DropReason | null {
+  #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (!frame.materialised || frame.length < ethernet.BYTES) return 'malformed'
     return frame.length > this.mtu + ethernet.headerBytes(frame.view, 0) ? 'tooLong' : null

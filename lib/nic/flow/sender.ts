@@ -238,7 +238,7 @@ export class Sender implements WindowFollower {
   }
 
   /** Passes to the congestion module what the queue pair has reported since the last call. */
-  settle(now: Nanos, sample: AckSample): void {
+  reportToCongestion(now: Nanos, sample: AckSample): void {
     if (this.#losses.any) this.#tellLosses(now)
     if (this.#ackedSeq >= 0) this.#acknowledge(now, sample)
     if (this.#takenPackets > 0) this.#tellTaken(now, sample)

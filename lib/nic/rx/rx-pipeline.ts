@@ -19,7 +19,7 @@ import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import type { IcrcMode } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
-import { Verdict } from '../keys/feedback-guard.js'
+import { TagVerdict } from '../keys/feedback-guard.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
@@ -180,7 +180,7 @@ export class RxPipeline {
       flow.qp.onPacket(now, frame)
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
-      flow.sender.settle(now, this.sample)
+      flow.sender.reportToCongestion(now, this.sample)
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
@@ -215,9 +215,9 @@ export class RxPipeline {
   #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
     const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.peer.switchGuard! : flow.peer.guard!
     const verdict = guard.open(frame)
-    if (verdict === Verdict.OK) return true
-    if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
-    else if (verdict === Verdict.FORGED) this.counters.forgedFeedback++
+    if (verdict === TagVerdict.OK) return true
+    if (verdict === TagVerdict.MISSING) this.counters.untaggedFeedback++
+    else if (verdict === TagVerdict.FORGED) this.counters.forgedFeedback++
     else this.counters.replayedFeedback++
     flow.stats.refusedFeedback++
     return false

@@ -61,11 +61,11 @@ export class Requester {
     this.selective?.stop()
     this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
     this.tail = settings.selectiveRepeat ? new TailProbe(outbound.trips, settings.probeTimeoutLeastNs) : null
-    this.settle()
+    this.takeSettings()
   }
 
   /** Takes over settings that may have changed. */
-  settle(): void {
+  takeSettings(): void {
     const settings = this.context.settings
     this.timers.setExponent(settings.ackTimeoutExponent)
     this.#retries.restore()

@@ -151,7 +151,7 @@ export class Responder {
   #answered(): void {
     this.#advance(this.inbound.responsePackets)
     this.#packetsSinceAck = 0
-    this.inbound.table.settle()
+    this.inbound.table.choosePending()
   }
 
   #advance(packets: number): void {
@@ -168,7 +168,7 @@ export class Responder {
     const owed = onDuplicate(this.inbound, now, frame, opcode, seq, this.kept !== null)
     // A NAK that is owed already says what the ACK would say.
     if (owed === Again.ACK && !this.ackPending) this.#oweAck()
-    if (owed === Again.RESPONSES) this.inbound.table.settle()
+    if (owed === Again.RESPONSES) this.inbound.table.choosePending()
   }
 
   /** A request beyond the one expected. */

@@ -112,7 +112,7 @@ export class ResponseTable {
   }
 
   /** To be called when `nextSeq` of any record has changed. */
-  settle(): void {
+  choosePending(): void {
     if (this.#partCount > 0) this.#takePart()
     let lowest = this.#part.isPending ? this.#part : null
     for (const record of this.#records) {
@@ -128,6 +128,6 @@ export class ResponseTable {
     for (const record of this.#records) {
       if (record.nextSeq >= seq) record.nextSeq = record.untilSeq + 1
     }
-    this.settle()
+    this.choosePending()
   }
 }

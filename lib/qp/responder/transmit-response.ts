@@ -128,7 +128,7 @@ function advance(responder: Responder, record: ResponseRecord): void {
   record.nextSeq++
   if (record.isPending) return
   record.answered = true
-  responder.inbound.table.settle()
+  responder.inbound.table.choosePending()
 }
 
 function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {

@@ -15,8 +15,8 @@ export interface Scenario {
   file: string
   /** What the file says, with a secret key left out. */
   text: string
-  hosts: Host[]
-  switches: Switch[]
+  hosts: ScenarioHost[]
+  switches: ScenarioSwitch[]
   links: Link[]
   /** Static routes, which override the shortest paths; absent: none. */
   routes?: StaticRoute[]
@@ -34,7 +34,7 @@ export interface Scenario {
   /** One T for all flows, or 'measured': idle probes find each connection's own. */
   baseRttNs: Nanos | 'measured'
   /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */
-  flows: Flow[]
+  flows: ScenarioFlow[]
   /** The flows that are drawn at random; `expandTraffic` turns them into flows. */
   workloads: Workload[]
   watch: Watch
@@ -52,14 +52,14 @@ export function withSeed(scenario: Scenario, seed: number): Scenario {
 }
 
 /** A host of the network. */
-export interface Host {
+export interface ScenarioHost {
   name: string
   /** IPv4 address as text, within 10.0.0.0/8. Default: 10.0.0.1, 10.0.0.2… in the file's order. */
   address: string
 }
 
 /** A switch, with SONiC's names in brackets. */
-export interface Switch {
+export interface ScenarioSwitch {
   name: string
   /** What the switch writes into telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
   id: number
@@ -257,7 +257,7 @@ export interface IntSettings {
 }
 
 /** One message from one host to another. */
-export interface Flow {
+export interface ScenarioFlow {
   name: string
   from: string
   to: string

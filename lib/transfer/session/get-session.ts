@@ -14,7 +14,7 @@ import {
   type DigestKind,
   GET_PRIVATE_DATA,
   type Offer,
-  type PathFigures,
+  type SenderFigures,
   TRANSFER_VERSION,
 } from '../protocol/messages.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
@@ -90,7 +90,7 @@ export class GetSession extends ActiveSession {
   }
 
   /** As the server sees it, once it has said so: its packets carry the file. What this end repeated is added. */
-  override get figures(): PathFigures | null {
+  override get figures(): SenderFigures | null {
     const told = this.machine.figures
     const own = super.figures
     if (!told || !own) return own

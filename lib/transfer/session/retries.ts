@@ -8,7 +8,7 @@ export const RETRIES_MAX = 1000
 /** Each wait is twice the last one, up to this. */
 const WAIT_MAX_NS = 30 * SECOND
 
-export class Retries {
+export class AttemptRetries {
   readonly most: number
   readonly #firstWaitNs: Nanos
   #inRow = 0

@@ -11,7 +11,7 @@ import { answerSolicitation } from './neighbour-discovery.js'
  * other one to be on its link, so the switch answers for them (proxy ARP, RFC 1027; its counterpart of RFC 4861,
  * section 7.2.8), with their own MAC addresses. For traceroute it reports packets whose TTL has run out.
  */
-export class Responder {
+export class IpAnswers {
   readonly #hosts: HostTable
   readonly #timeExceeded: TimeExceeded
 
