@@ -5,10 +5,10 @@ import type { Nanos } from '../lib/time/nanos.js'
 import type { PortCapture } from './port-capture.js'
 
 /**
- * Stands around a switch, or any node, and writes every frame that passes one of its ports to that port's capture,
- * both ways, in the order of their times: a frame that comes in when its last bit has arrived, one that goes out when
- * its first bit leaves, with the telemetry and marks that it leaves with. A node that is not captured has none of
- * this around it and pays nothing.
+ * Wraps a switch, or any node, and writes every frame that passes one of its ports to that port's capture, in both
+ * directions, in the order of their times. An incoming frame is written when its last bit has arrived; an outgoing one when
+ * its first bit leaves, with the telemetry and marks that it leaves with. A node that is not captured has no wrapper
+ * and pays nothing.
  */
 export class CaptureTap implements Node {
   readonly #inner: Node

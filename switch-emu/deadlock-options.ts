@@ -1,7 +1,7 @@
 import type { Scenario, ScenarioSwitch as SwitchSettings } from '../lib/scenario/model/scenario.js'
 import type { FeatureOptions } from './core/catalogue.js'
 
-/** What a switch of the scenario does against PFC deadlocks: detection, and prevention by its port groups. */
+/** Options of a switch of the scenario against PFC deadlocks: detection, and prevention by its port groups. */
 export function deadlockOptions(
   scenario: Pick<Scenario, 'deadlockPrevention'>,
   { name, pfc, pcpToTc }: SwitchSettings,

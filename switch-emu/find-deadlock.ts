@@ -1,10 +1,10 @@
 /**
- * Queues that wait for each other in a circle, found by looking at the switches from outside: no timer, no watchdog.
+ * Finds queues that wait for each other in a circle by looking at the switches from outside, without timer or watchdog.
  *
  * A queue that obeys a pause can go on once its peer's memory has drained, which its frames occupy there by
  * ingress port and priority. Those frames wait in queues of the peer. If what waits in queues that are themselves stuck
- * is already more than the peer resumes at, it can never go on. So: of all held queues, leave out, again and again,
- * those that have a way to go on; what remains is deadlocked (the greatest set in which each waits for others of the set).
+ * is already more than the peer resumes at, it can never go on. So the search repeatedly leaves out held queues that can go
+ * on. What remains is deadlocked (the greatest set in which each waits for others of the set).
  *
  * Pauses from hosts do not count: a host goes on by itself. With dynamic thresholds it is the threshold of this moment
  * that counts.

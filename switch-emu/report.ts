@@ -1,4 +1,4 @@
-/** From what a run left behind to its result: the same for virtual time, the overlay and veth. */
+/** Makes the result of a run, alike for virtual time, the overlay and veth. */
 import { createHash } from 'node:crypto'
 import os from 'node:os'
 import { packageVersion } from '../lib/daemon/package-version.js'
@@ -40,7 +40,7 @@ export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' 
   return error.code === 'WEIR_NOT_ADMITTED' ? { refused: error.message } : { failed: error.message }
 }
 
-/** What a run leaves behind, wherever it ran. */
+/** The raw outcome of a run, wherever it ran. */
 export interface RunOutcome {
   on: RunResult['on']
   /** How long the run took on its own clock, from the traffic's start. */

@@ -1,7 +1,7 @@
 import type { RunResult } from '../lib/scenario/result/result.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
-/** How a run stands. */
+/** The progress of a run. */
 export interface RunView {
   on: RunResult['on']
   /** Since the traffic's start. */

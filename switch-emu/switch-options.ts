@@ -15,7 +15,7 @@ interface PortLink {
   delayNs: number
 }
 
-/** What a scenario says of one switch, as the switch wants it. @param links of the switch, by port */
+/** The options of one switch, from its scenario. @param links of the switch, by port */
 export function switchOptions(
   scenario: Pick<Scenario, 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'>,
   sw: ScenarioSwitch,

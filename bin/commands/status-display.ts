@@ -26,7 +26,10 @@ function headText(status: StatusReply, columns: number): string {
       `weir ${version}, pid ${pid}, up ${uptime(uptimeSeconds)}, ${formatBytes(residentBytes)} in memory`,
     ],
     ['address', `${address}, UDP ports ${port} (RoCEv2) and ${intPort} (telemetry)`],
-    ['io', `${io}, packets of ${pathMtu} bytes, ${congestionControl} up to ${formatRate(lineRateBps)}`],
+    [
+      'io',
+      `${io}, packets of ${pathMtu} bytes, controller ${congestionControl}, up to ${formatRate(lineRateBps)}`,
+    ],
     ['inbox', printable(inbox)],
     ['share', share === '' ? 'nothing' : printable(share)],
     [

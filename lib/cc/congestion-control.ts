@@ -102,7 +102,7 @@ export interface LossSample {
   inFlightBytes: number
   /** Payload bytes acknowledged by the packet that shows the loss: `onAck` follows with them. */
   ackedBytes: number
-  /** The transport timer has run out: nothing has been heard for long, and everything in flight is taken for lost. */
+  /** The transport timer has run out: everything in flight is taken for lost. */
   byTimeout: boolean
 }
 
@@ -133,8 +133,8 @@ export const NO_RATE = Number.POSITIVE_INFINITY
  * A congestion controller of one flow. The window caps the payload bytes in flight, the rate paces them.
  * No clock, no timer, no randomness: times come in, deadlines go out.
  *
- * A controller says what it decides (`windowBytes`, `rateBps`) and hears acknowledgements and losses. Every other method has a default;
- * after each that it has but `onSent` the NIC asks for window and rate again.
+ * A controller decides a window and a rate (`windowBytes`, `rateBps`), and learns acknowledgements and losses. Every other method has a
+ * default. After each method but `onSent` the NIC asks for window and rate again.
  */
 export interface CongestionControl {
   readonly name: string
@@ -154,10 +154,10 @@ export interface CongestionControl {
   onBaseRtt?(now: Nanos, baseRttNs: Nanos): void
   /**
    * A congested switch has answered by itself (draft-01, section 6.3): `sample.hops` holds the hops up to that switch,
-   * its own last, and `sample.seq` is the packet that met the congestion. Controllers without it take no notice.
+   * its own last, and `sample.seq` is the packet that met the congestion. Controllers without this method ignore it.
    */
   onDirectResponse?(now: Nanos, sample: AckSample): void
-  /** The flow takes another path from its next packet on, and nothing is in flight: what was learned of the old one is void. */
+  /** The flow takes another path from its next packet on, and nothing is in flight: what is known of the old one no longer holds. */
   onPathChange?(): void
   /** Receiver-based control: the receiver has worked out the window. */
   onReceiverWindow?(now: Nanos, windowBytes: number): void
@@ -183,7 +183,7 @@ export interface CongestionControl {
   readonly observed: readonly string[]
 }
 
-/** With which window a packet was sent, as the receiver that works windows out sees it. */
+/** With which window a packet was sent, for the receiver that works windows out. */
 export const SentWith = {
   /** The window that the receiver gave last; or it has given none yet. */
   LAST: 0,

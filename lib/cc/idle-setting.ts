@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
 
-/** Why a setting has no effect beside others: what those are, and what to set so that it has one. */
+/** Why a setting has no effect beside others, and what to set so that it has one. */
 export interface Idle {
   while: string
   mend: string

@@ -1,13 +1,13 @@
 /**
- * A bound on a window that telemetry alone decides about, for paths on which packets are lost all the same: where a bottleneck
- * writes no telemetry, behind switches that do, or beside traffic that fills buffers. It moves as Reno's window does (RFC 5681,
+ * A bound on a window that telemetry alone decides, for paths that lose packets nevertheless: because a bottleneck behind
+ * switches with telemetry writes none, or because other traffic fills buffers. It moves as Reno's window does (RFC 5681,
  * section 3.1): reduced at most once a round trip by losses that telemetry does not explain, to a packet by a timeout;
  * from there it doubles up to the threshold in each round trip, and then grows by a packet in each.
  */
 import type { CongestionContext, LossSample } from './congestion-control.js'
 import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from './options.js'
 
-/** @param standard what happens if nothing is said; null: as the flow begins */
+/** @param standard the default; null: as the flow begins */
 export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
   const usual = standard === null ? 'by default in flows that begin carefully; ' : ''
   return [

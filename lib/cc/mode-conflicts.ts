@@ -55,10 +55,10 @@ export function conflictsWithFormat(settings: TelemetrySettings, format: IntForm
   return found
 }
 
-/** Settings of the end that receives: they are for what the peer's controller asks of it. */
+/** Settings of the receiving end, which serve the peer's controller. */
 const RECEIVING: readonly (keyof TelemetrySettings)[] = ['answer', 'hops', 'hostHop']
 
-/** What is looked at beside settings of telemetry. */
+/** What decides, beside settings of telemetry. */
 export interface Users {
   /** Controllers of all flows, one at least. */
   names: readonly string[]
@@ -66,12 +66,12 @@ export interface Users {
   probesPaths: boolean
   /** The settings are those of all hosts; false: of one host, whose peers may have other controllers. */
   isEverybody: boolean
-  /** Settings that ask for nothing. Default: those of a host. */
+  /** Settings that change nothing. Default: those of a host. */
   defaults?: Readonly<TelemetrySettings>
 }
 
 /**
- * Settings that no controller makes use of. A setting at its default asks for nothing, so it is none of them.
+ * Settings that no controller uses. A setting at its default changes nothing, so it is not among them.
  *
  * @param given what was set, @param settings the same with all others
  */
@@ -137,7 +137,7 @@ export function idleCountFlows(settings: TelemetrySettings, cc: ControllerChoice
   return { while: 'hops of telemetry is busiest, which does not tell the last hop', mend: 'hops to all' }
 }
 
-/** Why `lossBeta` of a controller has no effect; null: it has, or is not given. What `lossReaction` does not say follows from the start. */
+/** Why `lossBeta` of a controller has no effect; null: it has, or is not given. The start decides where `lossReaction` is not given. */
 export function idleLossBeta({ name, options = {} }: ControllerChoice, start: Start): Idle | null {
   const { lossBeta, lossReaction } = options
   if (lossBeta === undefined || lossReaction !== undefined || start !== 'line-rate') return null

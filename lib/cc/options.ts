@@ -98,7 +98,7 @@ export function idleOptions(
   })
 }
 
-/** What has to be given beside the option, since the default of another one takes its effect away; as a rule nothing. */
+/** What has to be given beside the option, because the default of another one takes its effect away; usually nothing. */
 export function neededBeside(specs: readonly OptionSpec[], { idle }: OptionSpec): Record<string, boolean> {
   if (idle?.is === undefined) return {}
   const standard = specs.find(spec => spec.name === idle.name)?.default

@@ -1,10 +1,10 @@
 /**
- * Could a switch have written this telemetry? Checked before any controller sees it: whoever forges feedback, the
+ * Decides, before any controller sees it, whether a switch can have written telemetry. Who forges feedback, the
  * receiver included, can say no more than a switch could have said (draft-miao-rtgwg-hpccplus, security
  * considerations, on misleading feedback). Compared with what was last believed of the same path,
  * - hops, links and their rates do not change, except the rate in the receiving host's own record, which that host
  *   measures;
- * - stamps go forwards, by no more than this host's clock has, plus a second that packets may have been under way;
+ * - stamps go forwards, by no more than this host's clock has, plus a second that packets may have been in flight;
  * - a link sends no more than its rate allows between two stamps.
  * And the ids of all hops, where telemetry has them, make up the path id.
  *
@@ -36,7 +36,7 @@ export type Doubt = (typeof Doubt)[keyof typeof Doubt]
 
 export const DOUBT_NAMES = ['none', 'backwards', 'ahead', 'txBytes', 'link', 'hops', 'path'] as const
 
-/** Longest time that a packet may be under way, from a stamp to this host. */
+/** Longest time that a packet may take from a stamp to this host. */
 const UNDER_WAY_MAX_NS = 1e9
 /** Clocks of switches and hosts may differ by a thousandth, and so may a link's rate. */
 const TOLERANCE = 1.001
@@ -58,14 +58,14 @@ export class PlausibilityCheck {
   readonly #last = new HopRecords()
   readonly #lastNs = new Float64Array(MAX_HOPS)
   /**
-   * What was last not believed, since when nothing has been believed, and how many telemetries of another path wait
-   * to be confirmed.
+   * What was last not believed, since when nothing has been believed, and how many telemetries of another path
+   * wait for confirmation.
    */
   readonly #doubted = new HopRecords()
   readonly #doubtedNs = new Float64Array(MAX_HOPS)
   #doubtedSinceNs: Nanos = Number.POSITIVE_INFINITY
   #unconfirmed = 0
-  /** The flow has taken another path, of which nothing is known yet. */
+  /** The flow has just taken another path. */
   #pathChanged = false
   readonly #loadMax: number
 

@@ -79,7 +79,7 @@ export class FramePool {
       throw new WeirError('WEIR_INTERNAL', `frame ${frame.slot} was given to a pool that it is not of`)
     }
     frame.taken = false
-    // Or an idle frame would keep that memory from being collected.
+    // Otherwise an idle frame would keep that memory from being collected.
     frame.outside = null
     this.#free[this.#freeCount++] = frame.slot
   }

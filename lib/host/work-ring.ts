@@ -9,7 +9,7 @@ const WORK_BYTES = 64
 const F64 = { ID: 0, OFFSET: 1, LENGTH: 2, REMOTE_ADDRESS: 3 } as const
 /** The rest of it as numbers of 32 bits. An immediate and a key to invalidate never go together. */
 const U32 = { OPCODE: 8, LKEY: 9, RKEY: 10, IMMEDIATE: 11, COMPARE_OR_ADD: 12, SWAP: 14 } as const
-/** Beside the opcode. */
+/** Flags in the word of the opcode. */
 const UNSIGNALED = 1 << 8
 const FENCE = 1 << 9
 

@@ -37,7 +37,7 @@ export interface NicConfig {
   /** Where every frame is sent: the switch at the other end of the link. */
   peerMac?: MacAddress
   /**
-   * MAC address that frames to a peer are sent to instead, asked for every flow and management datagram. Default:
+   * MAC address of the next hop to a peer. The NIC asks for it for every flow and management datagram. Default:
    * `peerMac`.
    */
   macOfPeer?: (peer: HostAddress) => MacAddress
@@ -57,8 +57,8 @@ export interface NicConfig {
   /** Path selection and admission; `path-settings.ts` has the defaults. */
   paths?: Partial<PathSettings>
   /**
-   * How connections begin: at line rate with a window of line rate x T, as in the drafts, or with ten packets, which all
-   * else follows from. Default line-rate.
+   * How connections begin: at line rate with a window of line rate x T, as in the drafts, or carefully, with ten packets.
+   * Default line-rate.
    */
   start?: Start
   /** T of every connection. Default: measured, see `baseRttWindowNs`. */
@@ -69,8 +69,8 @@ export interface NicConfig {
    */
   baseRttLeastNs?: Nanos
   /**
-   * T is the smallest round trip of so long. Default NEVER: it is measured once, at connect, as in virtual time, or where nothing answers probes by
-   * the first round trips, and only falls.
+   * T is the smallest round trip of the last `baseRttWindowNs`. Default NEVER, as in virtual time: T is measured once, at connect. Where
+   * nothing answers probes, the first round trips measure T, and it only falls.
    */
   baseRttWindowNs?: Nanos
   /** One ACK per so many packets. Default 1. */
@@ -100,7 +100,7 @@ export interface NicConfig {
    */
   reorderTolerance?: number
   /**
-   * Shortest silence after which selective repeat sends the last packet again, 0 to NEVER (it does not).
+   * Shortest silence after which selective repeat retransmits the last packet, 0 to NEVER (it does not).
    * Hosts that are processes answer late now and then. Default 0, as in virtual time: two round trips then.
    */
   probeTimeoutLeastNs?: Nanos

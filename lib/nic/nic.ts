@@ -51,7 +51,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly pathLengths: PathLengths
   /** What the switch lets this host send. */
   readonly pfc: PfcReceiver
-  /** What its queue pairs ask for by READs. */
+  /** What its queue pairs request by READs. */
   readonly readRoom: ReadRoom
   readonly dropTotals = new DropTotals()
   /** Connections that a defect of this end has ended. */
@@ -67,7 +67,7 @@ export class Nic implements Node, Verbs, RxEvents {
   readonly #feedback: Feedback
   readonly #start: FlowStart
   readonly #paths: PathSelector
-  /** Flows whose handlers have something to hear, and, by index, whether a flow is one. */
+  /** Flows with news for their handlers, and, by index, whether a flow is one. */
   readonly #dirty: Flow[] = []
   readonly #isDirty: Uint8Array
   #dispatching = false
@@ -238,14 +238,14 @@ export class Nic implements Node, Verbs, RxEvents {
     const frame = this.#control.next(now)
     if (frame === null) return null
     const flow = this.#control.sentFlow!
-    // The packet may have carried the acknowledgement: what was posted meanwhile had to wait behind that, as had the measuring of T for it.
+    // The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T.
     if (flow.sender.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
     this.#afterSend(now, flow)
     return frame
   }
 
-  /** Stops and resumes priorities as the switch has said: between two packets, acknowledgements too. */
+  /** Stops and resumes priorities, as the switch has asked, between two packets. Acknowledgements stop too. */
   #updateHeld(now: Nanos): void {
     if (this.pfc.update(now)) this.#scheduler.hold(this.pfc.held)
   }
@@ -434,7 +434,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.flowChanged(now, flow)
   }
 
-  /** A deadline that moves back is left alone: the timer finds that out when it fires, and is set again. */
+  /** A deadline that moves back is left in the heap: when it fires, the timer is set again. */
   #setTimer(now: Nanos, flow: Flow): void {
     const control = this.#control
     const probeWaits = control.waits(flow, Control.PROBE)

@@ -19,7 +19,7 @@ export interface Verbs {
   listen(port: number, listener: Listener): void
   /** Stops accepting; established connections live on. */
   unlisten(port: number): void
-  /** Starts a connection; the handler hears how it went. Throws WEIR_FULL when the QP table is full. */
+  /** Starts a connection; the handler learns the result. Throws WEIR_FULL when the QP table is full. */
   connect(
     now: Nanos,
     remote: HostAddress,
@@ -33,7 +33,7 @@ export interface Verbs {
 export interface ConnectOptions {
   /** UDP port of RoCEv2 at the peer, 1 to 65534. Default: the same as this host's. */
   udpPort?: number
-  /** True: goes on asking for as long as the connection manager does, though ICMP says that nobody is there. Default false. */
+  /** True: repeats the request for as long as the connection manager does, although ICMP says that nobody listens. Default false. */
   patient?: boolean
   /** At most 20 bytes for the peer's listener, 16 of a NIC with a secret, after what the stack itself says. */
   privateData?: Uint8Array
@@ -56,14 +56,14 @@ export interface ConnectOptions {
   priority?: number
 }
 
-/** A connection that has been asked for, as whoever looks after it sees it: see lib/io/ports/reachability.ts. */
+/** A connection that has been requested, as its observer sees it: see lib/io/ports/reachability.ts. */
 export interface Connecting {
   readonly remote: HostAddress
   /** UDP port of RoCEv2 at the peer. */
   readonly udpPort: number
   /** False once it has been answered, or has ended. */
   readonly waits: boolean
-  /** Nobody is there: ends it with that error, unless it has been answered. */
+  /** Nobody listens there: ends the request with that error, unless it has been answered. */
   giveUp(now: Nanos, why: WeirError): void
 }
 
@@ -85,7 +85,7 @@ export interface ConnectionRequest {
 export interface ConnectionHandler {
   /**
    * Protection domain of the connection: work and peers reach regions of this one only. Made by `Verbs.memory.newDomain`. Default: that of
-   * all regions that are registered without one. Whoever serves peers that do not trust each other gives each a domain of its own.
+   * all regions that are registered without one. A server of peers that do not trust each other gives each a domain of its own.
    */
   readonly domain?: DomainId
   /** Passive side: at most 20 bytes for the connecting peer, in its `peerPrivateData`. Asked after `onCreated`. */
@@ -118,8 +118,8 @@ export interface Connection {
   postSend(now: Nanos, work: SendWork): boolean
   postReceive(work: ReceiveWork): boolean
   /**
-   * Closes in order: work still in the queues is flushed with an error status. @param error of an established connection: why it
-   * is given up, which both ends' handlers hear
+   * Closes in order: work still in the queues is flushed with an error status. @param error of an established connection: why this
+   * end gives it up, which both ends' handlers learn
    */
   disconnect(now: Nanos, error?: WeirError): void
   readonly stats: ConnectionStats

@@ -16,7 +16,7 @@ export interface FeatureOptions {
   ecn?: MarkingOptions | false
   /** Priority flow control. Off: every priority is lossy, and pauses are not obeyed. */
   pfc?: PfcOptions | false
-  /** Telemetry in packets that collect it. On by default; off: they pass as they came, as through a switch that knows no INT. */
+  /** Telemetry in packets that collect it. On by default; off: packets pass unchanged, as through a switch that knows no INT. */
   telemetry?: LoadViewOptions | false
   /** Telemetry that the switch sends by itself. */
   direct?: DirectResponseOptions | false
@@ -43,7 +43,7 @@ export function featureEntries(): readonly FeatureEntry[] {
 }
 
 /**
- * Adds a feature of a program's own behind the others. Whoever wants it in scenario files adds it before lib/scenario is loaded.
+ * Adds a feature of a program's own behind the others. To have it in scenario files, add it before lib/scenario is loaded.
  * Throws WEIR_BAD_ARGUMENT for a name that is taken.
  */
 export function addFeature(entry: FeatureEntry): void {

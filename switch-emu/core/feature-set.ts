@@ -8,7 +8,7 @@ import type { EnqueueStage, GrowStage } from './queueing/egress-port.js'
 import type { PortFigures } from './queueing/port-report.js'
 
 type Stage<K extends keyof SwitchFeature> = Required<Pick<SwitchFeature, K>>
-/** Takes frames in, and hears of it when they leave. */
+/** Takes frames in, and learns when they leave. */
 type AdmitStage = Stage<'admit'> & Pick<SwitchFeature, 'leave'>
 
 /** A feature that has set timers, or may. */

@@ -41,7 +41,7 @@ export interface SwitchOptions {
   classifier?: ClassifierOptions
   /** Answers what cannot be forwarded; without it that is dropped. */
   responder?: IpAnswers
-  /** What it does beside forwarding: features by name, as `catalogue.ts` has them. */
+  /** Its features by name, as in `catalogue.ts`. */
   features?: FeatureOptions
   /** When the switch begins; timers of features count from there. Default 0. */
   startNs?: Nanos
@@ -59,7 +59,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly name: string
   readonly ports: readonly EgressPort[]
   readonly buffer: SharedBuffer
-  /** Filled by whoever knows the topology. */
+  /** The owner of the topology fills it. */
   readonly routes = new ForwardingTable()
   readonly pool: FramePool
   readonly random: () => number
@@ -253,7 +253,7 @@ export class Switch implements Node, FeatureSwitch {
     const given = this.#classifier.priority(frame)
     let queued = given
     for (let i = 0; i < arrive.length; i++) queued = arrive[i]!.arrive(now, frame, ingress, egress, queued)
-    // Whoever sends on the frame's link can only be paused by the priority that it came with.
+    // The sender on the frame's link can only be paused by the priority that the frame came with.
     const priority = this.#isLossless(queued) ? given : queued
     if (!this.buffer.check(frame.wireLength)) return DropReason.BUFFER_FULL
     for (let i = 0; i < admit.length; i++) {

@@ -238,7 +238,7 @@ export class RealTimeFabric {
   }
 
   /**
-   * Lets the network have what came in. It does not run while frames come in, so its time is before their
+   * Passes what came in to the network. The network does not run while frames come in, so its time is before their
    * arrival, and everything happens in the order of its times.
    */
   #takeInjected(): void {

@@ -25,7 +25,7 @@ export interface FileTransfer {
   startMs: number
 }
 
-/** How things stand, a few times a second. */
+/** The progress, a few times a second. */
 export interface FilesView {
   /** Since the first transfer's start. */
   seconds: number
@@ -162,7 +162,7 @@ class Sending {
         await sleep(viewEveryMs, undefined, { signal: stop.signal })
       }
     }
-    // A lab that is ending has no more views; why it ends is said elsewhere.
+    // A lab that is ending has no more views. The cause of its end is reported elsewhere.
     const looping = loop().catch(() => {})
     return async () => {
       stop.abort()

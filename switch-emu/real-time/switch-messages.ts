@@ -1,7 +1,7 @@
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 
 /**
- * What a lab and its switch process say to each other over the IPC channel of child_process. The lab asks one
+ * The messages between a lab and its switch process over the IPC channel of child_process. The lab asks one
  * question at a time; each is answered by one message. The first question is `start`, which says what the
  * process's links are made of: see the messages of the overlay and of veth. The process ends when the channel
  * closes.

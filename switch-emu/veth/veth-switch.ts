@@ -117,7 +117,7 @@ export class VethSwitch {
       this.#fabric.runUntil(now)
       this.#flush()
       if (this.#moved > 0) {
-        // Frames are let to gather, as a NIC moderates its interrupts; a flood leaves no time for that.
+        // The thread lets frames gather, as a NIC moderates its interrupts. A flood leaves no time for that.
         if (this.#moved < GATHERED_FRAMES && !this.#busyPoll) this.#nap.sleep(GATHER_NS)
         continue
       }

@@ -26,7 +26,7 @@ traffic:
   const json = join(folder, `${on}.json`)
   const { code, stdout, stderr } = await lines.run(['run', file, '--on', on, '--json', json])
   t.equal(code, 1, `${on}: ${stderr}`)
-  // And no word of Node.js about many listeners.
+  // Node.js warns of no leak of listeners.
   t.match(
     stderr,
     /^(?:weir: warning: .*\n)?weir: 1 of 14 flows failed; lost \(h1 to h3\): .*RETRY_EXC_ERR.*\(WEIR_CONNECTION_LOST\)\n$/,

@@ -21,7 +21,7 @@ export function documentWith(section: Section, keys: Mapping): Mapping {
   return documentWith(parent.section, { ...parent.key.with, [parent.key.name]: value })
 }
 
-/** Among the network's own hosts, switches and links it takes the place of the one that it is like. */
+/** It takes the place of its like among the network's own hosts, switches and links. */
 function atRoot(name: string, value: unknown, item: Mapping): Mapping {
   if (name === 'hosts' || name === 'links') {
     const others = NETWORK[name].filter(other => other !== (item.name ?? item.ends))

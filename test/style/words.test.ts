@@ -9,7 +9,8 @@ const PRIVATE_WORDS =
   /\b(told|heeds?|heeded|(?:goes|gone|sends|sent) again|tells? of)\b|\b(?:a|no) weir\b|\bweirs\b/
 /** From where a comment begins, or a line within one. */
 const COMMENT = /(?:^\s*(?:\/?\*\*? ?)|\/\*\*? |(?:^|\s)\/\/ )(.*)/
-const HEADLESS = /^\s*(?:\/\/|\/?\*\*?) ?Of /
+const HEADLESS =
+  /^\s*(?:\/\/|\/?\*\*?) ?Of |^\s*(?:\/\/|\/\*\*?) (?:Also|Amid|Among|And|Beside|But|Else|Nor|Or) /
 
 function files(folder: string, ending: string): string[] {
   return readdirSync(join(repositoryRoot, folder), { recursive: true, encoding: 'utf8' })

@@ -1,7 +1,6 @@
 /**
- * The default: a flow is controlled by what its path shows. Where switches write telemetry it is HPCC++ that decides, and
- * CUBIC everywhere else: at the beginning too, when nothing is known. Both end the same way when telemetry appears or
- * stays away: the other one goes on with the window that there is.
+ * The default. HPCC++ decides where switches write telemetry, CUBIC everywhere else, and at the beginning, when nothing is
+ * known. When telemetry appears or stays away, the other controller takes over with the current window.
  *
  * A record of the receiving host alone is no telemetry of the path: it says nothing of links.
  */
@@ -32,7 +31,7 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
   },
 ]
 
-/** HPCC++'s, except that N is what the receiver counts: nobody has set it to the flows that this network carries. */
+/** The options of HPCC++, except that the receiver counts N: nobody has set it to the flows that this network carries. */
 const HPCC_HERE = HPCC_OPTIONS.map(spec => (spec.name === 'countFlows' ? { ...spec, default: 1 } : spec))
 
 /** Its own, and those of the controllers that it chooses between: no name is in two lists. */
@@ -58,7 +57,7 @@ export class Auto implements CongestionControl {
   #baseRttNs: Nanos
   /** Answers in a row with telemetry of a switch; after any without, 0. */
   #telling = 0
-  /** True once an answer without it has come: from then on it is looked for now and then. */
+  /** True once an answer without telemetry has come: from then on some packets still collect, to find it again. */
   #silent = false
   #toldNs: Nanos = 0
   /** The path that HPCC++ was begun for. */
@@ -86,7 +85,7 @@ export class Auto implements CongestionControl {
     return this.#reason
   }
 
-  /** Every packet collects while that is of use: at the beginning, and from the first telemetry of a switch on. */
+  /** Every packet collects telemetry at the beginning, and from the first telemetry of a switch on. */
   get collectsAll(): boolean {
     return this.#hpcc !== null || this.#telling > 0 || !this.#silent
   }
@@ -153,7 +152,7 @@ export class Auto implements CongestionControl {
     this.#toldNs = 0
   }
 
-  /** Who is to decide from now on, after an answer; true if it has telemetry of the path. */
+  /** Chooses the controller after an answer. True if the answer has telemetry of the path. */
   #look(now: Nanos, { hops, sndNxt }: AckSample): boolean {
     this.#sndNxt = sndNxt
     if (!tellsOfSwitches(hops)) {
@@ -217,7 +216,7 @@ function tellsOfSwitches(hops: HopRecords): boolean {
   return switchesOf(hops) > 0
 }
 
-/** Wrong values are to be reported now, not when telemetry appears. Throws WEIR_BAD_ARGUMENT. */
+/** Checks values now, and not only when telemetry appears. Throws WEIR_BAD_ARGUMENT. */
 function checkValues(options: OptionValues): void {
   for (const { name, unit } of AUTO_OPTIONS) {
     if (unit === 'boolean') optionFlag('auto', AUTO_OPTIONS, options, name)

@@ -25,7 +25,7 @@ export class CubicGrowth {
    * round trips are shorter than this. 0: not so.
    */
   #exploresBelowNs: Nanos = 0
-  /** W_max. 0: no window has been reduced yet. */
+  /** W_max. 0: the window has not been reduced yet. */
   #wMax = 0
   /** The window before it was last reduced: until Reno would have reached it, it grows by alpha. */
   #cwndPrior = 0
@@ -35,7 +35,7 @@ export class CubicGrowth {
   #renoStep: number
   /** K, in seconds. */
   #k = 0
-  /** When the current congestion avoidance began, later by all the time for which the window did not grow. */
+  /** When the current congestion avoidance began, plus all the time for which the window did not grow. */
   #epochNs: Nanos = 0
   #lastNs: Nanos = 0
   // What `undo` brings back.
@@ -112,7 +112,7 @@ export class CubicGrowth {
     this.#start(now, cwnd)
   }
 
-  /** It begins after a slow start: at once on the convex part, with the window as the last maximum (sections 4.8, 4.10). */
+  /** Congestion avoidance begins after a slow start: at once on the convex part, with the window as the last maximum (sections 4.8, 4.10). */
   beginFresh(now: Nanos, cwnd: number): void {
     this.#wMax = cwnd
     this.#k = 0
@@ -121,7 +121,7 @@ export class CubicGrowth {
   }
 
   /**
-   * It begins as round trips have grown in the first slow start. That may not have been a queue of this flow: until the
+   * Congestion avoidance begins because round trips have grown in the first slow start. That may not have been a queue of this flow: until the
    * first loss the window grows by `firstGrowth` in a round trip at least, while round trips are short.
    * @param queuedNs a round trip that shows a queue
    */
@@ -136,7 +136,7 @@ export class CubicGrowth {
     this.#lastNs = now
   }
 
-  /** The window must not grow now, as it is not used: this time does not count (section 4.2: t). */
+  /** The flow does not use its window, which must not grow now: this time does not count (section 4.2: t). */
   pause(now: Nanos): void {
     this.#epochNs += now - this.#lastNs
     this.#lastNs = now
@@ -150,7 +150,7 @@ export class CubicGrowth {
   /** The window after an acknowledgement of so many bytes. */
   next(now: Nanos, cwnd: number, ackedBytes: number, srttNs: Nanos): number {
     this.#lastNs = now
-    // A part of each segment acknowledged, and at most a whole window at a time.
+    // The window grows by a part of each segment acknowledged, and at most doubles at a time.
     const share = Math.min(1, ackedBytes / cwnd)
     const alpha = this.#wEst >= this.#cwndPrior ? 1 : this.#alpha
     this.#wEst += alpha * this.#renoStep * share

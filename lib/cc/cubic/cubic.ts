@@ -17,7 +17,7 @@ import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
 const LOSS_WINDOW_PACKETS = 1
-/** In the first slow start an acknowledgement is asked for at least this often: of a window of 64 packets that is TCP's every second. */
+/** In the first slow start AckReq comes at least this often in a window: in one of 64 packets as often as TCP's acknowledgement of every second. */
 const SLOW_START_ACK_SHARE = 1 / 32
 /** A careful flow's first packets leave within this time, however long the round trip is guessed to be. */
 const FIRST_WINDOW_MOST_NS: Nanos = 10 * MILLISECOND
@@ -39,9 +39,9 @@ export class Cubic implements CongestionControl {
   readonly #prr: Prr
   readonly #rtt: RttEstimator
   readonly #use = new WindowUse()
-  /** Judges the first slow start: while there is no threshold (RFC 9406, section 4.3). */
+  /** Judges the first slow start, as long as there is no threshold (RFC 9406, section 4.3). */
   #hystart: HyStart
-  /** The round trip by which the flow is paced until one has been measured. */
+  /** The round trip that paces the flow until one has been measured. */
   #expectedRttNs: Nanos
   #cwnd: number
   /** The window when this round trip began. */
@@ -60,7 +60,7 @@ export class Cubic implements CongestionControl {
   #sndNxt = 0
   /** A loss has been reported since the last acknowledgement, so it is not safe (RFC 9937). */
   #lossTold = false
-  /** Timeouts have followed each other, and nothing has been acknowledged since the first. */
+  /** Several timeouts have come in a row, and nothing has been acknowledged since the first. */
   #timedOut = false
   #lastSentNs: Nanos = NEVER
   /** What a spurious reduction is taken back to; 0 = there is nothing to take back. */
@@ -180,7 +180,7 @@ export class Cubic implements CongestionControl {
     }
   }
 
-  /** Back to what the packets were sent with by which the path was judged. */
+  /** Goes back to the window of the packets by which the path was judged. */
   #cut(sndNxt: number): void {
     this.#cutSeq = sndNxt
     this.#uncutCwnd = this.#cwnd
@@ -203,7 +203,7 @@ export class Cubic implements CongestionControl {
         loss.inFlightBytes + loss.lostBytes + loss.ackedBytes,
         this.#meetsQueue,
       )
-    // What is lost makes no room by itself: acknowledgements do.
+    // A loss makes no room by itself: acknowledgements do.
     else if (this.#recovering && this.#constants.prr)
       this.#cwnd = this.#bounded(Math.max(this.#cwnd - loss.lostBytes, loss.inFlightBytes + this.#mtu))
     this.#pace()
@@ -211,7 +211,7 @@ export class Cubic implements CongestionControl {
 
   onCnp(_now: Nanos): void {
     if (this.#ackedSeq < this.#recoverySeq) return
-    // It names no packet. What has been acknowledged since the last reduction shows that a round trip has passed.
+    // A CNP names no packet. What has been acknowledged since the last reduction shows that a round trip has passed.
     this.#reduce(this.#constants.betaEcn, this.#ackedSeq, this.#sndNxt, this.#use.inFlightBytes, true)
     this.#pace()
   }
@@ -272,7 +272,7 @@ export class Cubic implements CongestionControl {
     this.#cwnd = LOSS_WINDOW_PACKETS * this.#mtu
   }
 
-  /** Section 4.9: nothing was lost, so everything is again as it was, unless the window has grown beyond that. */
+  /** Section 4.9: nothing was lost, so the reduction is undone, unless the window has grown beyond that. */
   onSpurious(_now: Nanos): void {
     if (this.#undoCwnd === 0) return
     this.#recovering = false
@@ -309,8 +309,8 @@ export class Cubic implements CongestionControl {
     const { slowStartGain, avoidanceGain } = this.#constants
     const rttNs = this.#rtt.srttNs || this.#expectedRttNs
     const gain = this.#cwnd < this.#ssthresh && !this.#recovering ? slowStartGain : avoidanceGain
-    // In recovery the window only says what the last acknowledgement made room for. The queue that dropped is full, and
-    // empties from the first packet on: faster ones would be dropped as well, and count as another congestion event.
+    // In recovery the window is only the room that the last acknowledgement made. The queue that dropped is full, and empties
+    // from the first packet on: it would drop faster packets as well, and that would count as another congestion event.
     const windowBytes = this.#recovering ? this.#ssthresh : this.#cwnd
     this.#rateBps = Math.min(this.#lineRateBps, (gain * windowBytes * 8e9) / Math.max(1, rttNs))
   }

@@ -1,6 +1,6 @@
 /**
  * HyStart++: the first slow start ends when round trips grow, or when the acknowledgements of one round keep coming for a whole
- * round trip. Both show a bottleneck. It first goes on more slowly for some rounds, to find out whether the queue is its own
+ * round trip. Both show a bottleneck. Slow start then goes on more slowly for some rounds, to find out whether the queue is its own
  * (RFC 9406, section 4.2). The pace bounds bursts, so L is infinite.
  *
  * Where this differs from the RFC:
@@ -15,7 +15,7 @@
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { CubicConstants } from './cubic-options.js'
 
-/** An acknowledgement stands for at most so many samples, as with TCP's receivers one does for two packets. */
+/** An acknowledgement stands for at most so many samples: that of a TCP receiver stands for two packets. */
 const SAMPLES_MOST = 2
 
 export class HyStart {
@@ -77,13 +77,13 @@ export class HyStart {
 
   /**
    * The acknowledgements of this round have come for a round trip: a window of a path that is not full leaves in less, at
-   * twice its pace. What takes less than the least growth that counts may be the hosts' doing.
+   * twice its pace. The hosts may cause less than the least growth that counts.
    */
   #isSpread(now: Nanos): boolean {
     return now - this.#roundBeganNs >= Math.max(this.#leastNs, this.#constants.hystartRttLeastNs)
   }
 
-  /** When this round began does not count: the flow took something for lost since, and did not go on as it would have. */
+  /** The beginning of this round no longer counts: the flow took packets for lost since, and did not send as it would have. */
   forgetRound(): void {
     this.#roundBeganNs = NEVER
   }

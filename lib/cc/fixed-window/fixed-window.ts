@@ -1,6 +1,6 @@
 /**
- * A window that never changes once packets have been acknowledged, sent at line rate: what congestion control is compared with. It reacts to nothing, unless
- * `lossReaction` bounds it.
+ * A window that never changes once packets have been acknowledged, at line rate: a baseline for comparisons. It reacts to nothing,
+ * unless `lossReaction` bounds it.
  */
 import type { Nanos } from '../../time/nanos.js'
 import type { AckSample, CongestionContext, CongestionControl, LossSample } from '../congestion-control.js'

@@ -4,10 +4,10 @@ import type { Nanos } from '../../time/nanos.js'
  * How far the direct responses of switches hold a flow's window down (draft-pan-tsvwg-hpccplus-01, section 6.3: senders "slow down
  * as soon as possible").
  *
- * A response says early what the telemetry of its packet will say later: the queue that this packet met, which packets before it
- * have made. What the smaller window has done is seen first by the packets that are sent after the response. Until telemetry
- * of these comes, the lowest window of the round trip counts, and W_c and U stay as they are: flows are answered at different
- * moments of the same burst, and who is answered while the queue is still short would keep the greater W_c for long.
+ * A response says early what the telemetry of its packet will say later: the queue that this packet met, made by packets before
+ * it. Only packets sent after the response show the effect of the smaller window. Until their telemetry comes, the lowest window of
+ * the round trip counts, and W_c and U stay as they are. Switches answer flows at different moments of the same burst: a flow that
+ * is answered while the queue is still short would otherwise keep a greater W_c for long.
  *
  * Where packets seldom collect telemetry, a whole round trip may bring responses alone. Then W_c is old: the answered packet was sent with
  * the cap, so the next window is computed from that.

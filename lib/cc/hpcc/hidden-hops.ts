@@ -14,11 +14,11 @@ const DEVIATION_SHARE = 1 / 4
 
 /** The hops of one flow's path that telemetry does not name. */
 export class HiddenHops {
-  /** The least round trips of the T before this one, and of this one: hosts make single ones longer. */
+  /** The least round trip of the last T, and that of the current T: hosts make single ones longer. */
   #before: Nanos = Number.POSITIVE_INFINITY
   #least: Nanos = Number.POSITIVE_INFINITY
   #endNs: Nanos = 0
-  /** Mean of the round trips, 0 = none yet, and their mean deviation from it: busy hosts make all of them longer, by turns. */
+  /** Mean of the round trips, 0 = none yet, and their mean deviation: busy hosts make all of them longer at times. */
   #meanNs: Nanos = 0
   #deviationNs: Nanos = 0
 

@@ -1,5 +1,5 @@
 /**
- * The functions of HPCC++ that sender and receiver share: MeasureInflight and ComputeWind
+ * The parts of HPCC++ that sender and receiver share: MeasureInflight and ComputeWind
  * (draft-miao-rtgwg-hpccplus, section 4, lines 1-20 of the listing), and L.
  *
  * Units: bytes, ns, bit/s. The names are the listing's: U, u, tau, W, Wc, incStage, L.
@@ -11,7 +11,7 @@ import { HiddenHops } from './hidden-hops.js'
 import type { HpccConstants } from './hpcc-options.js'
 import { elapsedNs, probedQueueShare, queueShare, rateShare } from './link-utilization.js'
 
-/** The round trip alone reduces no window of so few packets (as RFC 9438, section 4.6, for losses). */
+/** The round trip alone does not reduce a window of so few packets (as RFC 9438, section 4.6, for losses). */
 const HIDDEN_LEAST_PACKETS = 2
 
 /** U, W, Wc and L of one flow, and the functions that change them. */
@@ -78,7 +78,7 @@ export class HpccCore {
     this.#wBegin = careful ? this.bounded(CAREFUL_PACKETS * mtuBytes) : this.wInit
   }
 
-  /** T has changed: the rate stays as it is, and with it the share of the link; or the flow has not begun. */
+  /** T has changed. The rate stays, and with it the share of the link, unless the flow has not begun. */
   onBaseRtt(baseRttNs: Nanos): void {
     const longer = baseRttNs / this.t
     const share = this.#wAiExpected > 0 ? this.#wAi / this.#wAiExpected : 1
@@ -177,7 +177,7 @@ export class HpccCore {
     if (!hops.overflow) return told
     const hidden = this.#hidden.utilization(hops, this.t, this.#eta)
     if (hidden <= told) return told
-    // So few packets are no queue: what round trips are longer is the hosts' doing, and it would hold the flow down for good.
+    // So few packets are no queue: the hosts make round trips longer, and that would hold the flow down for good.
     if (hidden > this.#eta && this.#w <= HIDDEN_LEAST_PACKETS * this.#context.mtuBytes)
       return Math.max(told, this.#eta)
     this.#busiest = -1
@@ -256,7 +256,7 @@ export class HpccCore {
   }
 
   /**
-   * The window that a direct response asks for, by line 13. U, W, Wc and L stay as they are.
+   * The window that follows from a direct response, by line 13. U, W, Wc and L stay as they are.
    * @param sentWith the window that the answered packet was sent with
    */
   congestedWindow(hops: HopRecords, sentWith: number): number {
@@ -264,7 +264,7 @@ export class HpccCore {
     return u > 0 ? this.bounded(sentWith / (u / this.#eta) + this.#wAi) : Number.POSITIVE_INFINITY
   }
 
-  /** U is that of a direct response if this is more. L stays as it is, as packets that are in the queue now will bring older stamps. */
+  /** U becomes that of a direct response if this is more. L stays, because packets that are in the queue now will bring older stamps. */
   measureCongestion(hops: HopRecords): boolean {
     const u = this.#congestion(hops)
     if (u <= this.#u) return false

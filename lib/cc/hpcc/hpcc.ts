@@ -64,9 +64,9 @@ export class Hpcc implements CongestionControl {
   }
 
   /**
-   * Telemetry of a probe: it measures all packets since the one before it. W follows where all of these were sent with W_c. From
-   * others a flow would learn what it has reacted to already, or, while a queue drains, a link that is less full than it was
-   * with the old W_c: windows would rise, and more the earlier a flow had reduced its own.
+   * Telemetry of a probe: it measures all packets since the one before it. W follows where all of these were sent with W_c. Others
+   * would show a congestion that the flow has reacted to already, or, while a queue drains, a link less full than it was
+   * with the old W_c: windows would rise, those most that were reduced first.
    */
   #onProbe(now: Nanos, sample: AckSample): void {
     if (sample.hops.count === 0) return

@@ -42,9 +42,9 @@ export function queueShare(
 }
 
 /**
- * qlen / (B T) of two probes, which are a round trip apart. Line 5's minimum is of two packets in a row: what waits only for a moment
- * is no congestion. Two probes miss with it the queue that has formed since the first, by more or less as the phase of
- * their flow has it, so this is the mean of the two less what may be momentary, and at least the minimum.
+ * qlen / (B T) of two probes, which are a round trip apart. Line 5 takes the minimum of two packets in a row, because what waits
+ * only for a moment is no congestion. With two probes that minimum misses the queue that has formed since the first, by an amount
+ * that depends on the phase of their flow. So this is the mean of the two less what may be momentary, and at least the minimum.
  *
  * @param momentary share of B T: the headroom that eta leaves for packets which collide (section on parameters)
  */

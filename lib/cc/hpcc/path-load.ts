@@ -34,7 +34,7 @@ export class PathLoad {
     this.#lastNs = now
   }
 
-  /** Another path is meant from now on, or what is known is too old. */
+  /** Forgets what is known: the flow takes another path, or it is too old. */
   forget(): void {
     this.#last.count = 0
     this.utilization = Number.NaN

@@ -21,12 +21,12 @@ const URGENT = 0.5
 /**
  * The receiver's end of one flow.
  *
- * The listing sets Wc = W whenever it sends W, once per T. But a window takes a round trip to come back as packets: what
- * arrives before was sent with earlier windows, and W_n+1 = W_n eta / U(W_n-1) has no damping. The sender-based algorithm
+ * The listing sets Wc = W whenever it sends W, once per T. But a window takes a round trip to come back as packets. Packets
+ * that arrive before were sent with earlier windows, and W_n+1 = W_n eta / U(W_n-1) has no damping. The sender-based algorithm
  * waits for the first packet that was sent with a new Wc (lines 22-26). Here packets say with which W they were sent, so
  * the receiver does the same: Wc is the W that it sent last, and the next W follows from packets with that W alone. They
- * are measured for two T, by when line 9 has forgotten most of what came before them. Otherwise flows that measure at
- * different moments of a queue that is growing or draining go apart.
+ * are measured for two T, by when line 9 has forgotten most of what came before them. Otherwise flows drift apart
+ * that measure at different moments of a growing or draining queue.
  *
  * A sender that does not say is taken to use W once a T and the queueing delay that the telemetry states have passed.
  */
@@ -98,7 +98,7 @@ export class RxHpccReceiver implements ReceiverControl {
     return this.#sendNews(now, false)
   }
 
-  /** A round trip with the W that the sender has is over: is the next one news? */
+  /** A round trip with the sender's W is over: decides whether the next W is news. */
   #update(now: Nanos): void {
     const core = this.#core
     core.setReferenceWindow(this.#sentW + this.#increases)
@@ -117,7 +117,7 @@ export class RxHpccReceiver implements ReceiverControl {
     return WindowDue.NEW
   }
 
-  /** True if the news does not wait for an acknowledgement. */
+  /** True if the new W does not wait for an acknowledgement. */
   #isUrgent(): boolean {
     const isGreat = Math.abs(this.#w - this.#sentW) > URGENT * this.#sentW
     return isGreat || this.#newsSince > 1 || this.#rateChange === 0
@@ -137,7 +137,7 @@ export class RxHpccReceiver implements ReceiverControl {
     return this.#core.t
   }
 
-  /** Windows are as much longer as T. */
+  /** Windows grow as T does. */
   onBaseRtt(now: Nanos, baseRttNs: Nanos): void {
     const longer = baseRttNs / this.#core.t
     this.#core.onBaseRtt(baseRttNs)

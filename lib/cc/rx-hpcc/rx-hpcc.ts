@@ -89,7 +89,7 @@ export class RxHpcc implements CongestionControl {
     this.#w = this.#begin
   }
 
-  /** The rate stays as it is. The receiver hears of T as well, and does the same with W. */
+  /** The rate stays as it is. The receiver learns T as well, and scales W alike. */
   onBaseRtt(_now: Nanos, baseRttNs: Nanos): void {
     const longer = baseRttNs / this.#core.t
     const begins = this.#w === this.#begin
@@ -109,7 +109,7 @@ export class RxHpcc implements CongestionControl {
 
   /**
    * W, and what may have reached the receiver without being acknowledged yet: a window of three packets would
-   * otherwise need an acknowledgement for each. R = W / T holds the flow to its rate all the same. Never more than
+   * otherwise need an acknowledgement for each. R = W / T still holds the flow to its rate. Never more than
    * W_init, with which flows begin.
    */
   windowBytes(): number {

@@ -44,7 +44,7 @@ import { connectingOf, otherThanOwn } from './udp-ports.js'
 
 const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
-/** A connection that is not confirmed for so long gives way when there is no other place. */
+/** When no place is free, a connection gives way that has not been confirmed for so long. */
 const CONFIRM_WITHIN_NS = 100 * MILLISECOND
 /** Packets of small messages are more than their bytes say. */
 const GRANTED_LEAST = 512
@@ -82,12 +82,12 @@ export class Connections {
   readonly #endings: Endings
   readonly #listeners = new Map<number, Listener>()
   readonly #byCmId = new Map<number, Flow>()
-  /** Flows that peers have asked for and not confirmed, oldest first, and since when. */
+  /** Flows that peers have requested and not confirmed, oldest first, and since when. */
   readonly #halfOpen = new Map<Flow, Nanos>()
   readonly #datagram = new MadDatagram()
   #datagramPsn = 0
   readonly #concurrent: ConcurrentFlows
-  /** Where all connections keep what came out of order. */
+  /** Where all connections keep packets that came out of order. */
   readonly #reorderPool: ReorderPool
 
   constructor(nic: Host) {
@@ -151,7 +151,7 @@ export class Connections {
     return flow.connection
   }
 
-  /** Nobody is there, as whoever looks after the connection has found. */
+  /** Nobody listens at the peer: the observer of the request has found out. */
   #giveUp(now: Nanos, flow: Flow, why: WeirError): void {
     if (flow.ending.phase !== 'connecting') return
     this.#cm.disconnect(now, flow.handshake.cmId)
@@ -269,7 +269,7 @@ export class Connections {
     }
   }
 
-  /** The peer of a flow that somebody claims to be stale is there, and knows the flow. */
+  /** The peer has shown that it knows a flow which somebody claims to be stale. */
   onAlive(now: Nanos, flow: Flow): void {
     flow.peer.onAlive()
     this.#cm.confirm(now, flow.handshake.cmId)
@@ -367,8 +367,8 @@ export class Connections {
   }
 
   /**
-   * A plain RoCEv2 peer sends packets as long as its request says, and expects as long ones. True if this host cannot have them: the
-   * request is rejected then (IBA 12.6.7.2, reason 26).
+   * A plain RoCEv2 peer sends packets as long as its request says, and expects packets of that length. True if this host
+   * cannot take them: it then rejects the request (IBA 12.6.7.2, reason 26).
    */
   #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
     const own = this.#nic.settings.pathMtu
@@ -413,8 +413,8 @@ export class Connections {
   }
 
   /**
-   * T: given; or learned from the first round trips, by a careful flow, or one to a peer that answers no probes; or measured by
-   * probes (the active side at once, the passive one when it first sends).
+   * Where T comes from: it is given; or a careful flow, or one to a peer that answers no probes, learns it from its first round
+   * trips; or probes measure it (at the active side at once, at the passive one when it first sends).
    */
   #settleBaseRtt(now: Nanos, flow: Flow): void {
     if (flow.handshake.fixedBaseRttNs > 0) this.#nic.setBaseRtt(now, flow, flow.handshake.fixedBaseRttNs)
@@ -425,8 +425,8 @@ export class Connections {
   // ---- Flows
 
   /**
-   * When all places are taken, the oldest connection gives way that a peer has asked for and not confirmed in time: whoever
-   * forges its address never confirms any. Otherwise one does that this end has left, and whose peer has not answered that.
+   * When all places are taken, the oldest connection gives way that a peer has requested and not confirmed in time: who
+   * forges its address never confirms any. If there is none, one gives way that this end has left without an answer.
    */
   #makeRoom(now: Nanos): void {
     const { table } = this.#nic
@@ -470,7 +470,7 @@ export class Connections {
     })
   }
 
-  /** Takes back a flow of which nobody has heard yet. */
+  /** Takes back a flow that nobody knows of yet. */
   #abandon(flow: Flow): void {
     flow.ending.enter('closed')
     this.#nic.removeFlow(flow)
@@ -511,7 +511,7 @@ function asWeirError(error: unknown): WeirError {
 }
 
 /**
- * Packets that the peer may have on their way: data within the budget that this end has advertised, and PSNs of the READs that fit into
+ * Packets that the peer may have in flight: data within the budget that this end has advertised, and PSNs of the READs that fit into
  * its own.
  */
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {

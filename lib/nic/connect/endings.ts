@@ -13,8 +13,8 @@ const SAYING_NS_MAX = 100 * MILLISECOND
  */
 const REFUSING_NS_MAX = 5 * SECOND
 /**
- * Longest time for which an application that has left waits for its peer to say so too. The connection manager goes on asking
- * by itself.
+ * Longest time for which an application that has left waits for its peer to say so too. The connection manager repeats
+ * the DREQ by itself.
  */
 const CLOSING_NS_MAX = 2 * SECOND
 /** An answer may arrive this much later than the DREQ that overtook it: what the queues of a network hold. */
@@ -26,18 +26,21 @@ interface Owner {
   flowChanged(now: Nanos, flow: Flow): void
   /** The flow's queue pair goes into error, its work is flushed. */
   flush(now: Nanos, flow: Flow): void
-  /** The flow is over, and its handler hears of it. */
+  /** The flow is over, and its handler learns it. */
   close(now: Nanos, flow: Flow, error: WeirError | null): void
 }
 
 /**
  * The order in which the two ends of a connection learn that it is over, and why.
  *
- * A DREQ waits in other queues than a queue pair's packets do, so it may overtake them; and it is repeated until it
- * is answered, which ACKs and NAKs are not. So an end that leaves first sends what it owes: the ACK of what has been
- * delivered, or the NAK of what it refuses. An end that has refused a request leaves the DREQ to its peer, whose
- * queue pair the NAK takes into error; until then it repeats the NAK when the peer repeats the request. And an end
- * whose peer has left while it waits for answers waits a little longer, as they may have been overtaken.
+ * A DREQ waits in other queues than a queue pair's packets do, so it may overtake them. It is repeated until it is
+ * answered; ACKs and NAKs are not. Therefore:
+ *
+ * | an end that | does |
+ * |---|---|
+ * | leaves | first sends what it owes: the ACK of what has been delivered, or the NAK of what it refuses |
+ * | has refused a request | leaves the DREQ to its peer, whose queue pair the NAK takes into error. Until then it repeats the NAK when the peer repeats the request |
+ * | waits for answers when its peer leaves | waits a little longer, because the DREQ may have overtaken them |
  *
  * To Linux's librdmacm a DREQ is an orderly end, whatever came before. A Weir host that leaves because of an error says so
  * in the private data.

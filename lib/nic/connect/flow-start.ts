@@ -41,14 +41,14 @@ export class FlowStart {
   }
 
   /**
-   * T is not known, and the flow does not wait for it: its first round trips measure it. The connection manager's round trip is no measure of T, as it
-   * includes the time that the peer's application takes to accept; it bounds the guess.
+   * T is not known, and the flow does not wait for it: its first round trips measure it. The round trip of the connection manager bounds the guess.
+   * It is no measure of T, because it includes the time that the peer's application takes to accept.
    */
   beginUnmeasured(flow: Flow): void {
     const expectedNs = flow.handshake.roundTripNs || GUESS_MOST_NS
     this.#keepMeasuring(flow)
     this.begin(flow, Math.max(Math.min(expectedNs, GUESS_MOST_NS), this.#settings.baseRttLeastNs))
-    // Patience is another matter: the handshake took no less than a round trip.
+    // Timeouts may use the handshake: it took no less than a round trip.
     flow.qp.baseRttNs = expectedNs
     if (flow.handshake.active && this.#settings.baseRttWindowNs !== NEVER) this.measure(flow)
   }

@@ -12,7 +12,7 @@ interface Owner {
   fail(now: Nanos, flow: Flow, error: WeirError): void
 }
 
-/** An application's end of a connection: a face of the NIC's flow. */
+/** An application's end of a connection: its view of the NIC's flow. */
 export class NicConnection implements Connection {
   readonly flow: Flow
   readonly #owner: Owner
@@ -47,7 +47,7 @@ export class NicConnection implements Connection {
   }
 
   postSend(now: Nanos, work: SendWork): boolean {
-    // Its place in the NIC may be another's by now.
+    // Another flow may have its place in the NIC by now.
     if (this.flow.ending.phase === 'closed') return false
     const posted = this.flow.qp.postSend(now, work)
     this.#owner.flowChanged(now, this.flow)

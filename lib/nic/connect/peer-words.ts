@@ -23,7 +23,7 @@ const VERSION = 1
 const SELECTIVE_REPEAT = 1
 /** Answers path probes. */
 const PATH_ANSWERS = 2
-/** Takes no runs of packets: each must be sent by itself. A peer that says nothing takes runs. */
+/** Takes no runs of packets: the peer must send each by itself. A peer that says nothing takes runs. */
 const NO_RUNS = 4
 /** Sends a connection's packets from one UDP source port, unless the peer chooses paths, which it follows. */
 const KEEPS_PORT = 8
@@ -75,7 +75,7 @@ export function spokenWords(privateData: Uint8Array): PeerWords | null {
   return words === 'malformed' || (words !== null && needs.decode(words.needs) === null) ? null : words
 }
 
-/** The active end proves by them that it has the key. The passive end, which has taken up the request, answers by them. */
+/** By these words the active end proves that it has the key, and the passive end, which has accepted the request, answers. */
 function ownKeyWords(settings: NicSettings, flow: Flow): Uint8Array {
   const { secret, random } = settings
   const { handshake } = flow
@@ -104,7 +104,7 @@ export function checkKey(
   }
 }
 
-/** False for a REQ of whoever does not have the secret. */
+/** False if the sender of a REQ does not have the secret. */
 export function proves(
   { secret }: NicSettings,
   words: PeerWords | null,
@@ -189,7 +189,7 @@ export function mayEnd(flow: Flow | undefined, privateData: Uint8Array): boolean
   return said !== null && said !== 'malformed' && ends.isPeers(said.proof)
 }
 
-/** Why the peer refused, as this end's application hears it. */
+/** Why the peer refused, for this end's application. */
 export function rejection(flow: Flow, event: Rejected): WeirError {
   const said = weirData.decodeRejection(event.privateData)
   const why =
@@ -206,7 +206,7 @@ export function rejection(flow: Flow, event: Rejected): WeirError {
   )
 }
 
-/** Why a request stayed without an answer, as this end's application hears it. */
+/** Why a request stayed without an answer, for this end's application. */
 export function unanswered(flow: Flow): WeirError {
   const why = flow.handshake.answerHidden
     ? "answers, but the ICRC of its packets covers their IP identification, which the sockets of io batch and dgram hide (Linux's Soft-RoCE is such a peer): use --io raw"
@@ -214,7 +214,7 @@ export function unanswered(flow: Flow): WeirError {
   return new WeirError('WEIR_UNREACHABLE', `${peerOf(flow)} ${why}`)
 }
 
-/** What has failed at the peer that ended the connection, as this end's application hears it; null: it left in order. */
+/** What has failed at the peer that ended the connection, for this end's application; null: it left in order. */
 export function peerFailure(flow: Flow, event: Disconnected): WeirError | null {
   const said = weirData.decodeRejection(event.privateData)
   if (said === null || said === 'malformed' || said.code === '') return null

@@ -15,7 +15,7 @@ export function otherThanOwn(own: NicSettings, udpPort: number = own.udpPort): n
   return udpPort === own.udpPort ? 0 : udpPort
 }
 
-/** A flow that connects, as whoever looks after it sees it. */
+/** A flow that connects, as its observer sees it. */
 export function connectingOf(
   own: NicSettings,
   flow: Flow,

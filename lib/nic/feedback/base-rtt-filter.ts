@@ -5,9 +5,9 @@ const SLOTS = 8
 const NOTICED = 1 / 128
 
 /**
- * T, the base round-trip time: the smallest round trip of a sliding window. Any round trip may lower T, as none is shorter than T.
- * It rises when smaller ones have left the window, but only if the window holds a *clean* one, of a packet that left while nothing of
- * the flow was in flight: else a flow would take the queue that it makes itself for a longer path, make its window larger, and so the
+ * T, the base round-trip time: the smallest round trip of a sliding window. Any round trip may lower T, because none is shorter than T.
+ * T rises when smaller round trips have left the window, but only if the window holds a *clean* one: that of a packet which left
+ * while nothing of the flow was in flight. Otherwise a flow would take its own queue for a longer path, enlarge its window, and so the
  * queue.
  */
 export class BaseRttFilter {
@@ -69,7 +69,7 @@ export class BaseRttFilter {
     this.#slotEndsNs = now + this.#slotNs
   }
 
-  /** The flow takes another path: what was measured of the old one counts no more. */
+  /** The flow takes another path: measurements of the old one no longer count. */
   forget(): void {
     this.#smallestNs.fill(NEVER)
     this.#clean.fill(0)

@@ -2,26 +2,26 @@ import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import { queuesNs } from './flow-base-rtt.js'
 
-/** Answers that are waited for: of a few, the fastest one most likely met empty queues. */
+/** Answers to wait for: the fastest of a few most likely met empty queues. */
 const ANSWERS = 5
 const ATTEMPTS_MAX = 15
 const ANSWER_TIMEOUT_NS = 50 * MILLISECOND
-/** On a path that is known to be long an answer is awaited for so many round trips. */
+/** On a path that is known to be long the probe waits so many round trips for an answer. */
 const ANSWER_ROUND_TRIPS = 2
 
 /**
  * Measures T, the base round-trip time: full-size probes, one at a time, sent before the flow's own data, so that the
- * path is idle as far as this flow goes. The smallest of five round trips counts, or the middle one of them without the queues that
- * others make, if that is less; a probe without an answer is given up after 50 ms, or two round trips
- * where they are known to be longer, and fifteen in all are tried.
+ * path is idle as far as this flow goes. T is the smallest of five round trips, or their median less the queues that others make, if
+ * that is less. A probe without an answer is given up after 50 ms, or after two round trips where those are known to be
+ * longer. No more than fifteen probes are sent.
  *
- * Telemetry shows the queue behind a probe. The one before it was as long or longer where queues shrink; where they grow, the one behind the
- * probe before was no longer. So the lesser of the two is subtracted.
+ * Telemetry shows the queue behind a probe. Where queues shrink, the queue before it was as long or longer. Where they
+ * grow, the queue behind the probe before was no longer. So the lesser of the two is subtracted.
  */
 export class BaseRttProbe {
   /** Number of the probe in flight, or to be sent next: the PSN field of its packet. */
   sequence: number
-  /** Nothing of the flow was in flight while a probe was under way. */
+  /** Nothing else of the flow was in flight while a probe was. */
   clean = true
   #attempts = 0
   #answers = 0

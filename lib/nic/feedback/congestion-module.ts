@@ -32,8 +32,8 @@ export interface WindowFollower {
 }
 
 /**
- * The congestion-control module of the draft's NIC, for one flow: everything that its controller hears goes through here. After each
- * event the follower learns window and rate in the same way; after a packet sent it does not, as that is no news to a controller.
+ * The congestion-control module of the draft's NIC, for one flow: everything that its controller learns goes through here. After each
+ * event but a packet sent, which is no news to a controller, the follower learns window and rate in the same way.
  *
  * Without a controller, as long as T is not known, nothing may be in flight.
  */
@@ -128,7 +128,7 @@ export class CongestionModule {
     this.#record(sample)
   }
 
-  /** READ responses have arrived: the controller counts them as acknowledged, the connection's figures do not. */
+  /** READ responses have arrived. The controller counts them as acknowledged; the connection's figures do not. */
   onResponses(now: Nanos, sample: AckSample): void {
     if (this.#baseRtt !== null) this.#learn(now, this.#baseRtt.onResponse(now, sample.rttNs))
     this.#control?.onAck(now, sample)

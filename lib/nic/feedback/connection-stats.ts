@@ -2,7 +2,7 @@ import type { AckSample, CongestionControl } from '../../cc/congestion-control.j
 import type { QpCounters } from '../../qp/context/counters.js'
 import type { ConnectionStats } from '../types.js'
 
-/** Figures of a connection of which nothing is known yet. */
+/** Figures of a new connection. */
 export function newConnectionStats(): ConnectionStats {
   return {
     controller: '',

@@ -7,11 +7,11 @@ import { BaseRttFilter } from './base-rtt-filter.js'
 const NONE = -1
 /** A window that a guessed T must not exceed, packets: as RFC 6928 has it. */
 const UNKNOWN_PACKETS = 10
-/** A flow that falls idle has its path measured once the last clean round trip is older than this share of the window. */
+/** When a flow falls idle, probes measure its path if the last clean round trip is older than this share of the window. */
 const OLD = 1 / 2
 /** Queues in telemetry count as none if they cost a smaller share of the round trip. */
 const QUEUES_NONE = 1 / 8
-/** Probes of a flow that has begun are numbered from here on, telemetry's own from 0; a round of them takes as many numbers. */
+/** Numbers of probes of a flow that has begun start here; those of telemetry's own probes start at 0. A round takes so many numbers. */
 const FIRST_SEQUENCE = 0x800000
 const ROUND_SEQUENCES = 16
 /** Until the queues that the flow itself has made are empty. */
@@ -32,7 +32,7 @@ export class FlowBaseRtt {
   #aloneSeq = NONE
   /** When the path is to be measured. */
   #probeNs: Nanos = NEVER
-  /** It is to be measured at once, though the flow goes on: else T would be that of its next packets until it falls idle. */
+  /** The path is to be measured at once, although the flow goes on: otherwise its next packets would set T until it falls idle. */
   #pathIsNew = false
 
   /** @param windowNs NEVER: T only falls, and nothing is probed; @param leastNs T is not less */
@@ -65,7 +65,7 @@ export class FlowBaseRtt {
     return this.#measured(now, rttNs, clean)
   }
 
-  /** A notification has measured a READ response's round trip, 0 = it is not known. Others may have been under way. */
+  /** A notification has measured a READ response's round trip, 0 = it is not known. Others may have been in flight. */
   onResponse(now: Nanos, rttNs: Nanos): Nanos {
     return this.#measured(now, rttNs, false)
   }

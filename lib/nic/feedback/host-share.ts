@@ -2,15 +2,15 @@ import type { Nanos } from '../../time/nanos.js'
 
 /** One answer can lower N to this share of itself at most. */
 const FLOWS_KEPT = 15 / 16
-/** A path that is no longer than this holds nothing that counts: what is in flight may all wait at the host. */
+/** A path no longer than this holds little: all that is in flight may wait at the host. */
 const SHORT_NS: Nanos = 1_000_000
 /** What is on the way may grow by a quarter a round trip. */
 const GROWTH = 1.25
 
 /**
  * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget advertised at connect
- * divided by N; and, on a long path, what is on the way there, which does not wait in that buffer. That is what has been acknowledged in a
- * round trip of the idle path: so a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
+ * divided by N. On a long path it adds what is on the way there, because that does not wait in the buffer: what has been acknowledged in a
+ * round trip of the idle path. So a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
  */
 export class HostShare {
   /** Payload bytes that the peer's receive buffer can take at once; infinite when the peer does not say. */
@@ -26,7 +26,7 @@ export class HostShare {
 
   /**
    * The peer has said N; 0 = it has not. N leaves out flows between two messages. If
-   * all of them took N to have fallen at once, together they would overrun the buffer.
+   * all flows followed a fall of N at once, together they would overrun the buffer.
    */
   onFlows(flows: number): void {
     if (flows > 0) this.#flows = Math.max(flows, this.#flows * FLOWS_KEPT)

@@ -3,7 +3,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { CongestionModule } from './congestion-module.js'
 import type { Transmissions } from './transmissions.js'
 
-/** What a flow's queue pair has said of losses since its controller last heard of them. */
+/** What a flow's queue pair has said of losses since the last report to its controller. */
 export class Losses {
   readonly #sent: Transmissions
   readonly #sample: LossSample = {
@@ -35,7 +35,7 @@ export class Losses {
     this.#spurious = true
   }
 
-  /** True if there is something that the controller has to hear. */
+  /** True if there is something to report to the controller. */
   get any(): boolean {
     return this.#spurious || this.#sample.lostBytes > 0 || this.#sample.byTimeout
   }

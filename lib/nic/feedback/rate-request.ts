@@ -17,7 +17,7 @@ const CHANGE_REPEATS = 3
 /** The sender's part of receiver-based control: asks the receiver to work out the window, until it answers. */
 export class RateRequest {
   #context: CongestionContext
-  /** Times that the request is to be sent, whatever comes back. */
+  /** Times that the request is to be sent, whatever the answers. */
   #repeats = 0
   readonly #options: OptionValues
   readonly #places: OptionPlaces

@@ -4,13 +4,13 @@ import type { Transmissions } from './transmissions.js'
 
 const FIRST_CAPACITY = 256
 const PATIENCE_ROUND_TRIPS = 4
-/** The window counts so much of what a plain peer's READs show to have arrived: when it arrived is not known. */
+/** The window counts this share of what a plain peer's READs show to have arrived, because they do not show when it arrived. */
 const LATE_SHARE = 1 / 2
-/** To a plain peer responses leave at most so many times as fast as they arrive: enough to find out whether more do. */
+/** To a plain peer responses leave at most so many times as fast as they arrive: enough to find out whether more would arrive. */
 const PACE_MOST = 1.25
 const PATIENCE_LEAST_NS: Nanos = 10 * MILLISECOND
 
-/** What hears of responses that leave and are lost: the flow's congestion module. */
+/** Learns of responses that leave and are lost: the flow's congestion module. */
 export interface ResponseHearer {
   onSent(now: Nanos, number: number, bytes: number): void
   onLoss(now: Nanos, loss: LossSample): void
@@ -24,8 +24,8 @@ export interface Paced {
 }
 
 /**
- * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
- * one says that all sent before it have arrived or been lost, and a response that the peer asks for again was lost. They are
+ * READ responses in flight, for the controller of the end that sends them. Nothing acknowledges them. A notification of
+ * one says that all sent before it have arrived or been lost, and a response that the peer requests again was lost. They are
  * counted by transmissions, so one that is retransmitted is in flight again.
  *
  * A plain RoCEv2 peer sends no notifications. What left a round trip ago is presumed to have arrived there, and its READs
@@ -33,15 +33,15 @@ export interface Paced {
  */
 export class ResponseFlight {
   readonly #capacityMax: number
-  /** By the low bits of a transmission's number: payload bytes of all responses up to that one. It grows with what is under way. */
+  /** By the low bits of a transmission's number: payload bytes of all responses up to that one. It grows with what is in flight. */
   #sentThrough: Float64Array
-  /** Payload bytes sent, and those of them that are no longer under way. */
+  /** Payload bytes sent, and those of them that are no longer in flight. */
   #sentBytes = 0
   #arrivedBytes = 0
   /** Transmissions: the latest one, and the latest one known to have arrived. */
   #lastNumber = -1
   #arrivedNumber = -1
-  /** When something last came back, or the first response of those under way left. */
+  /** When something last came back, or the first response of those in flight left. */
   #newsNs: Nanos = 0
   /** For presumption: the window at first, 0 = the peer answers by itself; a time, and what had been sent by then. */
   #firstWindowBytes = 0
@@ -61,7 +61,7 @@ export class ResponseFlight {
     byTimeout: false,
   }
 
-  /** @param packets that may be under way at a time, a power of two */
+  /** @param packets that may be in flight at a time, a power of two */
   constructor(packets: number) {
     this.#capacityMax = packets
     this.#sentThrough = new Float64Array(Math.min(FIRST_CAPACITY, packets))
@@ -72,15 +72,15 @@ export class ResponseFlight {
   }
 
   /**
-   * When responses are no longer waited for: nothing has come back of them for so long. The peer asks for what it misses
-   * by itself.
+   * When this end stops waiting for responses, because nothing has come back of them for so long. The peer requests what it
+   * misses by itself.
    * @param roundTripNs the last one
    */
   patienceEndsNs(roundTripNs: Nanos): Nanos {
     return this.#newsNs + Math.max(PATIENCE_LEAST_NS, PATIENCE_ROUND_TRIPS * roundTripNs)
   }
 
-  /** All responses under way are taken to have arrived. */
+  /** All responses in flight are taken to have arrived. */
   giveUp(now: Nanos): void {
     this.#arrivedBytes = this.#sentBytes
     this.#arrivedNumber = this.#lastNumber
@@ -88,8 +88,8 @@ export class ResponseFlight {
   }
 
   /**
-   * A response leaves. True if the peer has asked for it again: it was lost then, and the controller hears of that first.
-   * What the peer has asked for sooner than a round trip after it left was not missing: the question crossed it.
+   * A response leaves. True if the peer has requested it again: then it was lost, and the controller learns that first.
+   * A response that the peer requests again sooner than a round trip after it left was not missing: the request crossed it.
    * @param baseRttNs T
    */
   onSent(
@@ -142,8 +142,8 @@ export class ResponseFlight {
   }
 
   /**
-   * What left before the last two marks is presumed to have arrived; there is a mark each `roundTripNs`. No more than a window
-   * counts as under way.
+   * There is a mark each `roundTripNs`, and what left before the last two marks is presumed to have arrived. No more than a window
+   * counts as in flight.
    */
   presume(now: Nanos, roundTripNs: Nanos, windowBytes: number): void {
     if (this.#firstWindowBytes === 0) this.#firstWindowBytes = windowBytes

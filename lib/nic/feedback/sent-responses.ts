@@ -3,10 +3,10 @@ import type { Nanos } from '../../time/nanos.js'
 import { type Paced, ResponseFlight, type ResponseHearer } from './response-flight.js'
 import type { Transmissions } from './transmissions.js'
 
-/** READ responses count as under way for at most so many T, apart from what a pause holds up. */
+/** READ responses count as in flight for at most so many T, apart from what a pause holds up. */
 const QUIET_ROUND_TRIPS = 4
 
-/** The READ responses of one flow: which of them ask to be answered, and how many may be under way. */
+/** The READ responses of one flow: which of them ask for an answer, and how many may be in flight. */
 export class SentResponses {
   readonly #sent: Transmissions
   readonly #packetsMax: number
@@ -15,7 +15,7 @@ export class SentResponses {
   #askEvery = 0
   #unasked = 0
 
-  /** @param packetsMax that may be under way at a time, a power of two */
+  /** @param packetsMax that may be in flight at a time, a power of two */
   constructor(sent: Transmissions, packetsMax: number) {
     this.#sent = sent
     this.#packetsMax = packetsMax
@@ -37,19 +37,19 @@ export class SentResponses {
   }
 
   /**
-   * They wait when as many are under way as the window has room for. Where all packets collect telemetry the pace alone holds them, as
-   * HPCC++ has it; and where the peer answers none of them.
+   * They wait when as many are in flight as the window has room for. The pace alone holds them where all packets collect telemetry, as in
+   * HPCC++, and where the peer answers none of them.
    */
   get areWindowed(): boolean {
     return this.#flight !== null && this.#askEvery > 0
   }
 
-  /** Those under way fill the window. Only where they are windowed. */
+  /** Those in flight fill the window. Only where they have a window. */
   areHeld(allowedBytes: number): boolean {
     return this.#flight!.inFlightBytes >= allowedBytes
   }
 
-  /** When those that wait are sent all the same. @param roundTripNs the last one */
+  /** When those that wait are sent although nothing has come back. @param roundTripNs the last one */
   patienceEndsNs(roundTripNs: Nanos): Nanos {
     return this.#flight!.patienceEndsNs(roundTripNs)
   }

@@ -4,7 +4,7 @@ import { SendLog } from '../../qp/recovery/send-log.js'
 import type { Nanos } from '../../time/nanos.js'
 
 /**
- * The packets with payload that a flow has sent, requests and READ responses: numbered in one count, from 0, by which controllers go.
+ * The packets with payload that a flow has sent, requests and READ responses: numbered in one count, from 0, which controllers use.
  * The queue pair counts, and keeps the log of requests; that of READ responses is kept here.
  */
 export class Transmissions {
@@ -29,7 +29,7 @@ export class Transmissions {
     return this.#qp.transmissions
   }
 
-  /** A READ response has left. True if the peer has asked for it again. */
+  /** A READ response has left. True if the peer has requested it again. */
   responseSent(psn: number, now: Nanos): boolean {
     if (this.#responses === null) {
       this.#responses = new SendLog(this.#packets)

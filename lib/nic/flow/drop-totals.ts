@@ -1,7 +1,7 @@
 import type { QpCounters } from '../../qp/context/counters.js'
 import type { Flow } from './flow.js'
 
-/** Why queue pairs drop packets without a word, or refuse a request for memory. */
+/** Why queue pairs drop packets without an answer, or refuse a request for memory. */
 const REASONS = [
   'droppedState',
   'droppedVersion',

@@ -3,8 +3,8 @@ import type { WorkStatus } from '../../qp/queues/work-status.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 
 /**
- * Where a flow is in its life; only an established one sends. Of its end, see Endings: `ending` says what it owes before it
- * leaves, `closing` has left and waits to be answered, `left` waits for answers though the peer has left.
+ * Where a flow is in its life; only an established one sends. The phases of its end (see Endings): `ending` sends what it owes
+ * before it leaves, `closing` has left and waits for the answer, `left` waits for answers although the peer has left.
  */
 export type FlowPhase = 'connecting' | 'accepting' | 'established' | 'ending' | 'closing' | 'left' | 'closed'
 
@@ -29,17 +29,17 @@ export class FlowEnding {
     return this.#endsNs
   }
 
-  /** Why the flow is failing: its handler hears it once the peer has heard it. */
+  /** Why the flow is failing: its handler learns it once the peer has. */
   get failure(): WeirError | null {
     return this.#failure
   }
 
-  /** Why the flow is not admitted to its path: its handler is to hear it. */
+  /** Why the flow is not admitted to its path, for its handler. */
   get refusal(): WeirError | null {
     return this.#refusal
   }
 
-  /** The flow's handler has something to hear of its end. */
+  /** There is news of the flow's end for its handler. */
   get hasNews(): boolean {
     return this.#failedStatus !== -1 || this.#refusal !== null
   }

@@ -32,7 +32,7 @@ export interface FlowOptions {
   packetsInFlightMax: number
   /** Lateness that pacing makes good. */
   slackNs: Nanos
-  /** Time that packets leave together for, where nothing measures the queue that they make. */
+  /** Time, at the flow's rate, of the packets that leave together where nothing measures the queue that they make. */
   pacingRunNs: Nanos
   lineRateBps: number
   selectiveRepeat: boolean

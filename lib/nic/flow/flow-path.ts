@@ -3,7 +3,7 @@ import type { FlowPaths } from './flow-paths.js'
 
 const NO_HEADERS = Buffer.alloc(0)
 
-/** The way of a flow's packets: the ports by which the network hashes them, their class, and the headers that say so. */
+/** The path of a flow's packets: the ports by which the network hashes them, their class, and the headers with both. */
 export class FlowPath {
   readonly settings: PathSettings
   #sourcePort = 0
@@ -66,7 +66,7 @@ export class FlowPath {
     return this.#selection
   }
 
-  /** The choice of a path lets data go. */
+  /** The choice of a path allows data. */
   get isChosen(): boolean {
     const selection = this.#selection
     return selection === null || selection.phase === 'settled' || selection.phase === 'new'

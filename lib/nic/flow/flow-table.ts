@@ -4,7 +4,7 @@ import { Names } from './names.js'
 
 /** Index 0 and 1 stay empty. */
 const FIRST_INDEX = 2
-/** Places for QPNs, for each flow that there can be: so one that is drawn seldom finds its place taken. */
+/** Places for QPNs per possible flow: with so many, a QPN that is drawn seldom finds its place taken. */
 const PLACES_PER_FLOW = 4
 const NO_FLOWS: readonly Flow[] = []
 

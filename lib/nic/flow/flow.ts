@@ -84,7 +84,7 @@ export class Flow implements QpObserver {
     return this.#qp
   }
 
-  /** The application's face of the flow. */
+  /** The application's view of the flow. */
   get connection(): Connection {
     return this.#connection
   }
@@ -100,7 +100,7 @@ export class Flow implements QpObserver {
   }
 
   /**
-   * What the flow may transmit now, as far as its window, its path and its phase go; when, is up to its pacing clock. An
+   * What the flow may transmit now, by its window, its path and its phase. Its pacing clock decides when. An
    * acknowledgement comes first.
    */
   next(): TxKind {

@@ -2,7 +2,7 @@ import type { Nanos } from '../../time/nanos.js'
 
 const NO_BYTES = new Uint8Array(0)
 
-/** How a connection comes to be: what this end brings to it, and what the messages of the connection manager showed. */
+/** How a connection is made: what this end brings to it, and what the messages of the connection manager showed. */
 export class Handshake {
   /** This end began the connection. */
   readonly active: boolean

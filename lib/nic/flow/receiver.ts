@@ -102,7 +102,7 @@ export class Receiver {
     return this.#notifyKind
   }
 
-  /** And its PSN. */
+  /** PSN of that notification. */
   get notifyPsn(): number {
     return this.#notifyPsn
   }
@@ -112,7 +112,7 @@ export class Receiver {
     return this.#answerSequence
   }
 
-  /** The peer has asked for an answer to a READ response, whether or not there is telemetry. */
+  /** The peer has requested an answer to a READ response, with or without telemetry. */
   get answerAsked(): boolean {
     return this.#answerAsked
   }
@@ -156,7 +156,7 @@ export class Receiver {
    */
   onCollected(isResponse: boolean, isAsked: boolean, psn: number, every: number): boolean {
     if (!isResponse && this.echoesOnAcks) return false
-    // The sender of a response waits for the answer that names it: what a request has collected goes back with that.
+    // The sender of a response waits for the answer that names it. That answer returns what a request has collected.
     if (!isResponse && this.#answerAsked) return false
     if (isAsked) this.#answerAsked = true
     // No acknowledgement answers a READ response: notifications are delayed as acknowledgements would be.

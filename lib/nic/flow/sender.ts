@@ -53,7 +53,7 @@ export class Sender implements WindowFollower {
   /** What the queue pair has said of the packet just handled: the newest PSN that it acknowledges, -1 = none, and payload bytes. */
   #ackedSeq = -1
   #ackedBytes = 0
-  /** SND.UNA when the controller last heard of an acknowledgement, and the newest transmission that one has named. */
+  /** SND.UNA at the last acknowledgement that the controller learned of, and the newest transmission that one has named. */
   #ackedUna = 0
   #ackedNumber = -1
   /** The last response that the peer has shown to have, and how many of those are news. */
@@ -205,7 +205,7 @@ export class Sender implements WindowFollower {
     const { congestion } = this
     const hearer = congestion.begun ? congestion : null
     stats.sentBytes += bytes
-    // One that the peer asks for again counts as retransmitted.
+    // One that the peer requests again counts as retransmitted.
     if (this.#responses.onSent(now, this.#qp.lastTransmittedSeq, bytes, hearer, stats.baseRttNs))
       stats.retransmittedBytes += bytes
     if (!this.#peer.isWeir && congestion.begun)
@@ -262,7 +262,7 @@ export class Sender implements WindowFollower {
     sample.advanced = this.#qp.sndUna > this.#ackedUna
     this.#ackedUna = this.#qp.sndUna
     this.#fill(sample, now, false, seq)
-    // What is acknowledged once more, as in all that a peer sends that only asks, measures no round trip.
+    // An acknowledgement of what was acknowledged before measures no round trip. A peer that only sends READs repeats it in each packet.
     if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
     else this.#ackedNumber = sample.seq
     // Nobody keeps a packet for longer than the whole round trip.
@@ -386,7 +386,7 @@ export class Sender implements WindowFollower {
     return deadline
   }
 
-  /** When READ responses that wait are sent all the same. */
+  /** When READ responses that wait are sent although nothing has come back. */
   get #patienceEndsNs(): Nanos {
     if (!this.holdsResponses) return NEVER
     return this.#responses.patienceEndsNs(Math.max(this.#stats.rttNs, this.#stats.baseRttNs))

@@ -4,8 +4,8 @@ import { timingSafeEqual } from 'node:crypto'
 export const END_PROOF_BYTES = 8
 
 /**
- * What an end of a connection with a key shows when it ends an established connection, so that nobody else can, whatever he has seen.
- * Each end has bytes of its own, which it shows once: who has seen them learns how to end what is ending.
+ * What an end of a connection with a key shows when it ends an established connection, so that nobody else can, whatever they have
+ * seen. Each end has bytes of its own, which it shows once: they only let an observer end what is ending.
  */
 export class EndProof {
   /** What this end shows. */

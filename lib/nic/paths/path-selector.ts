@@ -37,8 +37,8 @@ const DRAIN_ROUND_TRIPS = 8
  * A connection has several entropies: UDP source ports. While it has something to send, probe packets collect the telemetry of
  * the path of each: U as HPCC++ computes it. A new flow takes the least used path; while all are used above a bound it
  * waits or is refused. A flow that runs moves when others use another path notably less than its own, and it has
- * nothing in flight, so that no packet overtakes another. Not all at once: who moves is drawn by lot (PLB, SIGCOMM 2022,
- * draws when and where; Hermes, SIGCOMM 2017, asks for a notably better path).
+ * nothing in flight, so that no packet overtakes another. Flows do not move all at once: chance decides which do (PLB, SIGCOMM 2022,
+ * draws when and where; Hermes, SIGCOMM 2017, requires a notably better path).
  *
  * An end chooses the path of what it sends, and the other end, unless it chooses for itself, follows: acknowledgements and
  * READ requests have the source port of the data that they answer, so that a symmetric hash takes them along the same

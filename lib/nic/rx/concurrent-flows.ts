@@ -3,14 +3,14 @@
  * receiver-based HPCC).
  *
  * The data itself shows it, so this holds for every RoCEv2 peer. A flow is open from the first packet of a message until the
- * whole message has arrived; a packet that is missing keeps it open. Behind a whole message another may be on its way, so the flow
- * counts for two more round trips.
+ * whole message has arrived; a missing packet keeps it open. Another message may follow a whole one, so the flow counts for two more
+ * round trips.
  */
 import { unwrapPsn } from '../../qp/queues/psn.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import type { Flow } from '../flow/flow.js'
 
-/** A flow that is silent amid a message for so long counts no more: its host may be gone. */
+/** A flow that is silent for so long within a message no longer counts: its host may be gone. */
 const OPEN_SILENCE_NS = 100 * MILLISECOND
 /** A flow counts for so many round trips behind a whole message. */
 const MORE_WITHIN_ROUND_TRIPS = 2

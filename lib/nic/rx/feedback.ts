@@ -13,7 +13,7 @@ import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
 
-/** T that a peer may claim, and the least that is believed. */
+/** The greatest T that a peer may claim, and the least that is believed. */
 const BASE_RTT_MAX_NS = 60e9
 const LINE_RATE_MAX_BPS = 1e12
 
@@ -26,8 +26,8 @@ export interface FeedbackEvents {
 }
 
 /**
- * What goes on between two NICs beside data and acknowledgements: telemetry that comes back by notifications, probes and
- * their answers, windows that receivers work out, what switches say by themselves.
+ * The packets between two NICs beside data and acknowledgements: notifications that return telemetry, probes and their
+ * answers, windows that receivers work out, direct responses of switches.
  */
 export class Feedback {
   readonly counters = { badRequests: 0, implausibleTelemetry: 0 }

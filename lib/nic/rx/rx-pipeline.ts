@@ -25,7 +25,7 @@ import { HOP_LIMIT } from '../tx/headers.js'
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
   frames: number
-  /** Datagrams without a byte: a peer that hears nothing asks whether anything listens (lib/io/ports/reachability.ts). */
+  /** Datagrams without a byte: a peer that gets no answer asks whether anything listens (lib/io/ports/reachability.ts). */
   empty: number
   malformed: number
   notRoce: number
@@ -60,7 +60,7 @@ export interface RxEvents {
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
   /** The flow's packets have passed more switches than its telemetry has slots for. */
   onLongPath(flow: Flow, switches: number): void
-  /** A packet of Weir's own; an echo that it carried is in `sample`. False if the flow has no use for it. */
+  /** A packet of Weir's own; `sample` holds an echo that it carried. False if the flow has no use for it. */
   onVendor(now: Nanos, flow: Flow, frame: Frame, opcode: number, sample: AckSample): boolean
   /** The flow's queue pair has handled a packet: it may have something to send or to report. */
   onFlowChanged(now: Nanos, flow: Flow): void
@@ -280,7 +280,7 @@ export class RxPipeline {
     return null
   }
 
-  /** Echoed telemetry goes into the sample, and so do marks of what is no data: data has to be taken first. */
+  /** Echoed telemetry goes into the sample. So do CE marks of packets without data; data has to be taken first. */
   #takeEcho(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     const sample = this.sample
     sample.hops.count = 0
@@ -366,9 +366,9 @@ function isIpv4(frame: Frame): boolean {
 }
 
 /**
- * A peer that says so sends all from one UDP port: the one that the first packet came from which the queue pair took, or the one
- * that this end began with, as an end whose ports are others follows its peer. Unless this end chooses paths, for then the peer
- * follows to any. What a switch sends is not the peer's.
+ * A peer that says so sends everything from one UDP port. That is the port of the first packet that the queue pair took, or the port
+ * that this end began with, because an end with other ports follows its peer. If this end chooses paths, the peer follows to any
+ * port. Packets of switches are not the peer's.
  */
 function isFromPort(frame: Frame, flow: Flow, opcode: number): boolean {
   const { keptPort, firstPort, selection } = flow.path

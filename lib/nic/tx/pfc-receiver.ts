@@ -57,7 +57,7 @@ export class PfcReceiver {
     return changed
   }
 
-  /** When a priority that is held may go on, or NEVER. */
+  /** When a held priority may send again, or NEVER. */
   nextTimeout(): Nanos {
     return this.held === 0 ? NEVER : this.clock.firstExpiry(this.held)
   }

@@ -208,7 +208,7 @@ export class TxPipeline {
     return at + bytes
   }
 
-  /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
+  /** An echo covers everything that came before it, so no telemetry waits any longer. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
     flow.receiver.answered(telemetry.isEcho(frame))
@@ -269,8 +269,8 @@ export class TxPipeline {
   }
 
   /**
-   * A question that every peer answers that knows the connection, librdmacm's as well: a WRITE of no bytes with a PSN that it
-   * has had. It changes nothing and is acknowledged (IBA 9.7.5.1.1).
+   * A question that every peer which knows the connection answers, librdmacm's as well: a WRITE of no bytes with a PSN that it
+   * has had. The WRITE changes nothing, and the peer acknowledges it (IBA 9.7.5.1.1).
    */
   challenge(flow: Flow): Frame | null {
     const frame = this.#begin(flow)

@@ -136,7 +136,7 @@ export interface PfcSettings {
   alpha?: number
   /** Ingress bytes at which the upstream may resume [xon]. Default 80 % of xoffBytes; none with alpha. */
   xonBytes?: number
-  /** Or so many bytes below the threshold [xon_offset]. Default 2,288 B with alpha; none with xoffBytes. */
+  /** The upstream may resume so many bytes below the threshold, too [xon_offset]. Default 2,288 B with alpha; none with xoffBytes. */
   xonOffsetBytes?: number
   /** Bytes that each port and lossless priority has for itself [size]. Default 0. */
   reservedBytes?: number
@@ -295,6 +295,6 @@ export interface Watch {
   queues: { switch: string; port: number }[]
   /** Interval of the samples; default 100 µs. */
   everyNs: Nanos
-  /** Also rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
+  /** Adds rate, window, bytes in flight and bytes acknowledged of each flow. Default: if the file has a `watch`. */
   flows: boolean
 }

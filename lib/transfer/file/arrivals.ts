@@ -1,4 +1,4 @@
-/** Opens the temporary files of transfers that come in: where they go has been decided, and one target is taken once. */
+/** Opens the temporary files of incoming transfers. Their place has been decided; one transfer at a time has a target. */
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -64,8 +64,8 @@ export class Arrivals {
 }
 
 /**
- * A daemon that was killed as it gave a file its name may have left the temporary name beside it. What has the temporary name
- * and another is never written to: the name goes. If the other one is the file's, the file has been delivered.
+ * A daemon that was killed as it gave a file its name may have left the temporary name beside it. A file with the temporary
+ * name and another one is never written to: the temporary name is removed. If the other name is the file's, the file has been delivered.
  */
 async function dropSecondName(
   folder: Folder,
@@ -83,8 +83,8 @@ async function dropSecondName(
 
 /**
  * Chunks are written a few at a time, in any order. So the last `unsureBytes` of a file that nobody closed, because
- * its daemon was killed, may have holes: a transfer resumes before them. Holes that the file is to have do no harm there: they
- * lie before its end, which only grows as blocks are written, or they are not counted.
+ * its daemon was killed, may have holes: a transfer resumes before them. Holes that the file is to have do no
+ * harm: they lie before its end, which only grows as blocks are written, or they are not counted.
  */
 async function openSink(
   how: Omit<LocalSinkConfig, 'partial' | 'handle' | 'resumeBytes'>,
@@ -123,9 +123,9 @@ async function checkTarget(folder: Folder, offer: Offer, shownPath: string): Pro
 }
 
 /**
- * Opens or creates the temporary file; a link or another kind of file is refused. One that somebody else owns, who could read
- * and change what is written, is replaced. So is one that has its final mode, which forbids to open it: the daemon was killed
- * just before it got its name.
+ * Opens or creates the temporary file; a link or another kind of file is refused. A file of another owner, who could
+ * read and change what is written, is replaced. So is a file with its final mode, which forbids to open it: the daemon was
+ * killed just before the file got its name.
  */
 async function openPartial(folder: Folder, name: string): Promise<FileHandle> {
   const there = await openExisting(folder, name)

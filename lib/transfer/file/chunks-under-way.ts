@@ -1,7 +1,7 @@
 /** Chunks that are being read from a file or written to it: a few at a time, done with in their order. */
 import { assert } from '../../errors.js'
 
-/** With one, the file would rest while its end is noticed; more only fill the cache. */
+/** With one, the disk would rest while its end is noticed; more only fill the cache. */
 export const CHUNKS_UNDER_WAY_MAX = 3
 
 export class ChunksUnderWay {
@@ -23,7 +23,7 @@ export class ChunksUnderWay {
     this.#chunks.push({ bytes, done })
   }
 
-  /** Resolves with the oldest one's bytes, or throws what it failed with: it is under way no more. */
+  /** Ends the oldest one: resolves with its bytes, or throws the error that it failed with. */
   async takeOldest(): Promise<Uint8Array> {
     const { bytes, done } = this.#chunks[0]!
     try {
@@ -34,7 +34,7 @@ export class ChunksUnderWay {
     return bytes
   }
 
-  /** Resolves when the memory of all of them may be given to others. */
+  /** Resolves when others may use the memory of all of them. */
   async drain(): Promise<void> {
     await Promise.allSettled(this.#chunks.map(({ done }) => done))
     this.#chunks.length = 0

@@ -1,6 +1,6 @@
 /**
- * The file in the inbox that keeps what was delivered over a restart of the daemon: one line of JSON a delivery. A line that
- * a kill has cut short is passed over.
+ * The file in the inbox that keeps what was delivered over a restart of the daemon: one line of JSON a delivery. The reader skips
+ * a line that a kill has cut short.
  */
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { DELIVERED_NAME } from '../protocol/names.js'
 
 /** A file with so many lines is written anew with those that still count. */
 const LINES_MAX = 1024
-/** A longer file is not ours. */
+/** A longer file is not Weir's. */
 const FILE_BYTES_MAX = 8 << 20
 
 /** What shows whether it is still the same file. */
@@ -52,7 +52,7 @@ export class DeliveredJournal {
   }
 
   /**
-   * Keeps a delivery on the disk. Where that fails, only a restart at the wrong moment is not survived.
+   * Writes a delivery to the disk. If that fails, only a restart at the wrong moment loses it.
    * @param all what counts, for when the file has grown long
    */
   async append(line: Line, all: () => Iterable<Line>): Promise<void> {

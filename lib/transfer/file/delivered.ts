@@ -1,6 +1,6 @@
 /**
  * Files that were delivered recently, by the transfers that brought them. A sender may lose its connection before it
- * hears that its file is there; when it comes back it learns so, and not that a file of that name exists.
+ * learns that its file is there; when it comes back it learns so, and not that a file of that name exists.
  */
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
@@ -27,8 +27,8 @@ export class Delivered {
   }
 
   /**
-   * Remembers a file. Best before it gets its name: `find` compares what is there, so a note of what never came to be does no
-   * harm.
+   * Remembers a file. Call it before the file gets its name: `find` compares what is there, so a note of a file that never came to be
+   * does no harm.
    */
   async note(target: string, offer: Offer, file: Identity): Promise<void> {
     if (!hasName(offer)) return
@@ -126,7 +126,7 @@ export class DeliveredSink implements FileSink {
     await handle.close().finally(this.#release)
   }
 
-  /** It is not this attempt's to remove. */
+  /** This attempt must not remove it. */
   async discard(): Promise<void> {
     await this.keep()
   }

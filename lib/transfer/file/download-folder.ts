@@ -1,4 +1,4 @@
-/** A folder of this machine's user, who wants a file of another host in it: `weir get`. */
+/** The folder of `weir get`: a user of this machine wants a file of another host in it. */
 import { join } from 'node:path'
 import { WeirError } from '../../errors.js'
 import { whyNotWritten } from '../../file-reason.js'

@@ -40,14 +40,14 @@ export class FileFeed {
     return null
   }
 
-  /** Takes the bytes that the other end has already into the digest. Throws PART_DIFFERS when they are other ones. */
+  /** Takes the bytes that the other end has already into the digest. Throws PART_DIFFERS when they differ. */
   async #digestResumed(): Promise<void> {
     const { machine, source, digest, ring } = this.#config
     const { resumeBytes } = machine.plan!
     const goesOn = () => machine.state === 'streaming'
     // A file that changed between two attempts is an error, and no reason to begin anew.
     if (resumeBytes > 0) await source.verifyUnchanged()
-    // Those chunks are loaded as the others are, for their digests.
+    // The feed loads those chunks like the others, for their digests.
     if (machine.plan!.digestBytes > 0) {
       this.#resumeDigested = true
       return

@@ -1,8 +1,8 @@
 /**
  * Writes a file from a ring, chunk by chunk, and checks its digest: what both ends that write a file do.
  *
- * Where chunks have digests, each is compared before it is written. One that is damaged never reaches the file: it is left
- * out of the file's digest and comes again. The chunks that were there before are read and compared in the same turn.
+ * Where chunks have digests, the intake compares each before it writes it. A damaged chunk never reaches the file: the
+ * intake leaves it out of the file's digest and asks for it again. It reads and compares chunks that were there before in turn.
  */
 import type { WeirError } from '../../errors.js'
 import { wholeChunksOf } from '../protocol/chunk-plan.js'
@@ -28,7 +28,7 @@ export interface FileIntakeConfig {
   user: FileUser
   /** A chunk is in the file. */
   onWritten: () => void
-  /** A chunk does not have its digest, and is to be asked for again. */
+  /** A chunk does not have its digest, and is to be requested again. */
   onDamaged: () => void
   /** The file is in its place. */
   onFinished: () => void
@@ -42,7 +42,7 @@ export class FileIntake {
   #digestBytes: Uint8Array | null = null
   #resumeBytes = 0
   #resumeDigest: Uint8Array = new Uint8Array()
-  /** The last chunk that was found damaged, or -1: it is written also if it was there before. */
+  /** The last chunk that was found damaged, or -1. It is written even if it was there before. */
   #damagedChunk = -1
   #ring: Buffer | null = null
   #path = ''
@@ -115,8 +115,8 @@ export class FileIntake {
   }
 
   /**
-   * Closes the file. What there is of it is kept for another attempt when the connection was lost. What chunks that were
-   * damaged too often leave to keep is kept as well. All else is removed.
+   * Closes the file. If the connection was lost, its part is kept for another attempt. If chunks were damaged too often, what
+   * lies before them is kept. In all other cases the file is removed.
    */
   async close(failure: WeirError | null): Promise<void> {
     const { worthBytes } = this.#config.machine

@@ -106,7 +106,7 @@ export class LocalSink implements FileSink {
 
   async keep(bytes = Number.POSITIVE_INFINITY): Promise<void> {
     const handle = this.#handle
-    // What could not be extended or cut is not marked: it counts as left by a daemon that was killed.
+    // A file that could not be extended or cut gets no mark: it counts as left by a daemon that was killed.
     if (handle)
       await this.#extend(handle)
         .then(() => cutTo(handle, bytes))
@@ -169,8 +169,8 @@ async function renameWithoutReplacing(folder: Folder, from: string, to: string):
 }
 
 /**
- * Whoever may write into the folder can put something else in the place of the temporary name. A program that waits for files may
- * have moved this one away already.
+ * Who may write into the folder can put something else in the place of the temporary name. And a program that waits for files may
+ * have moved this one already.
  *
  * On some file systems (FUSE, CIFS) a file's inode changes when it gets another name. There nothing proves that it is the same file; but
  * one with its size and time that belongs to this user was made by this user.

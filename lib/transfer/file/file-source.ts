@@ -74,7 +74,7 @@ export class LocalSource implements FileSource {
     await readFully(this.#open(), into, position, () => this.#notItsSize('fewer'))
   }
 
-  /** Looks behind the end as well: what the kernel makes up, as in /proc, has contents whatever its size says. */
+  /** Looks behind the end as well: a file that the kernel makes up, as in /proc, has contents whatever its size says. */
   async verifyUnchanged(): Promise<void> {
     const handle = this.#open()
     const { size, mtimeMs } = await handle.stat()

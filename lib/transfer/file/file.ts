@@ -37,7 +37,7 @@ export interface FileSink {
   discard(): Promise<void>
 }
 
-/** Who opens a file to write it, as those see it who want the same file. */
+/** A user that writes a file, as others see it that want the same file. */
 export interface FileUser {
   /** It has ended, or is ending: it gives the file back by itself. */
   readonly hasEnded: boolean
@@ -50,9 +50,9 @@ export interface FileUser {
 /** Where received files go. */
 export interface FileStore {
   /**
-   * Opens the file that an offer speaks of. Waits while another user has the file who is ending, or whose peer may be gone. Throws
+   * Opens the file that an offer speaks of. Waits while another user has the file that is ending, or whose peer may be gone. Throws
    * a TransferFailure to refuse it.
-   * @param user default: nobody who waits, or says anything about itself
+   * @param user default: nobody, who never waits
    */
   open(offer: Offer, user?: FileUser): Promise<FileSink>
 }

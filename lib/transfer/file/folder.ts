@@ -1,6 +1,6 @@
 /**
- * A folder that is open. A name in it stands for what lies in this very folder, whatever somebody meanwhile puts in the
- * place of the folder's path: Linux resolves `/proc/self/fd/N/name` from the descriptor. Node.js has no openat.
+ * A folder that is open. A name in it means what lies in this very folder, even if somebody puts something else in the place
+ * of the folder's path: Linux resolves `/proc/self/fd/N/name` from the descriptor. Node.js has no openat.
  *
  * Where there is no /proc the path is used, after a look whether it still leads to the same device and inode.
  */
@@ -80,7 +80,7 @@ export class Folder {
     return await open(await this.#at(name), flags | constants.O_NOFOLLOW, mode)
   }
 
-  /** Null if there is nothing of that name. Follows no link. */
+  /** Null if nothing has that name. Follows no link. */
   async look(name: string): Promise<Stats | null> {
     return await lstat(await this.#at(name)).catch(error => {
       if (error.code === 'ENOENT') return null

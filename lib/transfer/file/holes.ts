@@ -1,4 +1,4 @@
-/** Runs of zeros in a file that had holes where it comes from: what is not written there stays a hole. */
+/** Runs of zeros in a file whose source has holes: where nothing is written a hole stays. */
 
 /** Blocks of most file systems: finer holes do not exist. */
 const BLOCK_BYTES = 4096
@@ -30,7 +30,7 @@ export function dataRuns(bytes: Uint8Array, position: number): Run[] {
   return runs
 }
 
-/** Looks at the first byte by itself: that is the end of it for nearly all that is no hole. */
+/** Looks at the first byte by itself, which decides for nearly all that is no hole. */
 function isZero(bytes: Uint8Array, from: number, to: number): boolean {
   return bytes[from] === 0 && ZEROS.compare(bytes, from, to, 0, to - from) === 0
 }

@@ -81,7 +81,7 @@ export class GetSession extends ActiveSession {
   get offer(): Offer | null {
     const { name, overwrite } = this.#config
     const { offer } = this.machine
-    // The name is this end's own: what a server says about it goes nowhere near the file system.
+    // This end chooses the name: what a server says of it never reaches the file system.
     return offer && { ...offer, name, directory: '', overwrite, transfer: new Uint8Array() }
   }
 
@@ -195,7 +195,7 @@ export class GetSession extends ActiveSession {
     }
   }
 
-  /** The server hears that its file has arrived, and then the connection ends. */
+  /** The server learns that its file has arrived, and then the connection ends. */
   #onFinished(): void {
     const now = this.time.now()
     if (!this.closed) this.channel.send(now, { body: 'done', done: { path: '' } })

@@ -72,26 +72,26 @@ export class GetTask implements Task {
     return new GetSession({ ...this.#config, patient: last !== null, offered: this.#offered })
   }
 
-  /** The last attempt may not have come as far as to open what an earlier one has left. */
+  /** The last attempt may have failed before it opened what an earlier one has left. */
   async abandon(last: ActiveSession): Promise<void> {
     this.#note(last)
     if (!this.#offered) return
     try {
       await (await this.#config.store.open(this.#offered)).discard()
     } catch {
-      // Somebody else fetches the file by now, or it cannot be removed: nothing is worse than before.
+      // Somebody else fetches the file by now, or it cannot be removed. Both do no harm.
     }
   }
 
   async close(): Promise<void> {}
 
-  /** What the first attempt was offered is what all are to bring. */
+  /** All attempts are to bring what the first one was offered. */
   #note(last: ActiveSession | null): void {
     if (last instanceof GetSession) this.#offered ??= last.offer
   }
 }
 
-/** As cp has it: what is to be named as a folder that is there goes into that folder. */
+/** As with cp: if the name is that of a folder, the file goes into that folder. */
 async function placed(options: GetOptions): Promise<{ directory: string; name: string }> {
   const { directory, path, nameInFolder = '' } = options
   const name = options.name || basename(path)

@@ -1,6 +1,6 @@
 /**
- * The end that somebody else's transfer comes to: it answers, says why when it cannot go on, and
- * leaves it to the peer to disconnect, for a while.
+ * The end that another host's transfer comes to. It answers, says why when it cannot go on, and gives the
+ * peer some time to disconnect.
  */
 import { WeirError } from '../../errors.js'
 import type { Connection } from '../../nic/types.js'
@@ -84,7 +84,7 @@ export abstract class PassiveSession extends Session implements Holder {
     }
   }
 
-  /** There is no memory for messages, so that the connection itself has to say why it ends. */
+  /** There is no memory for messages, so the connection itself has to say why it ends. */
   #leave(now: Nanos, connection: Connection, why: WeirError): void {
     this.#answered = true
     this.machine.fail(why)
@@ -128,7 +128,7 @@ export abstract class PassiveSession extends Session implements Holder {
   protected abstract readonly peerRole: string
   /** True while it is this end that has something to do. */
   abstract get isBusy(): boolean
-  /** True once the peer's wish has been granted: from then on a failure is said by Fail, not by Refuse. */
+  /** True once this end has accepted the request: from then on Fail reports a failure, not Refuse. */
   protected abstract get granted(): boolean
   /** Path of the file in the inbox or the share once it has been delivered, else ''. */
   protected abstract get deliveredPath(): string

@@ -1,6 +1,6 @@
 /**
- * Who gives way when more hosts want to move files than can at a time. One that is silent does, of the host that holds the
- * most: so a host that asks for much and does nothing is in its own way. No clock.
+ * Which session gives way when more hosts want to move files than there are places: a silent one, of the host that holds the
+ * most. So a host that asks for much and does nothing hinders itself. No clock.
  */
 import { type Nanos, SECOND } from '../../time/nanos.js'
 import { TransferFailure } from '../protocol/failure.js'

@@ -4,6 +4,6 @@ import type { Nanos } from '../../time/nanos.js'
 export interface RealTime {
   /** The time on the NIC's scale. */
   now(): Nanos
-  /** Has the NIC looked at soon: call after every command that did not come from one of its handlers. */
+  /** Makes the loop look at the NIC soon: call it after every command that did not come from one of its handlers. */
   wake(): void
 }

@@ -1,9 +1,9 @@
 /**
  * One file on its way in, at the end that it is offered to: the sender WRITEs chunks into this end's ring.
  *
- * The ring stays registered until the connection ends, even after a failure: else the sender would see its
- * WRITEs refused instead of the reason. But a slot is closed to the sender from the moment in which its chunk has arrived until that is in
- * the file: what is hashed is what is written.
+ * The ring stays registered until the connection ends, even after a failure: otherwise the sender would see its
+ * WRITEs refused instead of the reason. A slot is closed to the sender from the arrival of its chunk until the chunk is in the
+ * file: so the bytes that are hashed are those that are written.
  */
 
 import { Access } from '../../qp/memory/memory.js'

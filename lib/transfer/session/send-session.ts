@@ -33,7 +33,7 @@ export class SendSession extends ActiveSession {
   readonly #feed: FileFeed
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
-  /** Acknowledged, or to be, and no bytes of the file that are new to the receiver: messages, digests, chunks that are moved again. */
+  /** Bytes sent that are no bytes of the file new to the receiver: messages, digests, chunks that are moved again. */
   #otherBytes = 0
 
   /** Throws WEIR_FULL when no ring is free. */

@@ -14,7 +14,7 @@ import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../p
 import { ServerMachine } from '../protocol/server-machine.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 
-/** Receives that wait for the getter's messages: of each kind at most one is on its way, and there are Pings. */
+/** Receives for the getter's messages: at most one of each kind is in flight, and there are Pings. */
 const RECEIVES = 16
 
 export interface ServeSessionConfig extends PassiveSessionConfig {

@@ -1,5 +1,5 @@
 /**
- * One file on its way, at one end: ties a state machine of the protocol to a connection and to steps that take
+ * The transfer of one file, at one end: joins a state machine of the protocol to a connection and to steps that take
  * time. What the four kinds of session share is here and in active-session.ts and passive-session.ts.
  *
  * The peer may use the ring for as long as the connection lives, and a step that runs may touch it too. So
@@ -44,7 +44,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
   protected readonly rings: RingPool
   protected readonly channel: MessageChannel
   protected readonly steps: StepRunner
-  /** Null before there is one; it stays when it has ended. */
+  /** Null before there is one; stays set after its end. */
   connection: Connection | null = null
   protected closed = false
   #ring: Buffer | null = null
@@ -76,7 +76,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
     return this.machine.state
   }
 
-  /** How the way that the file's bytes take stands; null before it is known. */
+  /** State of the path that the file's bytes take; null before it is known. */
   get figures(): SenderFigures | null {
     return this.connection?.stats ?? null
   }
@@ -180,7 +180,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
     this.machine.onMessage(message)
   }
 
-  /** Anything has completed that was no message: READs and WRITEs among it. */
+  /** Work has completed that was no message, such as a READ or WRITE. */
   protected onTransferred(_now: Nanos, _completion: Completion): void {}
 
   /** Ends the transfer; the first reason stays. */

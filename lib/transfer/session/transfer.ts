@@ -1,4 +1,4 @@
-/** A transfer that is under way, as a daemon lists it: of either direction, begun here or by another host. */
+/** A running transfer, as a daemon lists it: of either direction, begun here or by another host. */
 import type { Nanos } from '../../time/nanos.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
@@ -50,7 +50,7 @@ export interface Transfer {
   interrupt(text: string): void
 }
 
-/** One that another host has begun: it is the other host that tries again. */
+/** A transfer that another host has begun, and that the other host tries again. */
 export class PassiveTransfer implements Transfer {
   readonly id: string
   readonly direction: TransferDirection

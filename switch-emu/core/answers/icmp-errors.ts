@@ -60,7 +60,7 @@ export class TimeExceeded {
   }
 }
 
-/** RFC 1122, section 3.2.2: not about errors, later fragments, group addresses, or nobody's packets. */
+/** RFC 1122, section 3.2.2: no report about errors, later fragments, group addresses, or packets without a source. */
 function mayBeReported(frame: Frame): boolean {
   const { view, l3 } = frame
   if (ipv4.version(view, l3) !== 4 || ipv4.fragmentOffset(view, l3) > 0) return false

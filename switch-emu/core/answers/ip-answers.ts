@@ -7,10 +7,9 @@ import { TimeExceeded } from './icmp-errors.js'
 import { answerSolicitation } from './neighbour-discovery.js'
 
 /**
- * What a switch says itself, so that hosts with ordinary IP stacks can talk across it: every host has every
- * other one on its link, so the switch answers for them when they are looked for (proxy ARP, RFC 1027; its
- * counterpart of RFC 4861, section 7.2.8), with their own MAC addresses; and it reports packets whose TTL has
- * run out, for traceroute.
+ * The answers of a switch, so that hosts with ordinary IP stacks can talk across it. Every host takes every
+ * other one to be on its link, so the switch answers for them (proxy ARP, RFC 1027; its counterpart of RFC 4861,
+ * section 7.2.8), with their own MAC addresses. For traceroute it reports packets whose TTL has run out.
  */
 export class IpAnswers {
   readonly #hosts: HostTable
@@ -27,7 +26,7 @@ export class IpAnswers {
    * it came in. False when none is due: the frame is as it was.
    */
   answer(now: Nanos, frame: Frame, reason: DropReason): boolean {
-    // Without their bytes, as in virtual time, frames are not of hosts with IP stacks.
+    // Frames without their bytes, as in virtual time, do not come from hosts with IP stacks.
     if (!frame.materialised) return false
     switch (reason) {
       case DropReason.NOT_IP:

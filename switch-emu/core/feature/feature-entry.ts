@@ -10,7 +10,7 @@ interface OptionDoc {
   example: unknown
   /** The value without the key, as a file has it. */
   default?: unknown
-  /** What holds without the key, where no value says it: the class then gets none. Absent as `default` is: it is required. */
+  /** What holds without the key, where no value says it: the class then gets none. If `default` is absent too, the key is required. */
   usual?: string
   /** Keys beside it without which the example is refused. */
   with?: Readonly<Record<string, unknown>>
@@ -41,7 +41,7 @@ export interface FeatureFigure {
   column: string
 }
 
-/** The line of a feature in the catalogue: everything that scenario files, their reference, reports and the switch know of it. */
+/** The entry of a feature in the catalogue: everything that scenario files, their reference, reports and the switch know of it. */
 export interface FeatureEntry {
   /** The key of its options, in scenario files and for `Switch`. */
   name: string
@@ -53,7 +53,7 @@ export interface FeatureEntry {
   default?: unknown
   /** A value of the key, as a file has it. */
   example: unknown
-  /** How messages and the reference call the mapping of its options. Default: the name. */
+  /** The name of the mapping of its options in messages and the reference. Default: the name. */
   title?: string
   /** Text of the reference page before its options. */
   about?: string
@@ -69,7 +69,7 @@ export interface FeatureEntry {
   json?: Readonly<Record<string, unknown>>
   /** Null: its options are no mapping of a switch; lib/scenario knows where they stand. */
   options: readonly FeatureOption[] | null
-  /** What is wrong between options that are right one by one: the option, and a sentence. */
+  /** Conflicts between options that are right one by one: the option, and a sentence. */
   check?(options: never): readonly { option: string; wrong: string }[]
   figures?: readonly FeatureFigure[]
   /** What `create` gets where nothing is given. Default: the feature is off then. */

@@ -1,9 +1,9 @@
 /**
- * What a feature of a switch is: one class, whose methods are the stages of a frame's way at which it acts. A feature
+ * A feature of a switch is one class, whose methods are the stages of a frame's way at which it acts. It
  * implements those that it needs. A stage calls the features that have it, in the order of `catalogue.ts`; a feature that is off
  * stands in no list and costs nothing.
  *
- *     onFrame ── route ── arrive ── admit ── enqueue ──┐                     (offered: whatever came of it)
+ *     onFrame ── route ── arrive ── admit ── enqueue ──┐                     (offered: queued or dropped)
  *                           │         │         │      └─ queue ── scheduler ── grow ── serialiser ── leave ── start ── out
  *                           │         └─────────┴─ dropped, counted
  *                           └─ may choose another priority
@@ -36,7 +36,7 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
   admit?(now: Nanos, frame: Frame, ingress: number, priority: number): DropReason
   /** A frame that `admit` let in has left its queue, or was dropped before it entered. */
   leave?(now: Nanos, frame: Frame, ingress: number, priority: number): void
-  /** A frame from a link was offered to its queue, and is there now, or is about to be dropped. Not for frames of features. */
+  /** A frame from a link was offered to its queue. It is in the queue now, or is about to be dropped. Not called for frames of features. */
   offered?(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void
   /** The first bit of a frame leaves by `port`, at `startNs`. Its priority is `port.sentPriority`. */
   start?(startNs: Nanos, frame: Frame, port: EgressPort, ingress: EgressPort): void
@@ -44,7 +44,7 @@ export interface SwitchFeature extends Partial<EnqueueStage>, Partial<GrowStage>
   pause?(now: Nanos, port: number, priority: number): void
   /** A timer that the feature has set is up. @param at the time that it was set to */
   timeout?(at: Nanos, port: number, priority: number): void
-  /** Reports count from here on; what is going on goes on. */
+  /** Starts a new window of counting. The state of the feature stays. */
   reset?(now: Nanos): void
   /**
    * What the feature adds to the result of a port, from the last `reset` to `now`.
@@ -68,13 +68,13 @@ export interface FeatureSwitch {
   readonly random: () => number
   /** All packet memory, bytes. */
   readonly bufferBytes: number
-  /** When the switch begins: no time that a feature hears of is before it. */
+  /** When the switch begins: no time that a feature gets is before it. */
   readonly startNs: Nanos
   /** Bytes of the longest IP packet on the links. */
   readonly mtuBytes: number
   /** Bit p: priority p is lossless. */
   readonly losslessMask: number
-  /** The feature of that class, of those before this one in the catalogue; null if it is off. */
+  /** The feature of that class, if it stands before this one in the catalogue; null if it is off. */
   find<T extends SwitchFeature>(kind: FeatureClass<T>): T | null
   /**
    * Forwards a frame that the feature has made, to the address in its IP header. The switch owns it from here on, and drops and counts

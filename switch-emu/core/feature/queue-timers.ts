@@ -2,7 +2,7 @@ import { DeadlineHeap } from '../../../lib/time/deadline-heap.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import { PRIORITIES } from '../queueing/shared-buffer.js'
 
-/** Who hears of timers. */
+/** The feature that owns timers. */
 export interface TimerOwner {
   timeout(at: Nanos, port: number, priority: number): void
 }
@@ -18,17 +18,17 @@ export class QueueTimers {
     for (let queue = 0; queue < ports * PRIORITIES; queue++) this.#deadlines.add()
   }
 
-  /** Sets a timer; NEVER stops it. A timer is up once, and in `timeout` it may be set to a later time. */
+  /** Sets a timer; NEVER stops it. A timer fires once, and in `timeout` it may be set to a later time. */
   set(port: number, priority: number, atNs: Nanos): void {
     this.#deadlines.set(port * PRIORITIES + priority, atNs)
   }
 
-  /** When the first timer is up, or NEVER. */
+  /** When the first timer fires, or NEVER. */
   nextTimeout(): Nanos {
     return this.#deadlines.firstTime()
   }
 
-  /** Calls `owner` for all that is up. A driver that wakes late finds several: each has its own time. */
+  /** Calls `owner` for all timers that are due. A driver that wakes late finds several: each has its own time. */
   onTimeout(now: Nanos, owner: TimerOwner): void {
     const deadlines = this.#deadlines
     for (let at = deadlines.firstTime(); at <= now; at = deadlines.firstTime()) {

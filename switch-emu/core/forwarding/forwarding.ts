@@ -15,7 +15,7 @@ const NO_GROUP = -1
 const SEVERAL_PORTS = -1
 
 /**
- * Where a switch sends what: an exact-match table of hosts (IPv4 and IPv6), each with a group of egress
+ * The forwarding table of a switch: an exact-match table of hosts (IPv4 and IPv6), each with a group of egress
  * ports that lie on shortest paths. A group is one port per bucket of the flow hash. Lookups allocate
  * nothing.
  */

@@ -27,7 +27,7 @@ export interface Edge {
 }
 
 /**
- * Who is connected to whom: an undirected graph of switches and hosts. Nodes are numbered in the order given,
+ * The topology: an undirected graph of switches and hosts. Nodes are numbered in the order given,
  * switches first. Only switches forward: no path leads through a host.
  */
 export class Graph {

@@ -3,9 +3,9 @@
  *
  * **Symmetric.** For each bucket of the flow hash every link is given a weight at random, and a flow takes,
  * among all the shortest paths, the one whose weights add up to least. A part of a cheapest path is a
- * cheapest path, so every switch can choose its next hop alone; and the sum is the same from either end, so
- * the way back is the way there, whatever the topology, as FNCC needs it (section 3.1). With a hash of its
- * own in each switch, that holds only in special ones.
+ * cheapest path, so every switch can choose its next hop alone; and the sum is the same from either end. So
+ * both directions take one path in every topology, as FNCC needs it (section 3.1). With a hash of its own in
+ * each switch, that holds only in special topologies.
  *
  * **Not polarised.** The weights of different links are independent, so what one switch chose says nothing
  * about what the next one chooses.

@@ -2,15 +2,15 @@
  * Prevention of PFC deadlocks: packets on high-risk paths change their priority, so that no cycle of queues waits
  * for itself.
  *
- * Ports that could pass pauses round in a circle are put into one **port group**: the two ring ports of a switch in a
+ * The operator puts ports that could pass pauses round in a circle into one **port group**: the two ring ports of a switch in a
  * ring, the uplinks of a leaf in a Clos network. A packet that comes in by a port of a group and goes out by one
  * of the same group (the same port counts too) is **high-risk**: traffic in a loop, or hook traffic that comes down to
  * a leaf and goes up again. If its priority is `from`, its DSCP and the PCP of its VLAN tag are rewritten and it is queued with
  * the priority `to`; every switch after this one sees them, whichever it goes by.
  *
- * If `to` is lossless, the packet's memory stays accounted to `from`, because that is the only priority by which whoever
- * sends on its link can be paused: so queues of `from` may wait for queues of `to`, but never the other way round, and
- * the cycle is open. If `to` is lossy, its memory is accounted to `to`: it pauses nobody any more.
+ * If `to` is lossless, the packet's memory stays accounted to `from`, because the sender on its link can only be
+ * paused by that priority. So queues of `from` may wait for queues of `to`, but never the other way round, and the
+ * cycle is open. If `to` is lossy, its memory is accounted to `to`: it pauses nobody any more.
  *
  * It acts on IP packets only: they carry a DSCP. Source: white paper on lossless networks, "PFC deadlock prevention".
  */
@@ -33,7 +33,7 @@ const PORT_GROUPS_MAX = 31
 export interface DeadlockPreventionOptions {
   /** Port groups, each of one or more port numbers; a port may be in several. */
   groups: readonly (readonly number[])[]
-  /** Priority of the packets that are looked at, 0 to 7. */
+  /** Priority of the packets that may be moved, 0 to 7. */
   from: number
   /** Priority that high-risk ones get, 0 to 7, not `from`. */
   to: number

@@ -23,7 +23,7 @@ export interface PfcOptions {
 }
 
 /**
- * The packet memory of a lossless switch, seen from where frames come in. It is divided as SONiC does it on
+ * The packet memory of a lossless switch, accounted by ingress port. It is divided as SONiC does it on
  * Broadcom's chips, without their rounding to cells:
  *
  * - each port and lossless priority (a priority group) has its reserved bytes and its headroom to itself;
@@ -126,7 +126,7 @@ export class IngressAccounting {
     }
     const at = port * PRIORITIES + priority
     const before = this.#bytes[at]!
-    // Non-zero only above the threshold: then reserved and shared memory are not asked.
+    // Non-zero only above the threshold: then reserved and shared memory do not count.
     if (
       this.#headroom[at] === 0 &&
       before + bytes <= this.thresholdBytes() &&

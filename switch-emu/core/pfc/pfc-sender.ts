@@ -47,7 +47,7 @@ export class PfcSender {
     return this.#dueNs
   }
 
-  /** Whether pauses of a priority may be sent from the next `want` on; they may unless a watchdog turns them off. */
+  /** Allows or forbids pauses of a priority, from the next `want` on. Default: allowed, unless a watchdog turns them off. */
   allow(priority: number, allowed: boolean): void {
     if (allowed) this.#allowed |= 1 << priority
     else this.#allowed &= ~(1 << priority)

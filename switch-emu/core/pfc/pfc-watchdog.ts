@@ -2,7 +2,7 @@
  * Detection and clearance of PFC deadlocks, for the queues (egress port and lossless priority) of one switch.
  *
  * **Detection.** A queue whose peer keeps it paused without a gap for `detectionTimeNs` is deadlocked. Every
- * end of a pause, by XON or by expiry, begins anew: congestion that moves, however long it lasts, is no
+ * end of a pause, by XON or by expiry, starts the time again: congestion that moves, however long it lasts, is no
  * deadlock. Whether the queue holds frames makes no difference.
  *
  * **Clearance.** Then, for `restorationTimeNs`, the queue does not obey pauses, nothing is detected, and its frames
@@ -113,7 +113,7 @@ export class PfcWatchdog implements SwitchFeature {
   /** By queue: port * PRIORITIES + priority. */
   readonly #states: Uint8Array
   readonly #timers: QueueTimers
-  /** Pauses of before this time have been dealt with. */
+  /** Pauses before this time have been handled. */
   readonly #restoredNs: Float64Array
   /** Times of each queue's last deadlocks, in a ring; made when the first one comes. */
   readonly #deadlocks: (Float64Array | null)[]
@@ -181,7 +181,7 @@ export class PfcWatchdog implements SwitchFeature {
     return { watchdog }
   }
 
-  /** Reports count from here on; what is going on goes on. */
+  /** Starts a new window of reports. The state of every queue stays. */
   reset(): void {
     this.log.reset()
     this.#forwardedFrames.fill(0)
@@ -233,7 +233,7 @@ export class PfcWatchdog implements SwitchFeature {
     this.#setTimer(queue, Math.max(sinceNs, this.#restoredNs[queue]!) + this.#options.detectionTimeNs)
   }
 
-  /** It was paused a detection time ago: without a gap since? */
+  /** A detection time has passed since the pause: decides whether there was a gap. */
   #judge(at: Nanos, queue: number): void {
     const sinceNs = Math.max(this.#pausedSinceNs(at, queue), this.#restoredNs[queue]!)
     if (sinceNs + this.#options.detectionTimeNs > at) this.#watch(at, queue)
@@ -282,7 +282,7 @@ export class PfcWatchdog implements SwitchFeature {
     this.#resume(at, queue)
   }
 
-  /** Everything begins anew. */
+  /** Restarts detection. */
   #resume(now: Nanos, queue: number): void {
     this.#restoredNs[queue] = now
     this.#setTimer(queue, NEVER)

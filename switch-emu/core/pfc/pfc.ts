@@ -28,8 +28,8 @@ export interface PfcReport {
 
 /**
  * Priority flow control of a switch (IEEE 802.1Qbb): a frame of a lossless priority that finds its ingress port's share of the memory
- * used up goes to that port's headroom, and the peer is paused. That a port obeys its own peer's pauses is no part of it: `PauseState`
- * does so for the priorities that are lossless.
+ * used up goes to that port's headroom, and the peer is paused. `PauseState`, and not this class, makes a port
+ * obey the pauses of its peer, for the priorities that are lossless.
  */
 export class Pfc implements SwitchFeature {
   /** Memory by port and priority that frames came in by. */
@@ -62,7 +62,7 @@ export class Pfc implements SwitchFeature {
     this.#tellPeer(now, ingress)
   }
 
-  /** Whether a port may pause a priority of its peer; it may unless a watchdog says otherwise. */
+  /** Allows or forbids a port to pause a priority of its peer. Default: allowed, unless a watchdog forbids it. */
   setPauseSending(now: Nanos, port: number, priority: number, on: boolean): void {
     this.senders[port]!.allow(priority, on)
     this.#tellPeer(now, port)
@@ -86,7 +86,7 @@ export class Pfc implements SwitchFeature {
     return { ...report }
   }
 
-  /** Has the peer of a port hold the priorities that are above their thresholds, and no others. */
+  /** Pauses the priorities of a port's peer that are above their thresholds, and no others. */
   #tellPeer(now: Nanos, port: number): void {
     if (this.senders[port]!.want(now, this.accounting.xoffMask(port))) this.#switch.wake(now, port)
   }

@@ -59,7 +59,7 @@ export interface UrgentFrames {
 
 const NO_STAGES: PortStages = { enqueue: [], grow: [] }
 
-/** The way out of one port: eight queues, what holds them, the scheduler between them, and the line. */
+/** The egress side of one port: eight queues, the pauses that hold them, the scheduler between them, and the line. */
 export class EgressPort {
   readonly index: number
   readonly rateBps: number
@@ -67,7 +67,7 @@ export class EgressPort {
   readonly gauge = new QueueGauge()
   readonly serializer: Serializer
   readonly queues: readonly EgressQueue[]
-  /** What the peer has said about which queues may send. */
+  /** The peer's pauses: which queues may send. */
   readonly pause: PauseState
   /** Null: nothing goes ahead of the queues. */
   #urgent: UrgentFrames | null = null

@@ -24,7 +24,7 @@ export type PauseAction = (typeof PauseAction)[keyof typeof PauseAction]
  */
 export class PauseState {
   readonly #rateBps: number
-  /** What the peer said, obeyed or not. */
+  /** The peer's pauses, obeyed or not. */
   readonly #told = new PauseClock()
   readonly #received = new Float64Array(PRIORITIES)
   readonly #actions = new Uint8Array(PRIORITIES)

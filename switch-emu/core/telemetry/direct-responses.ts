@@ -23,9 +23,9 @@ import { BloomFilter } from './bloom-filter.js'
 import { IntStamper } from './int-stamper.js'
 import { LoadView } from './load-view.js'
 
-/** When a congested switch answers, and whom. */
+/** When a congested switch sends direct responses, and to whom. */
 export interface DirectResponseOptions {
-  /** A packet that finds so many bytes in its egress queue, itself included, is answered. */
+  /** The switch answers a packet that finds so many bytes in its egress queue, itself included. */
   thresholdBytes: number
   /** A flow is answered at most once in this time. Default 10 us. */
   intervalNs?: Nanos
@@ -46,12 +46,12 @@ const DEFAULT_FILTER_BITS = 4096
 const TTL = 64
 
 /**
- * Telemetry that a congested switch sends by itself, without the way to the receiver (draft-01 of HPCC++, section 6.3):
- * with the number of the packet that met the congestion, the hops that the packet has behind it, and this one as it is now. A
- * Bloom filter that a timer empties keeps a burst from being answered by a burst.
+ * Telemetry that a congested switch sends by itself, without the detour by the receiver (draft-01 of HPCC++, section 6.3).
+ * It has the number of the packet that met the congestion, the hops that the packet has passed, and this hop as it is now. A
+ * Bloom filter that a timer empties prevents a burst of responses to a burst of packets.
  *
- * A packet names only its receiver's queue pair. So the response does too: BECN says that it goes back to the sender, who
- * finds the flow by that; FECN that it goes on to the receiver.
+ * A packet names only its receiver's queue pair. So the response does too. With BECN it goes back to the sender, which
+ * finds the flow by that queue pair; with FECN it goes on to the receiver.
  */
 export class DirectResponses implements SwitchFeature {
   readonly #switch: FeatureSwitch
@@ -105,7 +105,7 @@ export class DirectResponses implements SwitchFeature {
     if (response !== null) this.#switch.send(now, response, ingress)
   }
 
-  /** True if a packet that is for that queue of the port is to be answered; it counts as answered then. */
+  /** True if the switch is to answer a packet for that queue of the port. The flow then counts as answered. */
   #isDue(now: Nanos, frame: Frame, port: EgressPort, priority: number): boolean {
     if (this.#view.queueBytes(port, priority) < this.#options.thresholdBytes) return false
     if (!this.#isEligible(frame)) return false
@@ -174,7 +174,7 @@ export class DirectResponses implements SwitchFeature {
     return into
   }
 
-  /** The hops that the packet has behind it, then this one. */
+  /** The hops that the packet has passed, then this one. */
   #collect(now: Nanos, frame: Frame, port: EgressPort, priority: number): void {
     const records = this.#records
     const hop = this.#hop

@@ -20,7 +20,7 @@ import { LoadView, type LoadViewOptions } from './load-view.js'
  * A frame with the reverse flag travels against the data whose path it reports: it gets the values of the
  * port that it came in by, which is where that data leaves (FNCC, section 3.2.1).
  *
- * Which queue and which rate, of the port or of the packet's priority, is for a `LoadView` to say.
+ * A `LoadView` decides which queue and which rate: those of the port, or of the packet's priority.
  */
 export class IntStamper implements SwitchFeature {
   readonly view: LoadView

@@ -29,7 +29,7 @@ const RATIO_RATE_BPS = 100e9
  * queue's length does not give the time that it takes, the packet's sojourn time does; and deficit round robin guarantees
  * each queue a rate, which can stand for the link's.
  *
- * A sojourn time goes where the queue length goes, as qlen = sojourn x rate. So qlen / (B T) of the listing, line 5, is
+ * A sojourn time takes the field of the queue length, as qlen = sojourn x rate. So qlen / (B T) of the listing, line 5, is
  * sojourn / T, and senders need not know.
  */
 export class LoadView {
@@ -37,7 +37,7 @@ export class LoadView {
   readonly #shares: boolean
   readonly ratioOnly: boolean
 
-  /** Throws WEIR_BAD_ARGUMENT for a word that it does not know. */
+  /** Throws WEIR_BAD_ARGUMENT for an unknown word. */
   constructor({ queue = 'port', rate = 'link', ratioOnly = false }: LoadViewOptions = {}) {
     if (!['port', 'own', 'sojourn'].includes(queue) || !['link', 'share'].includes(rate)) {
       throw new WeirError(
