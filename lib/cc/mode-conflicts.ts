@@ -18,7 +18,7 @@ import { type PathSettings, probesPaths } from './path-settings.js'
 import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-options.js'
 
 /** A controller and the options that are given for it. */
-export interface ControllerChoice {
+export interface GivenController {
   name: string
   options?: OptionValues
 }
@@ -132,13 +132,13 @@ function keysOf<T extends object>(value: T): (keyof T)[] {
 }
 
 /** Why `countFlows` of a controller has no effect; null: it has. N counts the flows of the last hop, which the busiest hop need not be. */
-export function idleCountFlows(settings: TelemetrySettings, cc: ControllerChoice): Idle | null {
+export function idleCountFlows(settings: TelemetrySettings, cc: GivenController): Idle | null {
   if (settings.hops !== 'busiest' || Number(cc.options?.countFlows ?? 0) === 0) return null
   return { while: 'hops of telemetry is busiest, which does not tell the last hop', mend: 'hops to all' }
 }
 
 /** Why `lossBeta` of a controller has no effect; null: it has, or is not given. The start decides where `lossReaction` is not given. */
-export function idleLossBeta({ name, options = {} }: ControllerChoice, start: Start): Idle | null {
+export function idleLossBeta({ name, options = {} }: GivenController, start: Start): Idle | null {
   const { lossBeta, lossReaction } = options
   if (lossBeta === undefined || lossReaction !== undefined || start !== 'line-rate') return null
   const standard = ccOptions(name).find(spec => spec.name === 'lossReaction')?.default ?? null
@@ -163,7 +163,7 @@ export interface GivenModes {
   /** The same, completed by settings from elsewhere and by defaults. */
   settings: TelemetrySettings
   paths: PathSettings
-  cc: ControllerChoice
+  cc: GivenController
   start: Start
   /** As in `Users`. Default false. */
   isEverybody?: boolean
@@ -179,7 +179,7 @@ export function checkModes({ telemetry, settings, paths, cc, start, isEverybody 
 }
 
 /** Throws WEIR_BAD_ARGUMENT if the controller is to count flows, and these settings forbid it. */
-export function checkCountFlows(settings: TelemetrySettings, cc: ControllerChoice): void {
+export function checkCountFlows(settings: TelemetrySettings, cc: GivenController): void {
   const idle = idleCountFlows(settings, cc)
   if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('countFlows', idle)}`)
 }

@@ -399,7 +399,7 @@ export class Sender implements WindowFollower {
   }
 }
 
-/** Hops that the telemetry tells of, without the receiving host; 0 = none. */
+/** Hops that the telemetry shows, without the receiving host; 0 = none. */
 function hopsTold({ count, passed, endsAtHost }: HopRecords): number {
   return count === 0 ? 0 : passed - (endsAtHost ? 1 : 0)
 }

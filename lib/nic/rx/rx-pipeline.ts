@@ -155,7 +155,7 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
-    let opcode = bth.opcode(frame.view, frame.bth)
+    const opcode = bth.opcode(frame.view, frame.bth)
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.counters.wrongSource++
       return
