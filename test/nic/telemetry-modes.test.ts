@@ -1,5 +1,6 @@
 /** Which packets collect telemetry, when probes go, and how answers accumulate. */
 import t from 'tap'
+import { newAckSample } from '../../lib/cc/congestion-control.js'
 import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import {
   DEFAULT_TELEMETRY,
@@ -12,7 +13,6 @@ import { TelemetryProbe } from '../../lib/nic/telemetry/telemetry-probe.js'
 import { NO_SHIM, TelemetrySource } from '../../lib/nic/telemetry/telemetry-source.js'
 import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Random } from '../../lib/sim/random.js'
-import { newAckSample } from '../../lib/cc/congestion-control.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 import * as intShim from '../../lib/wire/telemetry/int-shim.js'
 import { INT_MD } from '../../lib/wire/telemetry/telemetry.js'
