@@ -48,7 +48,7 @@ export interface ControllerEntry {
 }
 
 /** A controller and its options. */
-export interface ControllerChoice {
+export interface ChosenController {
   name: string
   options: OptionValues
 }
@@ -56,7 +56,7 @@ export interface ControllerChoice {
 /** What two ends have agreed on for the packets of one of them. */
 export interface Agreement {
   /** The controller, which follows from what was granted. */
-  cc: ControllerChoice
+  cc: ChosenController
   /** Why it is that one. */
   reason: string
   /** What the peer does for that controller. */
@@ -190,7 +190,7 @@ function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
 }
 
 /** What comes of a controller's needs with a peer of these features. A controller that is refused one gives way, if its entry says to which. */
-export function agreeOn(cc: ControllerChoice, features: number): Agreement {
+export function agreeOn(cc: ChosenController, features: number): Agreement {
   const found = entry(cc.name)
   const { otherwise } = found
   const needs = ownNeeds(found)

@@ -1,4 +1,4 @@
-/** What two weirs tell each other beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+/** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
 import { agreeOn, ccNeeds, needTexts, offeredFeatures } from '../../cc/catalogue.js'
 import { grants, PLAIN_FEATURES, readsNeeds } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
@@ -30,7 +30,7 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
-/** What a weir expects that says nothing of needs: windows of rx-hpcc. */
+/** A Weir host that says nothing of needs may ask for windows of rx-hpcc. */
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**
@@ -69,7 +69,7 @@ function offered({ icrc }: NicSettings): number {
   return offeredFeatures(icrc !== 'ignore-id')
 }
 
-/** The other end's words, null for a peer that is no weir. Words that cannot be read count as none. */
+/** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
   return words === 'malformed' || (words !== null && needs.decode(words.needs) === null) ? null : words

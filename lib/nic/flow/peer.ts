@@ -14,7 +14,7 @@ export function reverseOf(needs: readonly Need[]): Reverse {
   return need.value === ReverseTelemetry.OWN_WAY ? 'own-way' : 'data-way'
 }
 
-/** What a peer that is a weir has said of itself. */
+/** What a peer that is a Weir host has said of itself. */
 export interface PeerFeatures {
   answersPaths: boolean
   numbersWindows: boolean
@@ -127,7 +127,7 @@ export class Peer {
     this.#reverse = reverseOf(needs)
   }
 
-  /** The peer is a weir, and both do what both can. */
+  /** The peer is a Weir host, and both do what both can. */
   agree(said: PeerFeatures): void {
     this.#isWeir = true
     this.#answersPaths = said.answersPaths

@@ -188,7 +188,7 @@ const ACKNOWLEDGEMENTS: readonly number[] = [
   Opcode.STAMPED_SACK,
 ]
 
-/** What Weir hosts tell each other in the reserved bits beside AckReq. */
+/** What Weir hosts say in the reserved bits beside AckReq. */
 function printReserved(view: DataView, at: number): string {
   const value = duplicates(view, at)
   if (value === 0) return ''
