@@ -48,7 +48,7 @@ export interface ControllerEntry {
 }
 
 /** A controller and its options. */
-export interface ControllerChoice {
+export interface ChosenController {
   name: string
   options: OptionValues
 }
@@ -56,10 +56,12 @@ export interface ControllerChoice {
 /** What two ends have agreed on for the packets of one of them. */
 export interface Agreement {
   /** The controller, which follows from what was granted. */
-  cc: ControllerChoice
+  cc: ChosenController
   /** Why it is that one. */
   reason: string
+  /** What the peer does for that controller. */
   granted: readonly Need[]
+  /** What it refuses of what the configured one needs. */
   refused: readonly Need[]
 }
 
@@ -188,18 +190,18 @@ function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
 }
 
 /** What comes of a controller's needs with a peer of these features. A controller that is refused one gives way, if its entry says to which. */
-export function agreeOn(cc: ControllerChoice, features: number): Agreement {
-  const needs = ccNeeds(cc.name)
-  const granted = needs.filter(need => grants(features, need))
-  const refused = needs.filter(need => !granted.includes(need))
+export function agreeOn(cc: ChosenController, features: number): Agreement {
   const found = entry(cc.name)
   const { otherwise } = found
-  const isServed = ownNeeds(found).every(need => grants(features, need))
-  if (isServed || otherwise === undefined) return { cc, reason: AS_CONFIGURED, granted, refused }
+  const needs = ownNeeds(found)
+  const granted = needs.filter(need => grants(features, need))
+  const refused = needs.filter(need => !grants(features, need))
+  if (refused.length === 0 || otherwise === undefined) return { cc, reason: AS_CONFIGURED, granted, refused }
   const names = ccOptions(otherwise).map(spec => spec.name)
   const options = Object.fromEntries(Object.entries(cc.options).filter(([name]) => names.includes(name)))
-  const { cc: chosen } = agreeOn({ name: otherwise, options }, features)
-  return { cc: chosen, reason: `${cc.name} would need ${needTexts(refused).join(', ')}`, granted, refused }
+  const instead = agreeOn({ name: otherwise, options }, features)
+  const reason = `${cc.name} would need ${needTexts(refused).join(', ')}`
+  return { cc: instead.cc, reason, granted: instead.granted, refused }
 }
 
 /** What this host grants its peers, as bits of `features` of proto/connect.proto. @param seesHops it sees over how many hops a packet came */

@@ -1,6 +1,6 @@
 /** What a controller needs of its peer, as its entry in the catalogue says it and as two ends agree on it. */
 import type { Nanos } from '../time/nanos.js'
-import { type Need, NeedId, TelemetryReturn } from '../wire/weir/needs.js'
+import { type Need, NeedId, ReverseTelemetry, TelemetryReturn } from '../wire/weir/needs.js'
 
 /** All of it has a default: a controller that needs nothing goes by acknowledgements and losses. */
 export interface Needs {
@@ -12,10 +12,11 @@ export interface Needs {
   /** How it comes back: on acknowledgements, or by notifications. Default: as the receiving host is set (`telemetry.answer`). */
   returned?: 'ack' | 'notify'
   /**
-   * The peer's acknowledgements collect telemetry on their own way: `AckSample.reverseHops`. The telemetry of data comes back by
-   * notifications then. Default false.
+   * The peer's acknowledgements collect telemetry: of the way of the data, which each switch writes into the acknowledgements that come
+   * back (FNCC, section 3.2.1; `AckSample.hops`, in path order, with N), or of their own way (`AckSample.reverseHops`). What data
+   * collects comes back by notifications then, which acknowledge nothing. Default: they collect none.
    */
-  reverseTelemetry?: boolean
+  reverseTelemetry?: 'data-way' | 'own-way'
   /** The peer says when each packet arrived and when its acknowledgement left. Default false. */
   timeStamps?: boolean
   /** The peer says over how many hops each packet came. Default false. */
@@ -35,6 +36,7 @@ const RETURNS = {
   ack: TelemetryReturn.ACK,
   notify: TelemetryReturn.NOTIFY,
 } as const
+const WAYS = { 'data-way': ReverseTelemetry.DATA_WAY, 'own-way': ReverseTelemetry.OWN_WAY } as const
 const CNP_INTERVAL_MIN_NS = 1000
 const CNP_INTERVAL_MAX_NS = 1e9
 
@@ -45,7 +47,7 @@ export function neededOfPeer(needs: Needs, receivingPart: number): Need[] {
   const add = (id: NeedId, value = 0) => list.push({ id, value })
   if (telemetry !== 'none')
     add(NeedId.TELEMETRY, returned === undefined ? TelemetryReturn.AS_SET : RETURNS[returned])
-  if (reverseTelemetry) add(NeedId.REVERSE_TELEMETRY)
+  if (reverseTelemetry !== undefined) add(NeedId.REVERSE_TELEMETRY, WAYS[reverseTelemetry])
   if (timeStamps) add(NeedId.TIME_STAMPS)
   if (hopCount) add(NeedId.HOP_COUNT)
   if (cnpIntervalNs !== undefined) add(NeedId.CNPS, cnpIntervalNs)
@@ -92,6 +94,8 @@ function isSound(id: number, value: number): boolean {
   switch (id) {
     case NeedId.TELEMETRY:
       return value <= TelemetryReturn.NOTIFY
+    case NeedId.REVERSE_TELEMETRY:
+      return value <= ReverseTelemetry.DATA_WAY
     case NeedId.CNPS:
       return value >= CNP_INTERVAL_MIN_NS && value <= CNP_INTERVAL_MAX_NS
     case NeedId.RECEIVING_PART:
@@ -107,7 +111,7 @@ export function needText({ id, value }: Need, partName: (part: number) => string
     case NeedId.TELEMETRY:
       return ['telemetry', 'telemetry on ACKs', 'telemetry by notifications'][value] ?? 'telemetry'
     case NeedId.REVERSE_TELEMETRY:
-      return 'telemetry of the way back'
+      return value === ReverseTelemetry.OWN_WAY ? 'telemetry of the way back' : 'telemetry collected by ACKs'
     case NeedId.TIME_STAMPS:
       return 'time stamps'
     case NeedId.HOP_COUNT:

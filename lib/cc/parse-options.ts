@@ -48,7 +48,8 @@ export function describeCcOptions(): string[] {
     for (const spec of own) described.set(spec, controller)
     const shared = others.size > 0 ? [`  and the options of ${[...others].join(' and ')}`] : []
     const needs = ccNeedsText(controller)
-    return [`${controller}:${needs === '' ? '' : ` (${needs})`}`, ...own.map(describe), ...shared]
+    const said = needs === '' ? [] : [`  ${needs}`]
+    return [`${controller}:`, ...said, ...own.map(describe), ...shared]
   })
 }
 

@@ -1,7 +1,14 @@
 /** The list of needs in REQ and REP: its bytes, what is skipped, what is malformed. */
 import fc from 'fast-check'
 import t from 'tap'
-import { BYTES_MAX, decode, encode, NeedId, TelemetryReturn } from '../../lib/wire/weir/needs.js'
+import {
+  BYTES_MAX,
+  decode,
+  encode,
+  NeedId,
+  ReverseTelemetry,
+  TelemetryReturn,
+} from '../../lib/wire/weir/needs.js'
 import { drawnSeed } from '../support/seeds.js'
 
 const seed = drawnSeed(t)
@@ -18,6 +25,7 @@ t.test('ids and bytes are wire format: they never change', async t => {
     RECEIVING_PART: 6,
   })
   t.same(TelemetryReturn, { AS_SET: 0, ACK: 1, NOTIFY: 2 })
+  t.same(ReverseTelemetry, { OWN_WAY: 0, DATA_WAY: 1 })
   const needs = [
     { id: NeedId.TELEMETRY, value: TelemetryReturn.AS_SET },
     { id: NeedId.CNPS, value: 50_000 },

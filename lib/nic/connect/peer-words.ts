@@ -30,7 +30,7 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
-/** What a Weir host expects that states no needs: windows of rx-hpcc. */
+/** A Weir host that says nothing of needs may ask for windows of rx-hpcc. */
 const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
 /**

@@ -1,4 +1,4 @@
-import { type Agreement, AS_CONFIGURED, type ControllerChoice, needTexts } from '../../cc/catalogue.js'
+import { type Agreement, AS_CONFIGURED, type ChosenController, needTexts } from '../../cc/catalogue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
@@ -37,7 +37,7 @@ export class Flow implements QpObserver {
   readonly reversePlausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
-  #cc: ControllerChoice
+  #cc: ChosenController
   #ccReason = AS_CONFIGURED
   #qp!: QueuePair
   #connection!: Connection
@@ -62,7 +62,7 @@ export class Flow implements QpObserver {
   }
 
   /** The controller of what this end sends: as asked for, and from the handshake on as both ends have agreed. */
-  get cc(): ControllerChoice {
+  get cc(): ChosenController {
     return this.#cc
   }
 

@@ -1,8 +1,18 @@
 import type { Nanos } from '../../time/nanos.js'
-import { type Need, NeedId } from '../../wire/weir/needs.js'
+import { type Need, NeedId, ReverseTelemetry } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
+
+/** What acknowledgements collect: telemetry of no way, their own, or that of the data. */
+export type Reverse = 'none' | 'own-way' | 'data-way'
+
+/** What acknowledgements collect by these needs. */
+export function reverseOf(needs: readonly Need[]): Reverse {
+  const need = needs.find(({ id }) => id === NeedId.REVERSE_TELEMETRY)
+  if (need === undefined) return 'none'
+  return need.value === ReverseTelemetry.OWN_WAY ? 'own-way' : 'data-way'
+}
 
 /** What a peer that is a Weir host has said of itself. */
 export interface PeerFeatures {
@@ -25,7 +35,7 @@ export class Peer {
   #keepsPort = false
   #takesRuns = true
   #stamps = false
-  #collectsOnAcks = false
+  #reverse: Reverse = 'none'
   #selectiveRepeat: boolean
   #pathMtu: number
   #guard: FeedbackGuard | null = null
@@ -71,9 +81,9 @@ export class Peer {
     return this.#stamps
   }
 
-  /** Its acknowledgements collect telemetry on their way, as this end has asked. */
-  get collectsOnAcks(): boolean {
-    return this.#collectsOnAcks
+  /** What its acknowledgements collect, as this end has asked. */
+  get reverse(): Reverse {
+    return this.#reverse
   }
 
   /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
@@ -113,9 +123,8 @@ export class Peer {
 
   /** What the peer does for this end's controller. */
   grant(needs: readonly Need[]): void {
-    const has = (wanted: number) => needs.some(({ id }) => id === wanted)
-    this.#stamps = has(NeedId.TIME_STAMPS) || has(NeedId.HOP_COUNT)
-    this.#collectsOnAcks = has(NeedId.REVERSE_TELEMETRY)
+    this.#stamps = needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
+    this.#reverse = reverseOf(needs)
   }
 
   /** The peer is a Weir host, and both do what both can. */

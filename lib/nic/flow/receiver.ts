@@ -6,6 +6,7 @@ import * as delayedAck from '../../wire/weir/delayed-ack.js'
 import { type Need, NeedId, TelemetryReturn } from '../../wire/weir/needs.js'
 import { PathAnswers } from '../telemetry/path-answers.js'
 import type { TelemetryEcho } from '../telemetry/telemetry-echo.js'
+import { type Reverse, reverseOf } from './peer.js'
 
 /** The peer asks for no windows. */
 const NO_PART = -1
@@ -18,7 +19,7 @@ export class Receiver {
   #receivingPart = NO_PART
   #stamps = false
   #tellsHops = false
-  #collectsOnAcks = false
+  #reverse: Reverse = 'none'
   #cnpIntervalNs: Nanos = NEVER
   #cnpNs: Nanos = Number.NEGATIVE_INFINITY
   /** The newest request that has arrived, -1 = none yet. */
@@ -42,13 +43,13 @@ export class Receiver {
 
   /** The peer needs this, and this end has granted it. */
   serve(granted: readonly Need[]): void {
+    this.#reverse = reverseOf(granted)
     for (const { id, value } of granted) {
       if (id === NeedId.TELEMETRY && value !== TelemetryReturn.AS_SET)
         this.#echoesOnAcks = value === TelemetryReturn.ACK
       else if (id === NeedId.RECEIVING_PART) this.#receivingPart = value
       else if (id === NeedId.TIME_STAMPS) this.#stamps = true
       else if (id === NeedId.HOP_COUNT) this.#tellsHops = true
-      else if (id === NeedId.REVERSE_TELEMETRY) this.#collectsOnAcks = true
       else if (id === NeedId.CNPS) this.#cnpIntervalNs = value
     }
   }
@@ -74,12 +75,12 @@ export class Receiver {
 
   /** Telemetry goes back on acknowledgements. */
   get echoesOnAcks(): boolean {
-    return this.#echoesOnAcks && !this.#collectsOnAcks
+    return this.#echoesOnAcks && this.#reverse === 'none'
   }
 
-  /** Acknowledgements collect telemetry on their own way, so they bring none back. */
-  get collectsOnAcks(): boolean {
-    return this.#collectsOnAcks
+  /** What acknowledgements collect. Those that collect bring no telemetry back. */
+  get reverse(): Reverse {
+    return this.#reverse
   }
 
   /** Number of the algorithm by which this end may be asked to work out windows, or NO_PART. */

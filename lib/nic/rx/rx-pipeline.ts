@@ -14,6 +14,7 @@ import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
 import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
+import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
 import * as arrival from '../../wire/weir/arrival.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import type { IcrcMode } from '../config.js'
@@ -309,12 +310,20 @@ export class RxPipeline {
     if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
   }
 
-  /** An acknowledgement has collected telemetry on its own way. */
+  /** An acknowledgement has collected telemetry, of its own way or of the data's. */
   #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
-    const { reverseHops } = this.sample
-    if (!flow.peer.collectsOnAcks) return
-    telemetry.read(frame, reverseHops)
-    if (!flow.reversePlausibility.believes(now, reverseHops, false, this.counters)) reverseHops.count = 0
+    const { hops, reverseHops } = this.sample
+    const { reverse } = flow.peer
+    if (reverse === 'none') return
+    const ofData = reverse === 'data-way'
+    // Each is to be what was asked for.
+    if (telemetryHop.isReverse(frame) !== ofData) return
+    const into = ofData ? hops : reverseHops
+    telemetry.read(frame, into)
+    // The last hop of the data's way is the first that the acknowledgement passes.
+    if (ofData) into.reverse()
+    const check = ofData ? flow.plausibility : flow.reversePlausibility
+    if (!check.believes(now, into, false, this.counters)) into.count = 0
   }
 
   /** The path is longer than the telemetry of this connection has room for: the next one is to have more slots. */

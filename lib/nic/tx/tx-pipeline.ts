@@ -73,14 +73,15 @@ export class TxPipeline {
   acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const { receiver, sender } = flow
+    const { receiver } = flow
+    const collects = receiver.reverse !== 'none'
     const at = receiver.echoesOnAcks
       ? this.#beginEcho(frame, flow, concurrentFlows)
-      : receiver.collectsOnAcks
-        ? telemetry.begin(frame, sender.telemetry.format, sender.telemetry.slots, 0)
+      : collects
+        ? this.#beginReverse(frame, flow, concurrentFlows)
         : frame.payload
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
-    const echoBytes = receiver.echoesOnAcks && frame.shim >= 0 ? at - frame.shim : 0
+    const echoBytes = collects || frame.shim < 0 ? 0 : at - frame.shim
     if (echoBytes > 0) receiver.echoedOnAck()
     if (receiver.stamps) receiver.stamp(now, frame)
     this.#finishEcho(frame, flow)
@@ -186,9 +187,17 @@ export class TxPipeline {
     sequence: number,
   ): void {
     this.#writeVendor(frame, flow, opcode, at, sequence, 0)
-    const psn = flow.qp.writeDelayedAck(frame, frame.payload)
+    const psn = this.#writeDelayedAck(frame, flow, kind)
     delayedAck.write(frame.view, frame.payload + aeth.BYTES, kind, psn)
     frame.payload += aeth.BYTES + delayedAck.BYTES
+  }
+
+  /** Returns the PSN acknowledged, or -1: nothing is. What data has collected goes back without it where acknowledgements collect too. */
+  #writeDelayedAck(frame: Frame, flow: Flow, kind: number): number {
+    if (flow.receiver.reverse === 'none' || kind === delayedAck.KIND_PROBE)
+      return flow.qp.writeDelayedAck(frame, frame.payload)
+    aeth.write(frame.view, frame.payload, 0, 0)
+    return -1
   }
 
   #endHeaders(frame: Frame, end: number): void {
@@ -208,7 +217,17 @@ export class TxPipeline {
     return at + bytes
   }
 
-  /** An echo covers everything that came before it, so no telemetry waits any longer. */
+  /** Telemetry to be filled by the hops on the way back; returns where the BTH goes. Only native shims can be of the data's way. */
+  #beginReverse(frame: Frame, { receiver, sender }: Flow, concurrentFlows: number): number {
+    const { format, slots } = sender.telemetry
+    if (receiver.reverse === 'own-way') return telemetry.begin(frame, format, slots, 0)
+    const native = format <= intShim.FORMAT_COMPACT ? format : intShim.FORMAT_WIDE
+    const at = telemetry.begin(frame, native, slots, intShim.FLAG_REVERSE)
+    intShim.setFlows(frame.view, frame.shim, concurrentFlows)
+    return at
+  }
+
+  /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
     flow.receiver.answered(telemetry.isEcho(frame))

@@ -12,7 +12,7 @@
 export const NeedId = {
   /** The telemetry that data collects comes back. The value says how: one of TelemetryReturn. */
   TELEMETRY: 1,
-  /** Acknowledgements collect telemetry on their own way. */
+  /** Acknowledgements collect telemetry. The value says of which way: one of ReverseTelemetry. */
   REVERSE_TELEMETRY: 2,
   /** Acknowledgements say when the packet arrived and when they left, by the clock of the host that sends them. */
   TIME_STAMPS: 3,
@@ -33,6 +33,14 @@ export const TelemetryReturn = {
   ACK: 1,
   /** By notifications. */
   NOTIFY: 2,
+} as const
+
+/** What acknowledgements collect. */
+export const ReverseTelemetry = {
+  /** Their own way, from the receiver to the sender of the data. */
+  OWN_WAY: 0,
+  /** The way of the data: each switch writes of the port by which the acknowledgement came in, as data leaves there (FNCC, section 3.2.1). */
+  DATA_WAY: 1,
 } as const
 
 export interface Need {
