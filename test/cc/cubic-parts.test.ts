@@ -8,7 +8,7 @@ import { CubicGrowth } from '../../lib/cc/cubic/cubic-growth.js'
 import { cubicConstants } from '../../lib/cc/cubic/cubic-options.js'
 import { HyStart } from '../../lib/cc/cubic/hystart.js'
 import { Prr } from '../../lib/cc/cubic/prr.js'
-import { RoundTrips } from '../../lib/cc/cubic/round-trips.js'
+import { RttEstimator } from '../../lib/cc/cubic/rtt-estimator.js'
 import { NEVER } from '../../lib/time/nanos.js'
 import { lossOf, sampleOf } from './samples.js'
 
@@ -446,7 +446,7 @@ t.test(
 t.test(
   'a queue is what the least of two round trips shows: hosts that run late add nothing to it',
   async t => {
-    const rtt = new RoundTrips(200 * MS)
+    const rtt = new RttEstimator(200 * MS)
     t.equal(rtt.leastNs, NEVER)
     for (const ms of [40, 21, 33]) rtt.onSample(ms * MS)
     t.equal(rtt.leastNs, 21 * MS)
