@@ -1,8 +1,11 @@
 /**
  * `weir perf bw` on the networks that people have, none of which writes telemetry: alone, beside the kernel's TCP, and
  * two of it; beside what iperf3 does there with CUBIC, and with BBR and as two flows of CUBIC for information. What a row asks
- * for is in `LIMITS`. Flows that share a path begin at the same time. On paths of 50 ms and more the share of a few seconds says who
- * left slow start later, with two TCP flows too: take 80 s there.
+ * for is in `LIMITS`.
+ *
+ * Flows that share a path begin at the same time. At first each has what its slow start took, with two TCP flows too, and only
+ * losses make them alike: they are measured after `SETTLE_CYCLES` of CUBIC's cycles on that path. Where packets are lost at
+ * random a flow alone is measured so late too: until then a first slow start without a loss, or with one, decides.
  */
 import { parseArgs } from 'node:util'
 import { ccNames } from '../lib/cc/catalogue.js'
@@ -11,7 +14,7 @@ import { jainIndex, median } from '../lib/scenario/result/fairness.js'
 import { table } from '../lib/scenario/result/table.js'
 import { networkCases } from './networks/cases.js'
 import { type PrepareFlow, type Trial, tcpFlow, trial, weirFlow } from './networks/flows.js'
-import type { NetworkCase, NetworkPath } from './networks/path.js'
+import type { NetworkCase, NetworkPath, Span } from './networks/path.js'
 import { stealSince, stealTicks } from './steal.js'
 import { isInstalled } from './support/run-program.js'
 import { wholeNumber } from './support/whole-number.js'
@@ -33,8 +36,11 @@ const LIMITS = {
 /** Payload bytes of a packet of MTU 1500, and all its bytes: Weir's path MTU, and TCP's segments with time stamps. */
 const WEIR_PACKET: Packet = { payloadBytes: 1024, bytes: 1090 }
 const TCP_PACKET: Packet = { payloadBytes: 1448, bytes: 1514 }
-/** Where packets are lost at random one loss more or less in slow start decides a round. */
-const ROUNDS_OF_RANDOM_LOSS = 5
+/** Where packets are lost at random rounds differ by chance. */
+const ROUNDS_OF_RANDOM_LOSS = 3
+/** Cycles of CUBIC before flows are measured that share a path, and cycles for which they are measured at least. */
+const SETTLE_CYCLES = 3
+const SHARE_CYCLES = 2
 
 interface Packet {
   payloadBytes: number
@@ -81,7 +87,7 @@ export interface NetworksResult {
 }
 
 /**
- * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` of each trial, `--daemon "OPTIONS"`, `--cc NAME` of labs'
+ * Arguments: `--only PART_OF_A_NAME`, `--rounds 1`, `--seconds 10` for which a flow is measured, `--daemon "OPTIONS"`, `--cc NAME` of labs'
  * daemons. Throws WEIR_BAD_ARGUMENT for a network or controller that there is not, WEIR_UNSUPPORTED without iperf3.
  */
 export async function run(args: string[]): Promise<NetworksResult> {
@@ -139,9 +145,9 @@ const TRIALS: readonly [keyof Round, readonly PrepareFlow[]][] = [
 /** The first second of a process that has just begun is its compiler's: each daemon sends before it is measured. */
 const WARMING: readonly PrepareFlow[] = [
   weirFlow,
-  (path, _sender, seconds, load) => weirFlow(path, 1, seconds, load),
+  (path, _sender, span, load) => weirFlow(path, 1, span, load),
 ]
-const WARMING_SECONDS = 2
+const WARMING_SPAN: Span = { settleSeconds: 0, seconds: 2 }
 
 async function measure(
   network: NetworkCase,
@@ -159,14 +165,14 @@ async function measure(
   }
   try {
     say(`${name}: warming`)
-    for (const start of WARMING) await trial(path, [start], WARMING_SECONDS, load)
+    for (const start of WARMING) await trial(path, [start], WARMING_SPAN, load)
     const taken: Round[] = []
     const wanted = network.randomLoss ? ROUNDS_OF_RANDOM_LOSS * rounds : rounds
     while (taken.length < wanted) {
       const round: Partial<Round> = {}
       for (const [what, flows] of TRIALS) {
         say(`${name}: round ${taken.length + 1} of ${wanted}, ${what}`)
-        round[what] = await trial(path, flows, seconds, load)
+        round[what] = await trial(path, flows, spanOf(network, flows.length, seconds), load)
       }
       taken.push(round as Round)
     }
@@ -175,6 +181,12 @@ async function measure(
     say('')
     await path.close()
   }
+}
+
+function spanOf({ randomLoss, cycleSeconds }: NetworkCase, flows: number, seconds: number): Span {
+  const settleSeconds = Math.ceil(SETTLE_CYCLES * cycleSeconds)
+  if (flows > 1) return { settleSeconds, seconds: Math.max(seconds, Math.ceil(SHARE_CYCLES * cycleSeconds)) }
+  return { settleSeconds: randomLoss ? settleSeconds : 0, seconds }
 }
 
 function figuresOf({ name, randomLoss }: NetworkCase, rounds: readonly Round[]): NetworkFigures {
@@ -260,6 +272,7 @@ function printed({ networks, rounds, seconds, stealShare }: NetworksResult): str
   const steal = stealShare === null ? '' : `; steal ${(100 * stealShare).toFixed(1)} %`
   return [
     `Mbit/s alone, packets dropped, bytes retransmitted by bytes dropped, share beside TCP CUBIC, Jain index of two, and of two TCP CUBIC;`,
+    `flows that share a path after ${SETTLE_CYCLES} cycles of CUBIC, over ${SHARE_CYCLES} at least; flows alone from their beginning, after ${SETTLE_CYCLES} cycles where packets are lost at random;`,
     `medians over ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${seconds} s, over ${ROUNDS_OF_RANDOM_LOSS * rounds} where packets are lost at random${steal}`,
     table([...head, 'Jain', 'CUBIC', 'within the limits'], rows, 1),
     '',

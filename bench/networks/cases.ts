@@ -25,8 +25,24 @@ function shaping(rateMbps: number, limitBytes: number): Shaping {
 
 const DELAYED: readonly number[] = [10, 50, 100]
 const DELAYED_MBPS = 100
+const bdpBytes = (roundTripMs: number) => (DELAYED_MBPS * 1000 * roundTripMs) / 8
 const LOSSY_MS = 20
 const LOSSY_PER_MILLE: readonly number[] = [1, 10]
+
+/** CUBIC's constants (RFC 9438, sections 4.6 and 5), and the segment that its window counts in. */
+const BETA = 0.7
+const C = 0.4
+const SEGMENT_BYTES = 1448
+
+/** @param windowBytes the window at which a packet is lost */
+function cycleSeconds(windowBytes: number): number {
+  return Math.cbrt(((1 - BETA) * windowBytes) / SEGMENT_BYTES / C)
+}
+
+/** Reno's window at that share of packets lost, which is CUBIC's where windows are small (RFC 5348, section 3.1). */
+function lossyWindow(perMille: number): number {
+  return SEGMENT_BYTES * Math.sqrt(1.5 / (perMille / 1000))
+}
 
 /** @param cc controller of the daemons in labs */
 export function networkCases(cc: string): NetworkCase[] {
@@ -34,17 +50,19 @@ export function networkCases(cc: string): NetworkCase[] {
     name: 'veth',
     load: { messageBytes: 1_000_000, depth: 64 },
     randomLoss: false,
+    cycleSeconds: 0,
     open: daemon => shapedPath(null, daemon),
   }
   const shaped = SHAPED.map(([rateMbps, limitBytes, load]) => ({
     name: `tbf ${rateMbps} Mbit/s, ${limitBytes / KIB} KiB`,
     load,
     randomLoss: false,
+    cycleSeconds: cycleSeconds(limitBytes),
     open: (daemon: readonly string[]) => shapedPath(shaping(rateMbps, limitBytes), daemon),
   }))
   /** A buffer of one bandwidth-delay product, at least of 50 packets. */
   const lab = (roundTripMs: number) => {
-    const bufferBytes = Math.max(75_000, (DELAYED_MBPS * 1000 * roundTripMs) / 8)
+    const bufferBytes = Math.max(75_000, bdpBytes(roundTripMs))
     return { rateMbps: DELAYED_MBPS, roundTripMs, bufferBytes, cc }
   }
   const load = { messageBytes: 64_000, depth: 100 }
@@ -52,12 +70,14 @@ export function networkCases(cc: string): NetworkCase[] {
     name: `switch ${DELAYED_MBPS} Mbit/s, ${ms} ms`,
     load,
     randomLoss: false,
+    cycleSeconds: cycleSeconds(bdpBytes(ms) + lab(ms).bufferBytes),
     open: () => labPath(lab(ms)),
   }))
   const lossy = LOSSY_PER_MILLE.map(dropPerMille => ({
     name: `switch ${DELAYED_MBPS} Mbit/s, ${LOSSY_MS} ms, ${dropPerMille / 10} % loss`,
     load,
     randomLoss: true,
+    cycleSeconds: cycleSeconds(lossyWindow(dropPerMille)),
     open: () => labPath({ ...lab(LOSSY_MS), dropPerMille }),
   }))
   return [plain, ...shaped, ...delayed, ...lossy]

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../lib/errors.js'
 import { Program } from '../support/run-program.js'
-import type { Load, NetworkPath, PathCounts } from './path.js'
+import type { Load, NetworkPath, PathCounts, Span } from './path.js'
 
 /** The first port of iperf3's servers: each flow has a server of its own. */
 const IPERF_PORT = 5310
@@ -20,13 +20,13 @@ export interface FlowFigures {
 export type PrepareFlow = (
   path: NetworkPath,
   sender: 0 | 1,
-  seconds: number,
+  span: Span,
   load: Load,
 ) => Promise<() => Promise<FlowFigures>>
 
 /** `weir perf bw --op write` by a sender's daemon. */
 export const weirFlow: PrepareFlow =
-  async ({ senders, receiver }, sender, seconds, load) =>
+  async ({ senders, receiver }, sender, { settleSeconds, seconds }, load) =>
   async () => {
     const reply = await senders[sender].client.perf({
       host: receiver.address,
@@ -36,7 +36,7 @@ export const weirFlow: PrepareFlow =
       qps: 1,
       depth: load.depth,
       durationNs: seconds * 1e9,
-      warmupNs: 1,
+      warmupNs: Math.max(1, settleSeconds * 1e9),
     })
     return { goodputBps: reply.goodputBps, bytes: reply.bytes, retransmittedBytes: reply.retransmittedBytes }
   }
@@ -46,10 +46,11 @@ const WHEN_TOLD = ['sh', '-c', 'echo ready; read -r word; exec "$@"', 'sh']
 
 /** iperf3 with that congestion control of the kernel. */
 export function tcpFlow(control: 'cubic' | 'bbr' | 'reno'): PrepareFlow {
-  return async ({ senders, receiver }, sender, seconds) => {
+  return async ({ senders, receiver }, sender, { settleSeconds, seconds }) => {
     const port = String(IPERF_PORT + sender)
     const listen = ['iperf3', '-s', '-1', '-B', receiver.address, '-p', port, '--forceflush']
-    const words = ['iperf3', '-c', receiver.address, '-p', port, '-C', control, '-t', String(seconds), '-J']
+    const span = ['-O', String(settleSeconds), '-t', String(seconds)]
+    const words = ['iperf3', '-c', receiver.address, '-p', port, '-C', control, ...span, '-J']
     const server = new Program([...receiver.within, ...listen])
     const client = new Program([...senders[sender].within, ...WHEN_TOLD, ...words])
     try {
@@ -61,7 +62,7 @@ export function tcpFlow(control: 'cubic' | 'bbr' | 'reno'): PrepareFlow {
     return async () => {
       try {
         client.tell('go\n')
-        const text = await client.output(seconds * 1000 + GRACE_MS)
+        const text = await client.output((settleSeconds + seconds) * 1000 + GRACE_MS)
         return figuresOf(JSON.parse(text.slice(text.indexOf('{'))))
       } finally {
         await server.end()
@@ -82,7 +83,7 @@ function figuresOf({ error, start, end }: Iperf3Report): FlowFigures {
   return { goodputBps, bytes, retransmittedBytes: end.sum_sent.retransmits * start.tcp_mss_default }
 }
 
-/** Flows that run at the same time, and what the path did with their packets meanwhile. */
+/** Flows that run at the same time, and what the path did with their packets while they were measured. */
 export interface Trial extends PathCounts {
   flows: FlowFigures[]
 }
@@ -91,13 +92,19 @@ export interface Trial extends PathCounts {
 export async function trial(
   path: NetworkPath,
   flows: readonly PrepareFlow[],
-  seconds: number,
+  span: Span,
   load: Load,
 ): Promise<Trial> {
-  const starts = await Promise.all(flows.map((prepare, i) => prepare(path, i as 0 | 1, seconds, load)))
+  const starts = await Promise.all(flows.map((prepare, i) => prepare(path, i as 0 | 1, span, load)))
   await sleep(DRAIN_MS)
-  const before = await path.counts()
-  const figures = await Promise.all(starts.map(start => start()))
+  let before = await path.counts()
+  const ends = Promise.all(starts.map(start => start()))
+  if (span.settleSeconds > 0) {
+    // A flow that fails meanwhile ends the wait.
+    await Promise.race([ends, sleep(1000 * span.settleSeconds)])
+    before = await path.counts()
+  }
+  const figures = await ends
   const after = await path.counts()
   return {
     flows: figures,

@@ -30,7 +30,7 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'))
   const name = `networks-${process.pid}`
   const file = join(folder, 'lab.yaml')
-  writeFileSync(file, scenario(options))
+  writeFileSync(file, labScenario(options))
   const weir = (...args: string[]) => runProgram([process.execPath, WEIR, ...args])
   const takeDown = () => {
     process.removeListener('exit', takeDown)
@@ -78,10 +78,10 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
 }
 
 /**
- * `transport` is what daemons have when they are not in labs. The switch has one queue for everything: by its usual map the
+ * The scenario file of the lab. `transport` is what daemons have when they are not in labs. The switch has one queue for everything: by its usual map the
  * daemons' DSCP would be served before TCP's, and the share beside TCP would be that of strict priority.
  */
-function scenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
+export function labScenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
   const edgeUs = 50
   const delayUs = Math.round((roundTripMs * 1000) / 2 - edgeUs)
   return `

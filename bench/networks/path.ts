@@ -7,6 +7,13 @@ export interface Load {
   depth: number
 }
 
+/** When a flow is measured. */
+export interface Span {
+  /** It runs for so long before. */
+  settleSeconds: number
+  seconds: number
+}
+
 /** A host that sends: where programs run, and its daemon. */
 export interface Sender extends Place {
   client: DaemonClient
@@ -37,6 +44,11 @@ export interface NetworkCase {
   readonly load: Load
   /** The path drops packets at random: that says nothing about its senders. */
   readonly randomLoss: boolean
+  /**
+   * CUBIC's cycle here: after a loss its window takes so long to come back to the last maximum (K of RFC 9438, section 4.2).
+   * 0: nothing limits the flows but the machine.
+   */
+  readonly cycleSeconds: number
   /** @param daemon more options of `weir daemon`. Throws WEIR_UNSUPPORTED where this machine cannot make it. */
   open(daemon: readonly string[]): Promise<NetworkPath>
 }

@@ -8,6 +8,8 @@ import { CubicGrowth } from '../../lib/cc/cubic/cubic-growth.js'
 import { cubicConstants } from '../../lib/cc/cubic/cubic-options.js'
 import { HyStart } from '../../lib/cc/cubic/hystart.js'
 import { Prr } from '../../lib/cc/cubic/prr.js'
+import { RttEstimator } from '../../lib/cc/cubic/rtt-estimator.js'
+import { NEVER } from '../../lib/time/nanos.js'
 import { lossOf, sampleOf } from './samples.js'
 
 const MTU = 1000
@@ -52,7 +54,7 @@ t.test(
       }
       // All of a window is acknowledged within the round trip.
       let window = cwnd
-      for (let i = 1; i <= 1000; i++) window = growth.next((i * rttNs) / 1000, window, MTU, rttNs)
+      for (let i = 1; i <= 1000; i++) window = growth.next((i * rttNs) / 1000, window, MTU, rttNs, rttNs)
       return window / cwnd - 1
     }
     t.ok(Math.abs(grown(0.05, 10 * MS) - 0.05) < 0.002, `${grown(0.05, 10 * MS)}`)
@@ -412,7 +414,7 @@ t.test(
     const afterRound = (srttNs = rttNs) => {
       for (let i = 0; i < 20; i++) {
         now += rttNs / 20
-        cwnd = growth.next(now, cwnd, cwnd / 20, srttNs)
+        cwnd = growth.next(now, cwnd, cwnd / 20, srttNs, srttNs)
       }
       return cwnd
     }
@@ -438,5 +440,23 @@ t.test(
     growth.beginFresh(now, cwnd)
     const fresh = cwnd
     t.ok(afterRound() < 1.01 * fresh, 'nor does a slow start after a timeout explore')
+  },
+)
+
+t.test(
+  'a queue is what the least of two round trips shows: hosts that run late add nothing to it',
+  async t => {
+    const rtt = new RttEstimator(200 * MS)
+    t.equal(rtt.leastNs, NEVER)
+    for (const ms of [40, 21, 33]) rtt.onSample(ms * MS)
+    t.equal(rtt.leastNs, 21 * MS)
+    rtt.onRound()
+    for (const ms of [38, 29]) rtt.onSample(ms * MS)
+    t.equal(rtt.leastNs, 21 * MS)
+    rtt.onRound()
+    t.equal(rtt.leastNs, 29 * MS)
+    t.ok(rtt.srttNs > 30 * MS)
+    rtt.forget()
+    t.equal(rtt.leastNs, NEVER)
   },
 )

@@ -1,5 +1,6 @@
 /** CUBIC beside the kernel's TCP on one full queue, by a model of that TCP: who gets how much, and what each loses. */
 import t from 'tap'
+import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
 import { fixedSeeds } from '../support/seeds.js'
@@ -64,6 +65,18 @@ t.test('100 Mbit/s, 10 ms: half to twice what TCP gets, whoever begins', async t
     })
     t.comment(`${shares.map(share => share.toFixed(2))}`)
     t.ok(mean(shares) < 2 && mean(shares) > 0.5, `${shares} of TCP's`)
+  }
+})
+
+t.test('100 Mbit/s, 10 ms: two weirs share it, however far apart they begin', async t => {
+  for (const laterMs of [50, 300]) {
+    const plans = [0, laterMs].map(ms => ({ kind: 'weir' as const, startNs: ms * MILLISECOND }))
+    const fairness = SEEDS.map(seed => {
+      const flows = beside(TEN_MS, plans, 15, seed)
+      return jainIndex(flows.map(flow => goodputBps(flow, 1)))
+    })
+    t.comment(`${laterMs} ms: ${fairness.map(jain => jain.toFixed(3))}`)
+    t.ok(mean(fairness) >= 0.95, `${fairness}, ${laterMs} ms apart`)
   }
 })
 

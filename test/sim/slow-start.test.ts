@@ -2,6 +2,8 @@
 import t from 'tap'
 import { MILLISECOND } from '../../lib/time/nanos.js'
 import { variants } from '../support/long.js'
+import { fixedSeeds } from '../support/seeds.js'
+import { DAEMON } from './beside.js'
 import { MTU, write } from './bottleneck.js'
 
 const RATE_BPS = 100e6
@@ -25,3 +27,21 @@ for (const rttMs of variants([10, 7, 20, 50], 1)) {
     t.ok(goodputBps > 0.75 * RATE_BPS)
   })
 }
+
+t.test('20 ms, and answers that hosts return up to 20 ms late: the window goes on growing', async t => {
+  const path = {
+    rateBps: RATE_BPS,
+    rttNs: 20 * MILLISECOND,
+    bufferBytes: 250_000,
+    jitterNs: 20 * MILLISECOND,
+  }
+  const shares = fixedSeeds([1, 2, 3]).map(seed => {
+    const { goodputBps, error, timeouts } = write(path, DAEMON, 40e6, seed)
+    t.equal(error, null)
+    t.equal(timeouts, 0)
+    return goodputBps / RATE_BPS
+  })
+  const mean = shares.reduce((sum, share) => sum + share) / shares.length
+  t.comment(`${shares.map(share => share.toFixed(2))} of the line`)
+  t.ok(mean > 0.5, `${shares} of the line`)
+})

@@ -22,7 +22,7 @@ export class CubicGrowth {
   readonly #firstGrowth: number
   /**
    * The first slow start has ended without a loss, and none has come since: nothing is known of what the path holds while
-   * round trips are shorter than this. 0: not so.
+   * the least round trip of late is shorter than this. 0: not so.
    */
   #exploresBelowNs: Nanos = 0
   /** W_max. 0: the window has not been reduced yet. */
@@ -121,8 +121,8 @@ export class CubicGrowth {
   }
 
   /**
-   * Congestion avoidance begins because round trips have grown in the first slow start. That may not have been a queue of this flow: until the
-   * first loss the window grows by `firstGrowth` in a round trip at least, while round trips are short.
+   * Congestion avoidance begins because round trips have grown in the first slow start. That may not have been a queue of this flow:
+   * until the first loss the window grows by `firstGrowth` in a round trip at least, while the least round trip of late is short.
    * @param queuedNs a round trip that shows a queue
    */
   beginFirst(now: Nanos, cwnd: number, queuedNs: Nanos): void {
@@ -147,8 +147,11 @@ export class CubicGrowth {
     return this.#c * (seconds - this.#k) ** 3 * this.#segment + this.#wMax
   }
 
-  /** The window after an acknowledgement of so many bytes. */
-  next(now: Nanos, cwnd: number, ackedBytes: number, srttNs: Nanos): number {
+  /**
+   * The window after an acknowledgement of so many bytes.
+   * @param leastNs least round trip of late; NEVER: none has been measured
+   */
+  next(now: Nanos, cwnd: number, ackedBytes: number, srttNs: Nanos, leastNs: Nanos): number {
     this.#lastNs = now
     // The window grows by a part of each segment acknowledged, and at most doubles at a time.
     const share = Math.min(1, ackedBytes / cwnd)
@@ -156,7 +159,7 @@ export class CubicGrowth {
     this.#wEst += alpha * this.#renoStep * share
     const t = (now - this.#epochNs) / SECOND
     // What the window comes to in a round trip.
-    const least = srttNs < this.#exploresBelowNs ? (1 + this.#firstGrowth) * cwnd : cwnd
+    const least = leastNs < this.#exploresBelowNs ? (1 + this.#firstGrowth) * cwnd : cwnd
     if (this.#cubicAt(t) < this.#wEst) return Math.max(cwnd + (least - cwnd) * share, this.#wEst)
     const target = Math.max(least, Math.min(TARGET_MOST * cwnd, this.#cubicAt(t + srttNs / SECOND)))
     return cwnd + (target - cwnd) * share

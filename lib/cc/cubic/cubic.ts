@@ -149,6 +149,7 @@ export class Cubic implements CongestionControl {
     const cameSince = seq >= this.#recoverySeq
     this.#ackedSeq = Math.max(this.#ackedSeq, seq)
     const newRound = this.#use.onAck(seq, sndNxt, inFlightBytes)
+    if (newRound) this.#rtt.onRound()
     if (ackedBytes > 0) this.#timedOut = false
     if (this.#recovering && cameSince) this.#leaveRecovery(now)
     if (sample.ecnEcho && cameSince)
@@ -175,7 +176,8 @@ export class Cubic implements CongestionControl {
       this.#cwnd = this.#bounded(Math.min(grown, this.#ssthresh))
       if (this.#cwnd >= this.#ssthresh) this.#growth.beginFresh(now, this.#cwnd)
     } else {
-      const next = this.#growth.next(now, this.#cwnd, ackedBytes, this.#rtt.srttNs || this.#expectedRttNs)
+      const srttNs = this.#rtt.srttNs || this.#expectedRttNs
+      const next = this.#growth.next(now, this.#cwnd, ackedBytes, srttNs, this.#rtt.leastNs)
       this.#cwnd = this.#bounded(next)
     }
   }

@@ -1,10 +1,13 @@
 /** A flow's round trips: smoothed, their variation, and the timeout that follows from them (RFC 6298, section 2). */
-import type { Nanos } from '../../time/nanos.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
 
 export class RttEstimator {
   readonly #timeoutLeastNs: Nanos
   #srttNs: Nanos = 0
   #rttvarNs: Nanos = 0
+  /** The least of this round trip, and of the one before. */
+  #leastNs: Nanos = NEVER
+  #leastBeforeNs: Nanos = NEVER
 
   constructor(timeoutLeastNs: Nanos) {
     this.#timeoutLeastNs = timeoutLeastNs
@@ -20,8 +23,22 @@ export class RttEstimator {
     return Math.max(this.#timeoutLeastNs, this.#srttNs + 4 * this.#rttvarNs)
   }
 
+  /**
+   * The least of the last two round trips: what a queue adds that does not go away. Hosts that run late add nothing to it.
+   * NEVER: none has been measured.
+   */
+  get leastNs(): Nanos {
+    return Math.min(this.#leastNs, this.#leastBeforeNs)
+  }
+
+  onRound(): void {
+    this.#leastBeforeNs = this.#leastNs
+    this.#leastNs = NEVER
+  }
+
   onSample(rttNs: Nanos): void {
     if (rttNs <= 0) return
+    this.#leastNs = Math.min(this.#leastNs, rttNs)
     if (this.#srttNs === 0) {
       this.#srttNs = rttNs
       this.#rttvarNs = rttNs / 2
@@ -34,5 +51,7 @@ export class RttEstimator {
   forget(): void {
     this.#srttNs = 0
     this.#rttvarNs = 0
+    this.#leastNs = NEVER
+    this.#leastBeforeNs = NEVER
   }
 }
