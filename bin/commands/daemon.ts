@@ -67,7 +67,12 @@ export function daemonCommand(): Command {
 }
 
 function optionsOfDaemon(): Command {
-  return commandOf('daemon')
+  return withProcess(withFormats(withConnections(withPlaces(commandOf('daemon')))))
+}
+
+/** Where it listens, keeps files and takes packets. */
+function withPlaces(command: Command): Command {
+  return command
     .option('--address <address>', 'address to listen on; no other host can reach the default', '127.0.0.1')
     .option('--port <port>', 'UDP port of RoCEv2; packets with telemetry use the next one', '4791')
     .option(
@@ -89,6 +94,11 @@ function optionsOfDaemon(): Command {
       'UDP source ports of all connections, 1 to 64; networks choose paths by them ' +
         '(default: 16 with --io batch, 4 with dgram; others use any)',
     )
+}
+
+/** How its connections behave. */
+function withConnections(command: Command): Command {
+  return command
     .option(
       '--line-rate <rate>',
       "rate of this host's link, as in 10Gbps (default: what the network card reports)",
@@ -131,6 +141,11 @@ function optionsOfDaemon(): Command {
     .option('--ack-every <packets>', 'packets per acknowledgement, 1 to 256', '16')
     .option('--priority <number>', "priority of this host's packets, 0 to 7: it chooses their DSCP", '0')
     .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
+}
+
+/** What its packets collect, and what proves them. */
+function withFormats(command: Command): Command {
+  return command
     .option(
       '--int <format:hops>',
       `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
@@ -149,6 +164,11 @@ function optionsOfDaemon(): Command {
       '--no-host-hop',
       'do not report this host as the last hop, so senders are not held to what it can take in (as --telemetry hostHop=false)',
     )
+}
+
+/** What it does for other hosts, and what it takes from this one. */
+function withProcess(command: Command): Command {
+  return command
     .option('--chunk <bytes>', 'unit of a transfer; each end holds 8 of them in memory', '1MiB')
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')

@@ -12,11 +12,11 @@ export const Again = { NOTHING: 0, ACK: 1, RESPONSES: 2 } as const
 export type Again = (typeof Again)[keyof typeof Again]
 
 /**
- * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
- * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
- * place that it names; of an atomic the kept result is sent again.
+ * A request that was carried out before: its answer was lost, or the network has duplicated it (IBA 9.7.4.1,
+ * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is carried out again from the
+ * place that it names; of an atomic the kept result is sent once more.
  *
- * @param selective repeat is selective
+ * @param selective both ends do selective repeat
  */
 export function onDuplicate(
   inbound: Inbound,
@@ -42,7 +42,7 @@ export function onDuplicate(
   return Again.NOTHING
 }
 
-/** Go-back-N: a READ is done again from `seq` to its end. */
+/** Go-back-N: a READ is carried out again from `seq` to its end. */
 function replayRest(
   inbound: Inbound,
   now: Nanos,
@@ -52,7 +52,7 @@ function replayRest(
 ): boolean {
   if (!namesPlace(inbound, frame, seq, record)) return false
   if (reth.length(frame.view, frame.bth + bth.BYTES) !== bytesFrom(inbound, seq, record)) return false
-  // One that begins anew may follow another that asks again.
+  // A READ from its start may follow another that requests the rest.
   if (seq > record.firstSeq) inbound.context.observer.onAnswersTaken(now, seq - 1)
   // What has not been sent yet will be sent anyway.
   if (seq < record.nextSeq) record.nextSeq = seq
@@ -60,8 +60,9 @@ function replayRest(
 }
 
 /**
- * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
- * be on its way: the first time only its last response is sent again, unless that is still to come. It tells what is missing.
+ * With selective repeat a READ may request a part alone, of whole packets. A peer that requests all of the rest has received none
+ * of it, and the rest may be in flight. The first time only the last response is retransmitted, unless it is still to be sent: it
+ * shows the peer what is missing.
  */
 function replayRange(inbound: Inbound, frame: Frame, seq: number, record: ResponseRecord): boolean {
   const mtu = inbound.context.settings.pathMtu

@@ -1,7 +1,7 @@
 import type { MemoryRegion } from '../memory/memory.js'
 import { AskedAgain } from './asked-again.js'
 
-/** A READ or atomic of the peer: what its response needs, now or when it is asked for again. */
+/** A READ or atomic of the peer: what its response needs, now or when it is requested again. */
 export class ResponseRecord {
   isAtomic = false
   /** Unwrapped PSNs of the first and last response packet. */
@@ -24,7 +24,7 @@ export class ResponseRecord {
 
   /** True once all response packets have been sent; if it is pending then, it repeats. */
   answered = false
-  /** True once the peer has asked again for all that it has not heard of a READ. */
+  /** True once the peer has requested again all that it has not received of a READ. */
   repeated = false
 
   get isPending(): boolean {
@@ -34,7 +34,7 @@ export class ResponseRecord {
 
 /**
  * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have outstanding. A
- * record stays after its response has been sent, so that a lost response can be sent again; an atomic keeps only its
+ * record stays after its response has been sent, so that a lost response can be retransmitted; an atomic keeps only its
  * result, as it must not be carried out twice.
  */
 export class ResponseTable {
@@ -42,7 +42,7 @@ export class ResponseTable {
   #newest = -1
   #pending: ResponseRecord | null = null
   readonly #askedAgain = new AskedAgain()
-  /** The first range asked for again: a copy of the record of its READ or atomic. */
+  /** The first range requested again: a copy of the record of its READ or atomic. */
   readonly #repeat = new ResponseRecord()
 
   constructor(resources: number) {
@@ -50,7 +50,7 @@ export class ResponseTable {
   }
 
   /**
-   * The response that leaves next, or null: the first one that was asked for again with selective repeat, else the pending one with
+   * The response that leaves next, or null: the first that was requested again with selective repeat, else the pending one with
    * the lowest PSN.
    */
   get pending(): ResponseRecord | null {
@@ -81,7 +81,7 @@ export class ResponseTable {
   }
 
   /**
-   * With selective repeat: responses of one READ or atomic are to be sent again, ahead of all that have not been sent. False
+   * With selective repeat: responses of one READ or atomic are to be retransmitted, ahead of all that have not been sent. False
    * when too many wait.
    */
   repeat(firstSeq: number, lastSeq: number): boolean {
@@ -95,15 +95,15 @@ export class ResponseTable {
     if (record === this.#repeat) this.#askedAgain.answered()
     if (record.isPending) return
     record.answered = true
-    this.settle()
+    this.choosePending()
   }
 
-  /** To be called when `nextSeq` of any record has changed, or responses have been asked for again. */
-  settle(): void {
+  /** To be called when `nextSeq` of any record has changed, or responses have been requested again. */
+  choosePending(): void {
     this.#pending = this.#nextRepeat() ?? this.#nextRecord()
   }
 
-  /** What is asked for again and still known; the peer has what is not. */
+  /** What is requested again and still known; the peer has what is not. */
   #nextRepeat(): ResponseRecord | null {
     const asked = this.#askedAgain
     for (; !asked.isEmpty; asked.shift()) {
@@ -140,6 +140,6 @@ export class ResponseTable {
     for (const record of this.#records) {
       if (record.nextSeq >= seq) record.nextSeq = record.untilSeq + 1
     }
-    this.settle()
+    this.choosePending()
   }
 }

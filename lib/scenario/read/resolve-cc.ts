@@ -9,7 +9,7 @@ import {
   parseRate,
 } from '../../units/units.js'
 import { offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { CcChoice } from '../model/scenario.js'
 import { show } from '../schema/fields.js'
 
@@ -24,7 +24,7 @@ export const DEFAULT_CC = 'hpcc'
 /** `hpcc`, or `{name: hpcc, eta: 0.95}`; null when something is wrong with it. */
 export function resolveCc(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
   catalogue: CcCatalogue,
 ): CcChoice | null {

@@ -5,7 +5,7 @@ import {
   type FeatureOption,
   optionKey,
 } from '../../../switch-emu/core/feature/feature-entry.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { FeatureSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { featureSchema, featuresWithin, mappingSchema, optionField } from '../schema/features.js'
@@ -19,12 +19,12 @@ type Found = Record<string, FeatureSettings | FeatureSettings[]>
  */
 export function resolveFeatures(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   given: Readonly<Record<string, unknown>>,
   checked: readonly string[],
 ): Found | undefined {
   const found: Found = {}
-  const collect = (mapping: Readonly<Record<string, unknown>>, at: Path, parent?: string) => {
+  const collect = (mapping: Readonly<Record<string, unknown>>, at: DocumentPath, parent?: string) => {
     for (const entry of featuresWithin(parent)) {
       const { name } = entry
       const value = mapping[name]
@@ -41,11 +41,12 @@ export function resolveFeatures(
 /** A mapping, or a list of mappings where the catalogue says so. */
 function resolveValue(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   { name, several = false }: FeatureEntry,
   value: unknown,
 ): FeatureSettings | FeatureSettings[] | null {
-  const resolve = (item: unknown, at: Path) => resolveFeature<FeatureSettings>(problems, at, name, item)
+  const resolve = (item: unknown, at: DocumentPath) =>
+    resolveFeature<FeatureSettings>(problems, at, name, item)
   if (!several || !Array.isArray(value)) return resolve(value, path)
   return value.map((item, i) => resolve(item, [...path, i])).filter(settings => settings !== null)
 }
@@ -67,7 +68,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
  */
 export function resolveFeature<T>(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   name: string,
   value: unknown,
   what?: string,
@@ -83,7 +84,7 @@ export function resolveFeature<T>(
 
 function valuesOf(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   options: readonly FeatureOption[],
   shape: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
@@ -101,7 +102,7 @@ function valuesOf(
 
 function mappingValue(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   option: Extract<FeatureOption, { kind: 'mapping' }>,
   given: unknown,
 ): unknown {

@@ -8,13 +8,13 @@ import {
 } from '../../cc/mode-conflicts.js'
 import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
 import { dscpMap } from '../model/priorities.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type {
   CcChoice,
   DirectSettings,
-  Flow,
   IntSettings,
-  Switch,
+  ScenarioFlow,
+  ScenarioSwitch,
   SwitchTelemetry,
   Workload,
 } from '../model/scenario.js'
@@ -22,15 +22,15 @@ import { checkShape } from '../schema/check-shape.js'
 import { telemetrySchema } from '../schema/settings.js'
 import { resolveFeature } from './resolve-features.js'
 
-/** Load that is believed where switches tell a priority's guaranteed share as the rate. */
+/** Load that is believed where switches report a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
 
 interface Surroundings {
-  switches: readonly Switch[]
+  switches: readonly ScenarioSwitch[]
   int: IntSettings
   /** The scenario's own controller; flows may have others. */
   cc: CcChoice | null
-  flows: readonly Flow[]
+  flows: readonly ScenarioFlow[]
   workloads: readonly Workload[]
   /** Hosts probe paths, and probes collect telemetry. */
   probesPaths: boolean
@@ -77,7 +77,7 @@ export function resolveTelemetry(
 /** Refuses each setting that is given and has no effect beside the others, the format, the controllers and the switches. */
 function checkEffect(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   { given, telemetry, defaults }: Resolved,
   around: Surroundings,
 ): void {
@@ -116,7 +116,7 @@ function checkEffect(
 }
 
 /** Switches that answer congestion by themselves. */
-function answersOf(switches: readonly Switch[]): Switch[] {
+function answersOf(switches: readonly ScenarioSwitch[]): ScenarioSwitch[] {
   return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
 }
 
@@ -138,7 +138,7 @@ function checkAsked(
 }
 
 /** All packets of a flow must go through the same queues. */
-function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroundings): void {
+function checkDscp(problems: Problems, path: DocumentPath, dscp: number, around: Surroundings): void {
   const { switches, flows, workloads } = around
   const priorities = new Set([...flows, ...workloads].map(({ priority }) => priority))
   for (const sw of switches) {
@@ -154,7 +154,7 @@ function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroun
 /** Settings of one switch. */
 export function resolveSwitchTelemetry(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
 ): SwitchTelemetry | undefined {
   if (value === undefined) return undefined

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import { ABSENCE, show } from './fields.js'
 import { isPart } from './keys.js'
 
@@ -12,7 +12,7 @@ import { isPart } from './keys.js'
  */
 export function checkShape<S extends z.ZodObject>(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   schema: S,
   value: unknown,
   what: string,
