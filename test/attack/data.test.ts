@@ -10,6 +10,7 @@ import * as bth from '../../lib/wire/ib/bth.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
 import * as udp from '../../lib/wire/net/udp.js'
 import * as intShim from '../../lib/wire/telemetry/int-shim.js'
+import * as rate from '../../lib/wire/weir/rate.js'
 import { connected, makePair, memoryOf, type PairOptions, RATE_BPS } from '../nic/pair.js'
 import { fixedSeed } from '../support/seeds.js'
 import { send, works } from './third-party.js'
@@ -85,6 +86,58 @@ t.test('forged numbers of windows on packets that came before move no window: 12
   t.same([flow.receiver.control!.windowBytes(), flow.windows.given], before)
   t.ok(works(pair, left, 2), 'and the connection goes on')
 })
+
+/** A receiver-based pair without keys, and how to forge a window of 64 bytes with a number so far ahead of the last one. */
+function forgedWindows() {
+  const pair = makePair({ a: { cc: { name: 'rx-hpcc', options: {} }, baseRttNs: 20_000 } })
+  const { left } = connected(pair)
+  const sender = pair.a.table.find(left.connection!.id)!
+  let seen: Uint8Array | null = null
+  let txBytes = 0
+  pair.tap.watch = (frame, now, fromA) => {
+    if (fromA && frame.shim >= 0 && !intShim.isEcho(frame.view, frame.shim))
+      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, 0)
+    if (fromA) txBytes += frame.wireLength
+    else if (bth.opcode(frame.view, frame.bth) === Opcode.RATE)
+      seen = Uint8Array.from(frame.bytes.subarray(0, frame.length))
+    return true
+  }
+  const forge = (number: number) =>
+    send(pair, pair.a, seen!, frame => {
+      bth.setPsn(frame.view, frame.bth, number & 0xffffff)
+      rate.write(frame.view, frame.payload - rate.BYTES, 1, 64)
+    })
+  return { pair, left, forge, sender, receiver: pair.b.table.find(sender.qp.remoteQpn)! }
+}
+
+t.test('one forged window with a number far ahead is ignored: 8 packets, one at a time', async t => {
+  const { pair, left, forge, sender } = forgedWindows()
+  for (let n = 1; n <= 8; n++) {
+    t.ok(works(pair, left, n))
+    const before = [sender.windows.inForce, left.connection!.stats.windowBytes]
+    forge(sender.windows.inForce + n * 100_000)
+    t.same([sender.windows.inForce, left.connection!.stats.windowBytes], before)
+  }
+})
+
+for (const [ahead, packets] of [
+  [1, 1],
+  [20, 1],
+  [1_000_000, 2],
+] as const) {
+  t.test(`a forged window, ${ahead} ahead, is replaced by the receiver's: ${packets} packets`, async t => {
+    const { pair, left, forge, sender, receiver } = forgedWindows()
+    t.ok(works(pair, left, 1))
+    pair.settle()
+    const forged = sender.windows.inForce + ahead
+    for (let n = 0; n < packets; n++) forge(forged)
+    t.equal(sender.windows.inForce, forged, 'nothing tells it from a real one')
+    t.ok(works(pair, left, 2, 400_000))
+    pair.settle()
+    t.equal(sender.windows.inForce, receiver.windows.given)
+    t.ok(left.connection!.stats.windowBytes > 10_000, `${left.connection!.stats.windowBytes}`)
+  })
+}
 
 t.test(
   'telemetry that claims to come back in data leaves the plausibility check alone: 27 packets',

@@ -11,6 +11,7 @@ import { MILLISECOND, NEVER } from '../../lib/time/nanos.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'
 import * as bth from '../../lib/wire/ib/bth.js'
 import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as reth from '../../lib/wire/ib/reth.js'
 import * as sack from '../../lib/wire/weir/sack.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
 import { Host, randomSource } from './pipe.js'
@@ -50,14 +51,20 @@ function work(pair: Two, opcode: WorkOpcode, packets: number, id = 1): SendWork 
   return { id, opcode, region: source, offset: 0, length: packets * MTU, ...remote }
 }
 
-/** Everything that the host sends now: copies, by PSN relative to the first one. */
-function drain(host: Host, first: number, now = 0): { n: number; frame: Frame }[] {
+/** Everything that the host sends now, at most `most` packets: copies, by PSN relative to the first one. */
+function drain(
+  host: Host,
+  first: number,
+  now = 0,
+  most = Number.POSITIVE_INFINITY,
+): { n: number; frame: Frame }[] {
   const out: { n: number; frame: Frame }[] = []
-  for (;;) {
+  while (out.length < most) {
     const frame = new Frame(0, Buffer.alloc(1024))
     if (host.qp.pollTransmit(now, frame, AT) === TxKind.NONE) return out
     out.push({ n: (bth.psn(frame.view, AT) - first) & 0xffffff, frame })
   }
+  return out
 }
 
 const requests = (pair: Two, now = 0) => drain(pair.a, FIRST_PSN, now)
@@ -380,6 +387,70 @@ t.test('responses of a READ: those that came are kept, the others are asked for 
   t.equal(pair.a.qp.sendPending, 0)
   t.ok(landing.buffer!.equals(expected))
   t.equal(pair.a.reorderPool.inUse, 0)
+})
+
+/** A responder that has sent a READ of 20 packets, and how the requester asks for some of them again. */
+function askedAgain() {
+  const pair = two()
+  const { qp } = pair.b
+  const landing = pair.a.memory.register(Buffer.alloc(20 * MTU), 20 * MTU, Access.LOCAL_WRITE)
+  pair.a.qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_READ, 20), region: landing })
+  const { frame } = requests(pair)[0]!
+  qp.onPacket(0, frame)
+  const address = reth.address(frame.view, AT + bth.BYTES)
+  const ask = (n: number, packets: number) => {
+    bth.setPsn(frame.view, AT, (FIRST_PSN + n) & 0xffffff)
+    reth.setAddress(frame.view, AT + bth.BYTES, address + n * MTU)
+    reth.setLength(frame.view, AT + bth.BYTES, packets * MTU)
+    qp.onPacket(0, frame)
+  }
+  return {
+    ask,
+    restFrom: (n: number) => ask(n, 20 - n),
+    sent: (most?: number) => numbers(drain(pair.b, FIRST_PSN, 0, most)),
+  }
+}
+
+t.test('responses that are asked for again leave in the order in which each was asked for last', async t => {
+  const { ask, restFrom, sent } = askedAgain()
+  t.equal(sent().length, 20)
+  restFrom(15)
+  t.same(sent(), [19], 'the rest may be on its way: the last one tells')
+  restFrom(15)
+  ask(3, 1)
+  ask(7, 2)
+  t.same(sent(), [15, 16, 17, 18, 19, 3, 7, 8])
+  restFrom(15)
+  ask(3, 1)
+  restFrom(15)
+  t.same(sent(), [3, 15, 16, 17, 18, 19], 'the rest, asked for again and again, holds up no other')
+})
+
+t.test(
+  'what is asked for once more waits at its new place alone, and so does not wait for itself',
+  async t => {
+    const { ask, restFrom, sent } = askedAgain()
+    sent()
+    restFrom(19)
+    sent()
+    ask(3, 2)
+    ask(6, 13)
+    // One response leaves at a time, and the first two are lost.
+    for (const n of [3, 4, 6]) t.same(sent(1), [n])
+    restFrom(3)
+    t.same(sent(1), [3], 'what lies behind it in the READ does not go first')
+    ask(10, 2)
+    ask(4, 1)
+    t.same(sent(), [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 10, 11, 4])
+  },
+)
+
+t.test('what has not left yet is not sent twice when it is asked for too early', async t => {
+  const { ask, sent } = askedAgain()
+  t.same(sent(5), [0, 1, 2, 3, 4])
+  ask(3, 4)
+  ask(8, 2)
+  t.same(sent(), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
 })
 
 t.test('the transport timer does not run out while responses come, though the first is missing', async t => {

@@ -38,6 +38,8 @@ export class RxHpccReceiver implements ReceiverControl {
   #sentNs: Nanos = Number.NEGATIVE_INFINITY
   /** When the first packet that was sent with that W was measured; NEVER: none was. */
   #inForceNs: Nanos = NEVER
+  /** When the last packet that was sent with that W was measured. */
+  #seenNs: Nanos = Number.NEGATIVE_INFINITY
   #lastUpdateNs: Nanos = Number.NEGATIVE_INFINITY
   /** T for which the receiver waits for the W sent last to come into force. */
   #patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
@@ -72,6 +74,8 @@ export class RxHpccReceiver implements ReceiverControl {
     if (tells ? sentWith === SentWith.EARLIER : now <= this.#sentNs + roundTripNs)
       return this.#await(now, tells, queuedNs)
     if (this.#inForceNs === NEVER) this.#inForceNs = now
+    this.#seenNs = now
+    this.#patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
     if (now < this.#inForceNs + SETTLE_ROUND_TRIPS * core.t) return WindowDue.NOTHING
     const isDue = this.#lastUpdateNs < this.#inForceNs || now > this.#lastUpdateNs + roundTripNs
     if (isDue) this.#update(now)
@@ -79,13 +83,15 @@ export class RxHpccReceiver implements ReceiverControl {
   }
 
   /**
-   * Until the W sent last is in force, nothing that arrives speaks of it. The queueing delay counts once, however long the receiver
-   * waits: where the sender overloads a link the delay grows with the time.
+   * Until the W sent last is in force, nothing that arrives speaks of it. A sender that has used it and now uses another has lost it: who
+   * forges a window can do that. The queueing delay counts once, however long the receiver waits: where the sender overloads a link
+   * the delay grows with the time.
    */
   #await(now: Nanos, tells: boolean, queuedNs: Nanos): number {
-    // Where it is in force already, this packet was overtaken.
-    if (!tells || this.#inForceNs !== NEVER) return WindowDue.NOTHING
-    if (now <= this.#sentNs + this.#patienceRoundTrips * this.#core.t + queuedNs) return WindowDue.NOTHING
+    if (!tells) return WindowDue.NOTHING
+    const sinceNs = Math.max(this.#sentNs, this.#seenNs)
+    // Where it is in force, this packet was overtaken.
+    if (now <= sinceNs + this.#patienceRoundTrips * this.#core.t + queuedNs) return WindowDue.NOTHING
     this.#sentNs = now
     this.#patienceRoundTrips = Math.min(2 * this.#patienceRoundTrips, PATIENCE_MAX_ROUND_TRIPS)
     return WindowDue.AGAIN
@@ -128,6 +134,7 @@ export class RxHpccReceiver implements ReceiverControl {
     this.#sentW = windowBytes
     this.#sentNs = now
     this.#inForceNs = NEVER
+    this.#seenNs = Number.NEGATIVE_INFINITY
     this.#patienceRoundTrips = FIRST_PATIENCE_ROUND_TRIPS
     this.#newsSince = 0
     this.#increases = 0

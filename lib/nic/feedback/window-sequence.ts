@@ -1,15 +1,24 @@
 const MASK = 0xffffff
 /** The low bits, which data packets carry. */
 const LOW_MASK = 0x7f
+/** A number that is further ahead is no successor of the last one: so many windows in a row are hardly lost. */
+const AHEAD_MAX = 64
+const NONE = -1
 
 /**
  * Numbers of the windows that one end works out for the other, 24 bits. A window that is retransmitted keeps its number. A
  * window that a later one has overtaken is ignored. Data packets say with which window they were sent.
+ *
+ * Without a key anybody can forge a window. The peer goes on from its own number, and repeats a window that is not in force. So
+ * two windows in a row that follow each other count, whatever was taken before: a forged number holds up no more than one
+ * window of the peer.
  */
 export class WindowSequence {
   /** Number of the window that this end gave last, 0 = none. */
   given = 0
-  #taken = -1
+  #taken = NONE
+  /** The window that was ignored since one was last taken. */
+  #ignored = NONE
 
   /** This end gives the peer another window. */
   next(): void {
@@ -28,9 +37,15 @@ export class WindowSequence {
 
   /** A window of that number came: true if it is news. */
   take(sequence: number): boolean {
-    const ahead = (sequence - this.#taken) & MASK
-    if (this.#taken >= 0 && (ahead === 0 || ahead > 0x7fffff)) return false
+    if (sequence === this.#taken) return false
+    const follows = ((sequence - this.#taken) & MASK) <= AHEAD_MAX
+    const confirmed = this.#ignored !== NONE && ((sequence - this.#ignored) & MASK) <= AHEAD_MAX
+    if (!follows && !confirmed) {
+      this.#ignored = sequence
+      return false
+    }
     this.#taken = sequence
+    this.#ignored = NONE
     return true
   }
 }

@@ -1,4 +1,5 @@
 import type { MemoryRegion } from '../memory/memory.js'
+import { AskedAgain } from './asked-again.js'
 
 /** A READ or atomic of the peer: what its response needs, now or when it is requested again. */
 export class ResponseRecord {
@@ -31,9 +32,6 @@ export class ResponseRecord {
   }
 }
 
-/** Most parts of READs that wait at a time: requests for more are ignored, and the requester repeats them. */
-const PARTS_MAX = 256
-
 /**
  * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have outstanding. A
  * record stays after its response has been sent, so that a lost response can be retransmitted; an atomic keeps only its
@@ -43,18 +41,18 @@ export class ResponseTable {
   readonly #records: ResponseRecord[] = []
   #newest = -1
   #pending: ResponseRecord | null = null
-  /** Parts of READs that the peer has lost: first and last PSN of each, oldest first. */
-  readonly #parts = new Float64Array(2 * PARTS_MAX)
-  #partHead = 0
-  #partCount = 0
-  /** The part that is being sent: a copy of its READ's record. */
-  readonly #part = new ResponseRecord()
+  readonly #askedAgain = new AskedAgain()
+  /** The first range requested again: a copy of the record of its READ or atomic. */
+  readonly #repeat = new ResponseRecord()
 
   constructor(resources: number) {
     for (let i = 0; i < resources; i++) this.#records.push(new ResponseRecord())
   }
 
-  /** The pending response with the lowest PSN, or null: responses leave in the order of PSNs. */
+  /**
+   * The response that leaves next, or null: the first that was requested again with selective repeat, else the pending one with
+   * the lowest PSN.
+   */
   get pending(): ResponseRecord | null {
     return this.#pending
   }
@@ -82,49 +80,63 @@ export class ResponseTable {
     return null
   }
 
-  /** A part of the READ is to be retransmitted, without what follows it. False when too many wait. */
-  replayPart(firstSeq: number, lastSeq: number): boolean {
-    if (this.#partCount === PARTS_MAX) return false
-    const at = 2 * ((this.#partHead + this.#partCount++) % PARTS_MAX)
-    this.#parts[at] = firstSeq
-    this.#parts[at + 1] = lastSeq
-    return true
+  /**
+   * With selective repeat: responses of one READ or atomic are to be retransmitted, ahead of all that have not been sent. False
+   * when too many wait.
+   */
+  repeat(firstSeq: number, lastSeq: number): boolean {
+    return this.#askedAgain.add(firstSeq, lastSeq)
   }
 
-  /** The next part that waits, if its READ is still known. */
-  #takePart(): void {
-    const part = this.#part
-    while (!part.isPending && this.#partCount > 0) {
-      const at = 2 * this.#partHead
-      this.#partHead = (this.#partHead + 1) % PARTS_MAX
-      this.#partCount--
-      const record = this.find(this.#parts[at]!)
-      if (record === null || record.isAtomic) continue
-      part.firstSeq = record.firstSeq
-      part.lastSeq = record.lastSeq
-      part.nextSeq = this.#parts[at]!
-      part.untilSeq = this.#parts[at + 1]!
-      part.msn = record.msn
-      part.region = record.region
-      part.offset = record.offset
-      part.length = record.length
-    }
+  /** The pending response has been sent. */
+  advance(): void {
+    const record = this.#pending!
+    record.nextSeq++
+    if (record === this.#repeat) this.#askedAgain.answered()
+    if (record.isPending) return
+    record.answered = true
+    this.choosePending()
   }
 
-  /** To be called when `nextSeq` of any record has changed. */
+  /** To be called when `nextSeq` of any record has changed, or responses have been requested again. */
   choosePending(): void {
-    if (this.#partCount > 0) this.#takePart()
-    let lowest = this.#part.isPending ? this.#part : null
+    this.#pending = this.#nextRepeat() ?? this.#nextRecord()
+  }
+
+  /** What is requested again and still known; the peer has what is not. */
+  #nextRepeat(): ResponseRecord | null {
+    const asked = this.#askedAgain
+    for (; !asked.isEmpty; asked.shift()) {
+      const record = this.find(asked.firstSeq)
+      if (record === null) continue
+      const repeat = this.#repeat
+      repeat.isAtomic = record.isAtomic
+      repeat.firstSeq = record.firstSeq
+      repeat.lastSeq = record.lastSeq
+      repeat.nextSeq = asked.firstSeq
+      repeat.untilSeq = asked.lastSeq
+      repeat.msn = record.msn
+      repeat.region = record.region
+      repeat.offset = record.offset
+      repeat.length = record.length
+      repeat.originalHigh = record.originalHigh
+      repeat.originalLow = record.originalLow
+      return repeat
+    }
+    return null
+  }
+
+  #nextRecord(): ResponseRecord | null {
+    let lowest: ResponseRecord | null = null
     for (const record of this.#records) {
       if (record.isPending && (lowest === null || record.nextSeq < lowest.nextSeq)) lowest = record
     }
-    this.#pending = lowest
+    return lowest
   }
 
   /** Nothing from `seq` on will be sent any more. */
   cancelFrom(seq: number): void {
-    this.#partCount = 0
-    this.#part.nextSeq = this.#part.untilSeq + 1
+    this.#askedAgain.cancelFrom(seq)
     for (const record of this.#records) {
       if (record.nextSeq >= seq) record.nextSeq = record.untilSeq + 1
     }

@@ -67,7 +67,7 @@ export function transmitAtomicResponse(
   endFrame(frame, at, at + bth.BYTES + aeth.BYTES + atomicAckEth.BYTES)
   writeBth(responder, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
   responder.context.counters.acksSent++
-  advance(responder, record)
+  responder.inbound.table.advance()
 }
 
 /** Payload bytes of the next response packet of a READ. */
@@ -113,7 +113,7 @@ export function transmitReadResponse(
   responder.context.transmissions++
   responder.context.counters.responsePacketsSent++
   responder.context.counters.responseBytesSent += length
-  advance(responder, record)
+  responder.inbound.table.advance()
   return true
 }
 
@@ -122,13 +122,6 @@ function responseOpcode(record: ResponseRecord): number {
   if (record.nextSeq === record.firstSeq) return Opcode.RC_RDMA_READ_RESPONSE_FIRST
   if (record.nextSeq === record.lastSeq) return Opcode.RC_RDMA_READ_RESPONSE_LAST
   return Opcode.RC_RDMA_READ_RESPONSE_MIDDLE
-}
-
-function advance(responder: Responder, record: ResponseRecord): void {
-  record.nextSeq++
-  if (record.isPending) return
-  record.answered = true
-  responder.inbound.table.choosePending()
 }
 
 function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {

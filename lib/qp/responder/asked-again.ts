@@ -1,0 +1,75 @@
+/** Most ranges that wait at a time: requests for more are ignored, and the requester asks again. */
+const RANGES_MAX = 256
+
+/**
+ * Responses that a peer with selective repeat has asked for again: ranges of PSNs, in the order in which it has asked for
+ * them. It takes one for lost when another has come that it asked for later (recovery/response-evidence.ts), so each range
+ * waits for those before it. What it asks for once more waits at its new place alone: the peer has given the earlier request up,
+ * and what it needs next must not wait for what it needs last.
+ */
+export class AskedAgain {
+  /** First and last PSN of each, in a ring. */
+  readonly #firstSeqs = new Float64Array(RANGES_MAX)
+  readonly #lastSeqs = new Float64Array(RANGES_MAX)
+  #head = 0
+  #count = 0
+
+  get isEmpty(): boolean {
+    return this.#count === 0
+  }
+
+  /** The PSN to be answered next; there must be one. */
+  get firstSeq(): number {
+    return this.#firstSeqs[this.#head]!
+  }
+
+  /** The last PSN of that range. */
+  get lastSeq(): number {
+    return this.#lastSeqs[this.#head]!
+  }
+
+  /** A range is asked for. False if too many wait. */
+  add(firstSeq: number, lastSeq: number): boolean {
+    this.#remove(firstSeq, lastSeq)
+    if (this.#count === RANGES_MAX) return false
+    this.#append(firstSeq, lastSeq)
+    return true
+  }
+
+  /** The first PSN has been answered. */
+  answered(): void {
+    if (this.firstSeq === this.lastSeq) this.shift()
+    else this.#firstSeqs[this.#head]!++
+  }
+
+  /** Removes the first range. */
+  shift(): void {
+    this.#head = (this.#head + 1) % RANGES_MAX
+    this.#count--
+  }
+
+  /** Nothing from `seq` on is to be answered. */
+  cancelFrom(seq: number): void {
+    this.#remove(seq, Number.POSITIVE_INFINITY)
+  }
+
+  /** Takes these PSNs out of all ranges; they stay in one that goes on at both sides of them. */
+  #remove(firstSeq: number, lastSeq: number): void {
+    const count = this.#count
+    this.#count = 0
+    for (let i = 0; i < count; i++) {
+      const at = (this.#head + i) % RANGES_MAX
+      let first = this.#firstSeqs[at]!
+      let last = this.#lastSeqs[at]!
+      if (firstSeq <= first) first = Math.max(first, Math.min(last, lastSeq) + 1)
+      else if (lastSeq >= last) last = Math.min(last, firstSeq - 1)
+      if (first <= last) this.#append(first, last)
+    }
+  }
+
+  #append(firstSeq: number, lastSeq: number): void {
+    const at = (this.#head + this.#count++) % RANGES_MAX
+    this.#firstSeqs[at] = firstSeq
+    this.#lastSeqs[at] = lastSeq
+  }
+}
