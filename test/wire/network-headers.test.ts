@@ -44,7 +44,16 @@ t.test('IPv4 header and checksum', async t => {
   const textbook = viewOf('4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7')
   t.ok(ipv4.verifyChecksum(textbook, 0))
   const written = blank(20)
-  ipv4.write(written.view, 0, 0, 0x73, 0, true, 64, 17, 0xc0a8_0001, 0xc0a8_00c7)
+  ipv4.write(written.view, 0, {
+    tos: 0,
+    totalLength: 0x73,
+    identification: 0,
+    dontFragment: true,
+    ttl: 64,
+    protocol: 17,
+    source: 0xc0a8_0001,
+    destination: 0xc0a8_00c7,
+  })
   t.equal(written.hex(), '45000073000040004011b861c0a80001c0a800c7')
   for (let byte = 1; byte < 20; byte++) {
     const bad = viewOf('4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7')
@@ -145,7 +154,16 @@ t.test('TTL and ECN change with an incremental checksum that is the computed one
   })
   property(t, 'valid before, valid after', headers, h => {
     const { view } = blank(20)
-    ipv4.write(view, 0, h.tos, 100, h.id, true, h.ttl, 17, h.from, h.to)
+    ipv4.write(view, 0, {
+      tos: h.tos,
+      totalLength: 100,
+      identification: h.id,
+      dontFragment: true,
+      ttl: h.ttl,
+      protocol: 17,
+      source: h.from,
+      destination: h.to,
+    })
     if (!ipv4.decrementTtl(view, 0)) throw new Error('refused')
     if (ipv4.ttl(view, 0) !== h.ttl - 1 || !ipv4.verifyChecksum(view, 0)) throw new Error('ttl')
     ipv4.setEcn(view, 0, h.ecn)
@@ -157,7 +175,16 @@ t.test('TTL and ECN change with an incremental checksum that is the computed one
   })
   for (const ttl of [0, 1]) {
     const { view, hex } = blank(20)
-    ipv4.write(view, 0, 0, 20, 0, false, ttl, 17, 1, 2)
+    ipv4.write(view, 0, {
+      tos: 0,
+      totalLength: 20,
+      identification: 0,
+      dontFragment: false,
+      ttl,
+      protocol: 17,
+      source: 1,
+      destination: 2,
+    })
     const before = hex()
     t.notOk(ipv4.decrementTtl(view, 0), `a packet with TTL ${ttl} has expired`)
     t.equal(hex(), before)
@@ -168,7 +195,15 @@ t.test('IPv6', async t => {
   const { view, hex } = blank(40)
   const from = Buffer.from('20010db8000000000000000000000001', 'hex')
   const to = Buffer.from('20010db8000000000000000000000002', 'hex')
-  ipv6.write(view, 0, 0xb9, 0xfedcb, 0x1234, 17, 64, from, to)
+  ipv6.write(view, 0, {
+    trafficClass: 0xb9,
+    flowLabel: 0xfedcb,
+    payloadLength: 0x1234,
+    nextHeader: 17,
+    hopLimit: 64,
+    source: from,
+    destination: to,
+  })
   t.equal(hex(), `6b9fedcb12341140${from.toString('hex')}${to.toString('hex')}`)
   t.equal(ipv6.version(view, 0), 6)
   t.equal(ipv6.trafficClass(view, 0), 0xb9)

@@ -18,7 +18,20 @@ const u32 = fc.integer({ min: 0, max: 0xffff_ffff })
 
 t.test('BTH', async t => {
   const { view, hex } = blank(12)
-  bth.write(view, 0, 0x0a, true, true, 3, 0x8001, 0xabcdef, true, 0xfedcba)
+  bth.write(
+    view,
+    0,
+    new bth.Bth({
+      opcode: 0x0a,
+      solicited: true,
+      migrated: true,
+      padCount: 3,
+      partitionKey: 0x8001,
+      destQpn: 0xabcdef,
+      ackRequest: true,
+      psn: 0xfedcba,
+    }),
+  )
   t.equal(hex(), '0af0800100abcdef80fedcba')
   t.equal(bth.opcode(view, 0), 0x0a)
   t.ok(bth.solicited(view, 0))
@@ -144,16 +157,14 @@ t.test('credit table: 2^(n/2) in steps, as IBA 9.7.7.2.4', async t => {
 
 t.test('atomics', async t => {
   const request = blank(28)
-  atomicEth.write(
-    request.view,
-    0,
-    0x7f58_0059_6008,
-    0x12db,
-    0x99aa_bbcc,
-    0xddee_ff00,
-    0x1122_3344,
-    0x5566_7788,
-  )
+  atomicEth.write(request.view, 0, {
+    address: 0x7f58_0059_6008,
+    rkey: 0x12db,
+    swapOrAddHigh: 0x99aa_bbcc,
+    swapOrAddLow: 0xddee_ff00,
+    compareHigh: 0x1122_3344,
+    compareLow: 0x5566_7788,
+  })
   t.equal(request.hex(), '00007f5800596008000012db99aabbccddeeff001122334455667788')
   t.equal(atomicEth.address(request.view, 0), 0x7f58_0059_6008)
   t.equal(atomicEth.rkey(request.view, 0), 0x12db)
@@ -212,7 +223,11 @@ t.test('round trips at any offset', async t => {
   })
   property(t, 'BTH, AETH, RETH', fields, f => {
     const { view } = blank(40)
-    bth.write(view, f.at, 4, false, false, 1, 0xffff, f.qpn, f.ack, f.psn)
+    bth.write(
+      view,
+      f.at,
+      new bth.Bth({ opcode: 4, migrated: false, padCount: 1, destQpn: f.qpn, ackRequest: f.ack, psn: f.psn }),
+    )
     if (bth.destQpn(view, f.at) !== f.qpn || bth.psn(view, f.at) !== f.psn) throw new Error('bth')
     if (bth.ackRequest(view, f.at) !== f.ack || bth.padCount(view, f.at) !== 1) throw new Error('bth flags')
     aeth.write(view, f.at, f.a & 0xff, f.psn)
