@@ -54,7 +54,7 @@ export function switchOptions(
   }
 }
 
-/** What a switch tells of load, and by itself. */
+/** What a switch reports of load, and what it sends by itself. */
 function telemetryOptions(
   {
     telemetry: { subscribe, subscribeDscp },
@@ -74,7 +74,7 @@ function telemetryOptions(
   return { telemetry: load, direct: { ...direct, to, subscribedDscp, key } }
 }
 
-/** How a switch tells priorities. */
+/** How a switch distinguishes priorities. */
 export function classifierOptions(sw: Pick<ScenarioSwitch, 'dscpToTc' | 'pcpToTc'>): ClassifierOptions {
   return { dscp: dscpMap(sw), ...(sw.pcpToTc && { pcp: sw.pcpToTc }) }
 }

@@ -10,7 +10,7 @@ export interface OptionSpec {
   /** Null: worked out from the connection, as `doc` says. */
   default: number | null
   doc: string
-  /** When the option has no effect. Whoever gives it then is told so. */
+  /** When the option has no effect. A user who gives it then gets an error that says so. */
   idle?: IdleBeside
 }
 

@@ -30,7 +30,7 @@ export type PathOption = {
   name: string
   key: keyof PathSettings
   doc: string
-  /** When it has no effect. Whoever gives it on a command line is told so. */
+  /** When it has no effect. A user who gives it on a command line gets an error that says so. */
   idle?: (settings: PathSettings) => Idle | null
 } & (
   | { kind: 'choice'; choices: readonly string[]; default: string }

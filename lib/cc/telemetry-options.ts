@@ -22,7 +22,7 @@ export interface TelemetrySettings {
 
 interface Described {
   name: keyof TelemetrySettings
-  /** When it has no effect. Whoever gives it on a command line is told so. */
+  /** When it has no effect. A user who gives it on a command line gets an error that says so. */
   idle?: (settings: TelemetrySettings) => Idle | null
   doc: string
   /** Draft and section. */

@@ -34,7 +34,7 @@ const NOTHING = new Uint8Array(0)
  *
  * After a command, `onMad` or `onTimeout`, first take all events (`pollEvent`) and set up the queue pairs that they
  * speak of, then send all datagrams (`pollTransmit`), then wait until `nextTimeout`: so a queue pair is ready before
- * the peer is told so.
+ * the peer learns so.
  *
  * Every connection id ends with exactly one of `rejected`, `timedOut`, `disconnected`, unless the application itself
  * rejected the request. One that was established, or could have been in the peer's eyes, then stays in timewait,
@@ -92,7 +92,7 @@ export class ConnectionManager {
     this.#ports.add(port)
   }
 
-  /** Takes no more requests for the port; those that were told already may still be accepted. */
+  /** Takes no more requests for the port; those that were reported already may still be accepted. */
   unlisten(port: number): void {
     this.#ports.delete(port)
   }
@@ -127,7 +127,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Accepts a request; the queue pair must be ready to receive. False when the request is gone, which an event tells.
+   * Accepts a request; the queue pair must be ready to receive. False when the request is gone, which an event reports.
    * Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE when the connection is past this.
    */
   accept(now: Nanos, id: number, params: AcceptParams): boolean {
@@ -153,7 +153,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Tells the peer that the answer to its request may take 4.096 us * 2^serviceTimeout; without it, it hears so when
+   * Tells the peer that the answer to its request may take 4.096 us * 2^serviceTimeout; otherwise the peer learns so when
    * it repeats the request. Returns and throws as `accept` does.
    */
   mra(now: Nanos, id: number, serviceTimeout: number = this.#options.serviceTimeoutExponent): boolean {
@@ -191,7 +191,7 @@ export class ConnectionManager {
 
   /**
    * A datagram for QP 1 arrived: bytes `at` to `end` of `view`, from the IP source `from`. Whatever it holds, this
-   * does not throw; `counters` tell what was dropped.
+   * does not throw; `counters` say what was dropped.
    */
   onMad(now: Nanos, from: HostAddress, view: DataView, at: number, end: number): void {
     this.#receiver.onMad(now, from, view, at, end)

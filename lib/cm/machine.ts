@@ -282,7 +282,7 @@ export class CmMachine {
         this.#events.push({ type: 'timedOut', id })
         break
       case 'tellDisconnected':
-        // Told once: one that was closed for being stale heard it before its DREQ is answered.
+        // It is reported once: a stale connection was reported closed before its DREQ is answered.
         if (!connection.over) this.#events.push(disconnectedEvent(id, input, before))
         connection.over = true
         break

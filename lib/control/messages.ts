@@ -1,5 +1,5 @@
 /**
- * The messages of proto/control.proto as plain objects; what each field means is told there. Names end in units; Bps is
+ * The messages of proto/control.proto as plain objects; what each field means stands there. Names end in units; Bps is
  * bit/s.
  */
 

@@ -34,7 +34,7 @@ const LAST_WORDS_MS = 100
 export interface RequestContext {
   /** Aborts when the client cancels the request or goes away. */
   readonly signal: AbortSignal
-  /** Tells the client how far the request has got; skipped for a client that does not keep up. */
+  /** Sends the client how far the request has got; skipped for a client that does not keep up. */
   progress(progress: Loose<Progress>): void
 }
 
@@ -44,7 +44,7 @@ export type Handler<K extends RequestKind> = (
   context: RequestContext,
 ) => Promise<ResponseContent>
 
-/** Told about what deserves a line in the log. */
+/** Called with what deserves a line in the log. */
 export interface ControlEvents {
   onMalformed?(error: WeirError): void
   onDefect?(error: unknown): void

@@ -39,7 +39,7 @@ export class Daemon {
   static async start(options: DaemonOptions): Promise<Daemon> {
     const { socketPath, log, worker, ...hostOptions } = options
     let onDefect = (_error: unknown) => {}
-    // The transport is loaded by the thread that it runs on: it takes 0.3 s of CPU time and 10 MB.
+    // The thread that the transport runs on loads it: nobody else needs that memory and time.
     const service = worker && options.io !== 'raw' ? WorkerHost : (await import('./local-host.js')).LocalHost
     const host = await service.open(hostOptions, log, error => onDefect(error))
     try {

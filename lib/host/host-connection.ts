@@ -12,7 +12,7 @@ import type { Queues } from './queues.js'
 /** What a connection asks of its host. */
 export interface HostOfConnection {
   call<K extends keyof VerbsCalls>(kind: K, body: VerbsCalls[K]): Promise<unknown>
-  /** Tells the NIC that the connection of that number has work. */
+  /** Shows the NIC that the connection of that number has work. */
   ring(bell: number): void
   regionOf(key: number): MemoryRegion | undefined
 }
@@ -110,7 +110,7 @@ export class HostConnection {
     await this.closed
   }
 
-  /** Running figures: rate, window, round-trip time, what was sent again. Throws WEIR_BAD_STATE when the connection has ended. */
+  /** Running figures: rate, window, round-trip time, what was retransmitted. Throws WEIR_BAD_STATE when the connection has ended. */
   async stats(): Promise<ConnectionStats> {
     if (this.#isClosed) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
     return (await this.#host.call('stats', { id: this.id })) as ConnectionStats

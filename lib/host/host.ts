@@ -226,7 +226,7 @@ export class Host {
     )
   }
 
-  /** What the NIC's thread tells. */
+  /** What the NIC's thread reports. */
   #onEvent(event: FromVerbs): void {
     if (event.type === 'completions') this.#connections.get(event.id)?.onCompletions()
     else if (event.type === 'closed') this.#onClosed(event.id, event.error && errorOf(event.error))

@@ -40,7 +40,7 @@ export class HostedConnection implements ConnectionHandler {
   readonly #privateData: Uint8Array
   readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
   readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
-  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be told. */
+  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be reported. */
   #unsignaled = new Uint8Array(0)
   #sendsTaken = 0
   #sendsCompleted = 0
@@ -76,7 +76,7 @@ export class HostedConnection implements ConnectionHandler {
     return this.#queues!
   }
 
-  /** What the application is told of it once it is established. */
+  /** What the application learns of it once it is established. */
   get about(): EstablishedConnection {
     const { id, bell, domain } = this
     const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!

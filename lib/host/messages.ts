@@ -1,4 +1,4 @@
-/** What an application's Host and the thread of its NIC ask and tell each other. */
+/** Requests and reports between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
 import type { ConnectOptions } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
@@ -59,10 +59,10 @@ export interface EstablishedConnection {
   domain: DomainId
 }
 
-/** What the host tells. */
+/** What the host reports. */
 export type ToVerbs = { type: 'wake' }
 
-/** What the thread tells. */
+/** What the thread reports. */
 export type FromVerbs =
   | { type: 'incoming'; port: number; connection: EstablishedConnection; queues: SharedQueues }
   /** There are completions, and the application wanted to know. */

@@ -62,7 +62,7 @@ const DROP_REASONS = [
   'poolEmpty',
   /** Arrived while the ring of received frames was full. */
   'ringFull',
-  /** Arrived while the kernel's queue was full, as far as the kernel tells. */
+  /** Arrived while the kernel's queue was full, as far as the kernel says. */
   'kernelFull',
   /** Longer than a slot, or than the port's MTU. */
   'tooLong',

@@ -163,7 +163,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const missed = this.#tx.counters.noFrame
     const frame = this.#nextFrame(now)
     if (frame === null) {
-      // Nothing tells when frames are given back: without this wait the driver would call again at once, for ever.
+      // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
       return null
     }

@@ -28,7 +28,7 @@ export interface PingOptions {
 }
 
 /**
- * Sends, waits for the answer, sends again. Of a READ the completion is the answer. The first exchange is not counted:
+ * Sends, waits for the answer, and sends the next. Of a READ the completion is the answer. The first exchange is not counted:
  * the end that answers measures its T before it sends for the first time.
  */
 export class Ping implements PerfSender {

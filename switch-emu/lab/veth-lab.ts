@@ -175,7 +175,7 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     owner: identify(process.pid)!,
     privilege,
     io,
-    // Nobody can guess it, and it is made when the state tells of it: whatever is killed, `weir lab down` finds it.
+    // Nobody can guess it, and it is made when the state names it: whatever is killed, `weir lab down` finds it.
     dataFolder: join(tmpdir(), `weir-lab-${id}`),
     ...(options.inbox !== undefined && { inboxFolder: resolve(options.inbox) }),
     ...(options.captures !== undefined && { captures: options.captures }),

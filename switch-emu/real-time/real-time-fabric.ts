@@ -263,7 +263,7 @@ function lateLimitNs(scenario: Scenario): Nanos {
   return rtts.length === 0 ? 0 : Math.round(Math.min(...rtts) / 4)
 }
 
-/** How the switch of a host tells priorities; undefined if it pauses nobody. */
+/** How the switch of a host distinguishes priorities; undefined if it pauses nobody. */
 function pausingClassifier(scenario: Scenario, host: string): Classifier | undefined {
   const sw = scenario.switches.find(({ name }) => name === hostLink(scenario, host).peer.node)
   return sw?.pfc === undefined ? undefined : new Classifier(classifierOptions(sw))

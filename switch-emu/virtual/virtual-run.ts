@@ -36,7 +36,7 @@ const FRAMES_MAX = 1 << 20
 const SINK_BYTES = 2 ** 31
 /** Series of single flows are kept for so many flows at most. */
 const FLOW_SERIES_MAX = 64
-/** So many round trips have to fit into the silence that has packets sent again. */
+/** So many round trips have to fit into the silence after which packets are retransmitted. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND

@@ -38,12 +38,12 @@ export class HpccCore {
   readonly #last = new HopRecords()
   /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
-  /** When U was averaged last, where only the busiest link is told. */
+  /** When U was averaged last, where telemetry names only the busiest link. */
   #averagedNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hidden = new HiddenHops()
   /** The telemetry that is being measured is a probe's. */
   #probed = false
-  /** The row of the busiest link, of the telemetry that was measured last; -1: it is none of those that are told. */
+  /** The row of the busiest link, of the telemetry that was measured last; -1: telemetry names no such link. */
   #busiest = 0
 
   readonly #context: CongestionContext
@@ -184,7 +184,7 @@ export class HpccCore {
     return hidden
   }
 
-  /** A round trip was measured; of the hops that are not told nothing else is known. */
+  /** A round trip was measured; nothing else is known of hops that telemetry does not name. */
   onRoundTrip(now: Nanos, rttNs: Nanos): void {
     this.#hidden.onRoundTrip(now, rttNs, this.t)
   }

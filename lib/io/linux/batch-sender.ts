@@ -50,7 +50,7 @@ export interface BatchSenderOptions {
  * full, payloads are copied into the slots, so that nothing refers to an application's memory after `flush`.
  * Consecutive packets of equal size to the same place leave as one run that the kernel, or the network card, cuts
  * (UDP_SEGMENT), which saves most of its work. When it cuts them it numbers them 0, 1, 2… in the IP identification,
- * which the ICRC covers; two weirs count that field as zero, so only packets with a shim, which only a weir
+ * which the ICRC covers; two Weir hosts count that field as zero, so only packets with a shim, which only a Weir host
  * understands, are joined. Frames that must leave alone never are.
  */
 export class BatchSender {

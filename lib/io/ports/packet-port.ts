@@ -187,7 +187,7 @@ export class PacketPort implements Port {
     if (!this.#closed && this.#socket.takeError() !== 0) this.#counters.rxErrors++
   }
 
-  /** Never called: the waiter tells. */
+  /** Never called: the waiter sees arrivals. */
   onReadable(_callback: () => void): void {}
 
   /** Never called: there is always room. */

@@ -7,7 +7,7 @@ const SWITCHES = 16
 
 /**
  * Authenticates what switches say directly to one connection, by the key of the domain; each switch numbers its
- * responses upwards (`lib/wire/weir/direct-tag.ts`). An older response tells nothing that a newer one has not told, so one
+ * responses upwards (`lib/wire/weir/direct-tag.ts`). An older response says nothing beyond a newer one, so one
  * that was overtaken is refused like a replay.
  */
 export class SwitchGuard {

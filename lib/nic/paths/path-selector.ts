@@ -162,7 +162,7 @@ export class PathSelector {
       ports.map(port => this.#path(flow, port)),
       flow.stats,
     )
-    // Without a choice it sends at once, and the first rounds tell whether to move.
+    // Without a choice it sends at once, and the first rounds decide whether to move.
     paths.phase =
       flow.path.settings.start === 'choose' || flow.path.settings.admission > 0 ? 'choosing' : 'settled'
     this.#round(now, flow)

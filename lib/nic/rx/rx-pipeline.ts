@@ -51,7 +51,7 @@ export interface RxEvents {
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer has come on a flow that is challenged. */
   onAlive(now: Nanos, flow: Flow): void
-  /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
+  /** The peer sends the flow payload from another UDP source port than before. Called before the packet is looked at. */
   onPeerMoved(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
@@ -206,8 +206,8 @@ export class RxPipeline {
   }
 
   /**
-   * What else a packet tells that the queue pair has taken: where it came from, what it met on its way. One that came before,
-   * or that nobody awaits, tells nothing: it may be forged by whoever can forge an address.
+   * What else a packet shows that the queue pair has taken: where it came from, what it met on its way. One that came before,
+   * or that nobody awaits, shows nothing: it may be forged by whoever can forge an address.
    */
   #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     if (isMarked(frame)) flow.receiver.onMarked()
@@ -274,7 +274,7 @@ export class RxPipeline {
     if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
   }
 
-  /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
+  /** The path is longer than the telemetry of this connection has room for: the next one is to have more slots. */
   #onOverflow(flow: Flow): void {
     const { passed, endsAtHost } = this.sample.hops
     const switches = passed - (endsAtHost ? 1 : 0)
@@ -301,7 +301,7 @@ const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
   'ignore-id': icrc.verifyIgnoringId,
 }
 
-/** A weir that sends READ responses asks now and then whether they arrive. */
+/** A Weir host that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)

@@ -31,7 +31,7 @@ export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: 
   return dscpsOfPriorities(scenario, host).map((dscp, priority) => dscp ?? 8 * priority)
 }
 
-/** Reports flows whose priority their host's switch cannot tell. */
+/** Reports flows whose priority their host's switch cannot see. */
 export function checkPriorities(
   problems: Problems,
   scenario: Pick<Scenario, 'switches' | 'links'> & { places: NodePlaces },

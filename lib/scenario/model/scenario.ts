@@ -77,7 +77,7 @@ export interface ScenarioSwitch {
   pcpToTc?: Record<number, number>
   /** By priority: weight in deficit round robin, 1 to 100, or 0 = strict [SCHEDULER]. Absent: all strict. */
   weights?: number[]
-  /** What the switch tells of load, and whether it tells senders by itself; absent: of ports and links, and no. */
+  /** What the switch reports of load, and whether it sends direct responses; absent: of ports and links, and no. */
   telemetry?: SwitchTelemetry
   /** Other features of `switch-emu/core/catalogue.ts` that are on, by name; absent: none. */
   features?: Record<string, FeatureSettings | FeatureSettings[]>
@@ -94,7 +94,7 @@ export interface SwitchTelemetry {
   queue: 'port' | 'own' | 'sojourn'
   /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */
   rate: 'link' | 'share'
-  /** Only ratios of rates are told, for paths across operators. Absent: no. */
+  /** Telemetry has only ratios of rates, for paths across operators. Absent: no. */
   ratioOnly?: boolean
   /** Absent: the switch sends nothing by itself. */
   direct?: DirectSettings
@@ -233,9 +233,9 @@ export interface TransportSettings {
   retryCount: number
   /** RNR NAKs in a row before a connection fails, 0 to 7; 7 = for ever. Default 7. */
   rnrRetryCount: number
-  /** Without an acknowledgement for this long the requester sends again. Default 0 = the transport chooses by T. */
+  /** Without an acknowledgement for this long the requester retransmits. Default 0 = the transport chooses by T. */
   ackTimeoutNs: Nanos
-  /** After a loss: send again what is missing (selective) or all from there on (goBackN). Default selective. */
+  /** After a loss: retransmit what is missing (selective) or all from there on (goBackN). Default selective. */
   recovery: 'selective' | 'goBackN'
   /** How flows begin: at line rate, or with ten packets. Default line-rate, as in the papers. */
   start: 'line-rate' | 'careful'

@@ -22,7 +22,7 @@ import { checkShape } from '../schema/check-shape.js'
 import { telemetrySchema } from '../schema/settings.js'
 import { resolveFeature } from './resolve-features.js'
 
-/** Load that is believed where switches tell a priority's guaranteed share as the rate. */
+/** Load that is believed where switches report a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
 
 interface Surroundings {

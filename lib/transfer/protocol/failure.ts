@@ -26,7 +26,7 @@ const CODES: Record<FailureReason, ErrorCode> = {
   PART_DIFFERS: 'WEIR_DIGEST_MISMATCH',
 }
 
-/** An error as the log tells it. */
+/** An error as the log has it. */
 export function briefly(error: unknown): object {
   const { code, message } = error as WeirError
   return { code, message: showBytes(message) }

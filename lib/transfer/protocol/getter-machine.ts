@@ -65,7 +65,7 @@ export class GetterMachine extends SinkMachine<OwnState> {
     this.#digestKind = digestKind
   }
 
-  /** How the way stands, as the server told last; null before it did. */
+  /** How the way stands, by the server's last message of it; null before one has come. */
   get figures(): SenderFigures | null {
     return this.#figures
   }

@@ -1,5 +1,5 @@
 /**
- * One file on its way out, at the end that was asked for it: puts chunks into a ring and tells the getter, who
+ * One file on its way out, at the end that was asked for it: puts chunks into a ring and announces them to the getter, which
  * READs them.
  *
  * The ring stays registered until the connection ends, even after a failure: else the getter would see its
