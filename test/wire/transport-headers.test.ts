@@ -105,8 +105,7 @@ t.test('AETH syndromes (IBA 9.7.5)', async t => {
   t.equal(aeth.syndrome(view, 0), 0x60)
   t.equal(aeth.msn(view, 0), 0xabcdef)
   aeth.setSyndrome(view, 0, 0xff)
-  aeth.setMsn(view, 0, 0x123456)
-  t.equal(hex(), 'ff123456')
+  t.equal(hex(), 'ffabcdef')
   t.ok(aeth.isAck(0x00) && aeth.isAck(0x1f))
   t.ok(aeth.isRnrNak(0x20) && aeth.isRnrNak(0x3f))
   t.ok(aeth.isNak(0x60) && aeth.isNak(0x64))
@@ -129,11 +128,7 @@ t.test('RNR timer table', async t => {
   t.equal(aeth.RNR_TIMER_NS.length, 32)
   for (const [code, ms] of expectedMs.entries()) {
     t.equal(aeth.RNR_TIMER_NS[code], Math.round(ms * 1e6), `code ${code}`)
-    t.equal(aeth.rnrTimerCode(Math.round(ms * 1e6)), code, 'and back')
   }
-  t.equal(aeth.rnrTimerCode(0), 1)
-  t.equal(aeth.rnrTimerCode(10_001), 2, 'never shorter than asked for')
-  t.equal(aeth.rnrTimerCode(1e12), 0)
 })
 
 t.test('credit table: 2^(n/2) in steps, as IBA 9.7.7.2.4', async t => {
@@ -199,8 +194,7 @@ t.test('ImmDt, IETH, DETH', async t => {
   const datagram = blank(8)
   deth.write(datagram.view, 0, deth.QKEY_GSI, deth.QPN_GSI)
   t.equal(datagram.hex(), '8001000000000001')
-  deth.setQkey(datagram.view, 0, 0x1111_1111)
-  deth.setSourceQpn(datagram.view, 0, 0xabcdef)
+  deth.write(datagram.view, 0, 0x1111_1111, 0xabcdef)
   t.equal(deth.qkey(datagram.view, 0), 0x1111_1111)
   t.equal(deth.sourceQpn(datagram.view, 0), 0xabcdef)
 })

@@ -27,7 +27,6 @@ const SOURCE = 12
 const DESTINATION = 16
 
 const DONT_FRAGMENT = 0x4000
-const MORE_FRAGMENTS = 0x2000
 
 /** Checks version, header length and total length; `end` bounds the header, `wireEnd` the whole packet. */
 export function check(view: DataView, at: number, end: number, wireEnd: number = end): WireError {
@@ -72,10 +71,6 @@ export function identification(view: DataView, at: number): number {
 
 export function dontFragment(view: DataView, at: number): boolean {
   return (view.getUint16(at + FRAGMENT) & DONT_FRAGMENT) !== 0
-}
-
-export function moreFragments(view: DataView, at: number): boolean {
-  return (view.getUint16(at + FRAGMENT) & MORE_FRAGMENTS) !== 0
 }
 
 /** In units of 8 bytes. */

@@ -79,10 +79,6 @@ export function setTrafficClass(view: DataView, at: number, value: number): void
   view.setUint16(at + VERSION_CLASS_LABEL, (view.getUint16(at) & 0xf00f) | (value << 4))
 }
 
-export function setFlowLabel(view: DataView, at: number, value: number): void {
-  view.setUint32(at + VERSION_CLASS_LABEL, (view.getUint32(at) & 0xfff0_0000) | (value & 0xfffff))
-}
-
 export function setPayloadLength(view: DataView, at: number, value: number): void {
   view.setUint16(at + PAYLOAD_LENGTH, value)
 }
