@@ -29,7 +29,16 @@ function frameBytes(bytes: number, from: HostAddress, to: HostAddress): Uint8Arr
   const l3 = ethernet.BYTES
   const l4 = l3 + ipv4.BYTES
   ethernet.write(view, 0, macOf(to), macOf(from), ethernet.TYPE_IPV4)
-  ipv4.write(view, l3, 0, bytes - l3, 0, true, TTL, ipv4.PROTOCOL_UDP, from.ipv4, to.ipv4)
+  ipv4.write(view, l3, {
+    tos: 0,
+    totalLength: bytes - l3,
+    identification: 0,
+    dontFragment: true,
+    ttl: TTL,
+    protocol: ipv4.PROTOCOL_UDP,
+    source: from.ipv4,
+    destination: to.ipv4,
+  })
   udp.setSourcePort(view, l4, PORT)
   udp.setDestinationPort(view, l4, PORT)
   udp.setLength(view, l4, bytes - l4)

@@ -25,7 +25,11 @@ export function wireOperations(): Operation[] {
       name: 'BTH: write',
       run: count => {
         for (let i = 0; i < count; i++) {
-          bth.write(view, 0, Opcode.RC_RDMA_WRITE_MIDDLE, false, false, 0, 0xffff, 7, false, i)
+          bth.write(
+            view,
+            0,
+            new bth.Bth({ opcode: Opcode.RC_RDMA_WRITE_MIDDLE, migrated: false, destQpn: 7, psn: i }),
+          )
         }
       },
     },

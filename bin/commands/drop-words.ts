@@ -10,7 +10,6 @@ const WORDS: Readonly<Record<string, string>> = {
   'port.txFull': 'sent while the send queue was full',
   'port.txError': 'refused by the kernel when sent',
   'port.closed': 'sent or under way while the port closed',
-  'port.fault': 'lost on purpose, in a test',
   'port.rxErrors': 'errors that the socket reported',
   'nic.empty': 'empty: a host asked whether anything listens',
   'nic.malformed': 'no sound RoCEv2 packet',

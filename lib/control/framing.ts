@@ -38,11 +38,6 @@ export class MessageSplitter {
     this.#held = data.subarray(at)
   }
 
-  /** Bytes of an incomplete message held. */
-  get heldBytes(): number {
-    return this.#held.length
-  }
-
   #readPrefix(data: Buffer, at: number): { length: number; bytes: number } | null {
     let length = 0
     for (let i = 0; i < PREFIX_BYTES_MAX; i++) {

@@ -78,8 +78,6 @@ const DROP_REASONS = [
   'txError',
   /** Handed over after `close`, or under way when the port was closed. */
   'closed',
-  /** Lost on purpose by a FaultPort. */
-  'fault',
 ] as const
 export type PortDropReason = (typeof DROP_REASONS)[number]
 
@@ -103,7 +101,6 @@ export class PortCounters {
     txFull: 0,
     txError: 0,
     closed: 0,
-    fault: 0,
   }
 
   /** Drops for any reason. */

@@ -27,7 +27,14 @@ function watched(options: PairOptions) {
   pair.tap.watch = (frame, now, fromA) => {
     if (fromA && frame.shim >= 0 && frame.payloadLength > 0 && !intShim.isEcho(frame.view, frame.shim)) {
       data.push(Uint8Array.from(frame.bytes.subarray(0, frame.length)))
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, 0)
+      intShim.stamp(frame.view, frame.shim, frame.bth, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE_BPS,
+        startNs: now,
+        txBytes,
+        qlenBytes: 0,
+      })
     }
     txBytes += frame.wireLength
     return true
@@ -37,7 +44,14 @@ function watched(options: PairOptions) {
 
 /** The same packet, as if it had met a queue of 5 MB just now. */
 const withQueue = (now: number) => (frame: Frame) => {
-  intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, 3_000_000, 5_000_000)
+  intShim.stamp(frame.view, frame.shim, frame.bth, {
+    switchId: 1,
+    egressPort: 1,
+    rateBps: RATE_BPS,
+    startNs: now,
+    txBytes: 3_000_000,
+    qlenBytes: 5_000_000,
+  })
 }
 
 const BTH_AT = 14 + 20 + 8

@@ -209,7 +209,14 @@ t.test('compact records wrap, at every rate, and no wrap is a lie', async t => {
       ns += Math.floor(dt)
       tx += idle ? 0 : Math.floor((dt * rate) / 8e9)
       intShim.write(view, 0, intShim.FORMAT_COMPACT, 1, 0)
-      intShim.stamp(view, 0, 64, 5, 1, rate, ns, tx, 100)
+      intShim.stamp(view, 0, 64, {
+        switchId: 5,
+        egressPort: 1,
+        rateBps: rate,
+        startNs: ns,
+        txBytes: tx,
+        qlenBytes: 100,
+      })
       intShim.read(view, 0, 64, hops)
       if (hops.tsNs[0]! < last) wraps++
       last = hops.tsNs[0]!

@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { type Port, PortCounters } from '../../lib/io/port.js'
-import { FaultPort, type PortFaults } from '../../lib/io/ports/fault-port.js'
 import { Random } from '../../lib/sim/random.js'
 import { drawnSeed, fixedSeed, isReplay } from '../support/seeds.js'
+import { FaultPort, type PortFaults } from './fault-port.js'
 
 const SEED = fixedSeed(t, 5)
 
@@ -76,7 +76,7 @@ const COUNT = 4000
 /** Sends COUNT frames by a seed through each fault, and checks that none is invented. Returns how often each happened. */
 function faultsOf(t: Test, seed: number) {
   const lossy = send(COUNT, { loss: 0.1 }, seed)
-  const lost = lossy.inner.counters.drops.fault
+  const lost = lossy.port.lost
   t.equal(lossy.inner.sent.length + lost, COUNT)
 
   const doubled = send(COUNT, { duplication: 0.1 }, seed)

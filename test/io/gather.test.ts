@@ -282,14 +282,7 @@ t.test('headers of any length are in the slot', { skip: fault ?? false }, async 
     bth.write(
       frame.view,
       42 + shimBytes,
-      Opcode.RC_RDMA_WRITE_MIDDLE,
-      false,
-      false,
-      0,
-      0xffff,
-      7,
-      false,
-      hops,
+      new bth.Bth({ opcode: Opcode.RC_RDMA_WRITE_MIDDLE, migrated: false, destQpn: 7, psn: hops }),
     )
     frame.bytes.set(payload, 42 + shimBytes + bth.BYTES)
     a.port.transmit(frame)

@@ -41,7 +41,16 @@ function writeIpv4(frame: Frame, { port, to = B, protocol = 17, options = 0, fra
   if (vlan === undefined) ethernet.write(view, 0, MAC_B, MAC_A, ethernet.TYPE_IPV4)
   else ethernet.writeTagged(view, 0, MAC_B, MAC_A, 3, false, vlan, ethernet.TYPE_IPV4)
   const bytes = ipv4.BYTES + options + udp.BYTES + PAYLOAD_BYTES
-  ipv4.write(view, l3, 0x02, bytes, 0x1234, false, 64, protocol, A.ipv4, to.ipv4)
+  ipv4.write(view, l3, {
+    tos: 0x02,
+    totalLength: bytes,
+    identification: 0x1234,
+    dontFragment: false,
+    ttl: 64,
+    protocol,
+    source: A.ipv4,
+    destination: to.ipv4,
+  })
   view.setUint8(l3, 0x40 | ((ipv4.BYTES + options) / 4))
   view.setUint16(l3 + 6, fragment)
   for (let i = 0; i < options; i++) view.setUint8(l3 + ipv4.BYTES + i, 1)
@@ -53,7 +62,15 @@ function writeIpv4(frame: Frame, { port, to = B, protocol = 17, options = 0, fra
 function writeIpv6(frame: Frame, port: number, to = B6, next = 17) {
   const { view } = frame
   ethernet.write(view, 0, MAC_B, MAC_A, ethernet.TYPE_IPV6)
-  ipv6.write(view, 14, 0x02, 0, udp.BYTES + PAYLOAD_BYTES, next, 64, A6.gid, to.gid)
+  ipv6.write(view, 14, {
+    trafficClass: 0x02,
+    flowLabel: 0,
+    payloadLength: udp.BYTES + PAYLOAD_BYTES,
+    nextHeader: next,
+    hopLimit: 64,
+    source: A6.gid,
+    destination: to.gid,
+  })
   udp.write(view, 54, 0xc000, port, udp.BYTES + PAYLOAD_BYTES)
   return 54 + udp.BYTES + PAYLOAD_BYTES
 }

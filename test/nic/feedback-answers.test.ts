@@ -13,7 +13,7 @@ import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
 function packet(opcode: number, psn: number, asks: boolean): Frame {
   const frame = new Frame(0, Buffer.alloc(64))
   frame.bth = 0
-  bth.write(frame.view, 0, opcode, false, false, 0, 0xffff, 0x12, asks, psn)
+  bth.write(frame.view, 0, new bth.Bth({ opcode, migrated: false, destQpn: 0x12, ackRequest: asks, psn }))
   return frame
 }
 

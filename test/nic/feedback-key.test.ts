@@ -49,7 +49,14 @@ function stamper(qlen: (n: number) => number = () => 0) {
   return (frame: Frame, now: number) => {
     if (frame.shim < 0 || intShim.isEcho(frame.view, frame.shim)) return
     if (frame.payloadLength === 0 && bth.opcode(frame.view, frame.bth) !== Opcode.PROBE) return
-    intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, qlen(n++))
+    intShim.stamp(frame.view, frame.shim, frame.bth, {
+      switchId: 1,
+      egressPort: 1,
+      rateBps: RATE_BPS,
+      startNs: now,
+      txBytes,
+      qlenBytes: qlen(n++),
+    })
     txBytes += frame.wireLength
   }
 }
@@ -293,14 +300,12 @@ usual('cut off, or in the name of a switch: refused', async t => {
     bth.write(
       frame.view,
       frame.bth,
-      Opcode.DIRECT_NOTIFY,
-      false,
-      false,
-      0,
-      0xffff,
-      bth.destQpn(frame.view, frame.bth),
-      false,
-      0,
+      new bth.Bth({
+        opcode: Opcode.DIRECT_NOTIFY,
+        migrated: false,
+        destQpn: bth.destQpn(frame.view, frame.bth),
+        psn: 0,
+      }),
     )
   })
   t.equal(pair.a.counters.rx.forgedFeedback, 1)
@@ -313,7 +318,14 @@ usual('data that claims to bring telemetry back is data, and no more', async t =
   pair.tap.watch = (frame, _now, fromA) => {
     // On the way to A, data becomes an echo of a full queue: nothing but the key could tell.
     if (!fromA && frame.shim >= 0 && frame.payloadLength > 0) {
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, pair.network.now, 0, 5_000_000)
+      intShim.stamp(frame.view, frame.shim, frame.bth, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE_BPS,
+        startNs: pair.network.now,
+        txBytes: 0,
+        qlenBytes: 5_000_000,
+      })
       intShim.setFlags(frame.view, frame.shim, intShim.FLAG_ECHO)
       icrc.write(frame)
     }

@@ -67,7 +67,14 @@ export function fourPaths(a: Partial<NicConfig>, b: Partial<NicConfig> = {}, see
     const link = path + (fromA ? 0 : 4)
     const bytes = Math.round(others[link]! + own[link]!)
     own[link]! += frame.wireLength
-    intShim.stamp(view, frame.shim, frame.bth, 10 + path, link, RATE_BPS, now, bytes, queues[path]!)
+    intShim.stamp(view, frame.shim, frame.bth, {
+      switchId: 10 + path,
+      egressPort: link,
+      rateBps: RATE_BPS,
+      startNs: now,
+      txBytes: bytes,
+      qlenBytes: queues[path]!,
+    })
     return true
   }
   const utilization = (port: number) =>

@@ -17,7 +17,15 @@ function slotsOfTwo(intHopsMax: number): number[] {
   pair.tap.watch = (frame, now) => {
     const { view, shim, length } = frame
     if (shim < 0 || intShim.isEcho(view, shim)) return true
-    for (const id of SWITCHES) intShim.stamp(view, shim, length, id, 1, 10e9, now, 0, 0)
+    for (const id of SWITCHES)
+      intShim.stamp(view, shim, length, {
+        switchId: id,
+        egressPort: 1,
+        rateBps: 10e9,
+        startNs: now,
+        txBytes: 0,
+        qlenBytes: 0,
+      })
     slots.push(intShim.slots(view, shim))
     return true
   }

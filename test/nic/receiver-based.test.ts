@@ -28,7 +28,14 @@ function send(pair: Pair, change: (name: string, frame: Parameters<Pair['tap']['
     names.push(name)
     if (frame.shim >= 0 && name.startsWith('RC_RDMA_WRITE')) {
       // A switch with a queue of one bandwidth-delay product: U = 2.
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, 25_000)
+      intShim.stamp(frame.view, frame.shim, frame.bth, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE_BPS,
+        startNs: now,
+        txBytes,
+        qlenBytes: 25_000,
+      })
       txBytes += frame.wireLength
     }
     return change(name, frame)

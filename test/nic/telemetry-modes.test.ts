@@ -179,7 +179,14 @@ function both(format: number, m: number, seed: number): [number, number] {
       frame.shim = 0
       frame.intFormat = format
       frame.bth = intShim.write(frame.view, 0, format, 1, 0)
-      intShim.stamp(frame.view, 0, 512, 1, 1, RATE, ts, tx, queue)
+      intShim.stamp(frame.view, 0, 512, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE,
+        startNs: ts,
+        txBytes: tx,
+        qlenBytes: queue,
+      })
       echo.keep(frame)
       if (i === 1 && n % m !== 0) continue
       const bytes = echo.write(answer, 0, T)

@@ -74,8 +74,22 @@ for (const [format, shim, slot] of [
     const seen = watch(pair, (frame, n, now) => {
       // Two hops; the second has the longer queue.
       const { view, shim: at, bth: end } = frame
-      intShim.stamp(view, at, end, 0x11, 3, RATE_BPS, now, txBytes, 640)
-      intShim.stamp(view, at, end, 0x22, 4, RATE_BPS, now + 100, txBytes, 64 * n)
+      intShim.stamp(view, at, end, {
+        switchId: 0x11,
+        egressPort: 3,
+        rateBps: RATE_BPS,
+        startNs: now,
+        txBytes,
+        qlenBytes: 640,
+      })
+      intShim.stamp(view, at, end, {
+        switchId: 0x22,
+        egressPort: 4,
+        rateBps: RATE_BPS,
+        startNs: now + 100,
+        txBytes,
+        qlenBytes: 64 * n,
+      })
       txBytes += frame.wireLength
     })
     write(pair, left, 1, 10 * 1024)
@@ -119,7 +133,14 @@ t.test('the controller acts on it: a queue of two bandwidth-delay products slows
   t.equal(windowBytes, (RATE_BPS * baseRttNs) / 8e9, 'it starts with one')
   let txBytes = 0
   watch(pair, (frame, _n, now) => {
-    intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, 2 * windowBytes)
+    intShim.stamp(frame.view, frame.shim, frame.bth, {
+      switchId: 1,
+      egressPort: 1,
+      rateBps: RATE_BPS,
+      startNs: now,
+      txBytes,
+      qlenBytes: 2 * windowBytes,
+    })
     txBytes += frame.wireLength
   })
   write(pair, left, 1, 100 * 1024)
@@ -145,7 +166,14 @@ t.test(
     const pair = makePair({ a: { baseRttNs: 100_000 }, b: { ackEveryPackets: 4 } })
     const { left } = connected(pair)
     const seen = watch(pair, (frame, n) => {
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, 1000 * n, 1000 * n, 8000 * n)
+      intShim.stamp(frame.view, frame.shim, frame.bth, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE_BPS,
+        startNs: 1000 * n,
+        txBytes: 1000 * n,
+        qlenBytes: 8000 * n,
+      })
     })
     write(pair, left, 1, 8 * 1024)
     t.ok(pair.until(() => left.log.includes('completion 1 SUCCESS')))

@@ -108,7 +108,11 @@ class Fuzz {
     const opcode = wild ? this.#pick(256) : usual[this.#pick(usual.length)]!
     const near = isResponse(opcode) ? qp.sndUna : qp.nextReceiveSeq
     const seq = near + (this.#random() < 0.6 ? 0 : this.#pick(9) - 4)
-    bth.write(frame.view, 64, opcode, false, false, 0, 0xffff, 17, this.#random() < 0.5, seq)
+    bth.write(
+      frame.view,
+      64,
+      new bth.Bth({ opcode, migrated: false, destQpn: 17, ackRequest: this.#random() < 0.5, psn: seq }),
+    )
     frame.bth = 64
     frame.payload = 64 + bth.BYTES + EXTENDED_HEADER_BYTES[opcode]!
     frame.payloadLength = wild ? this.#pick(2 * MTU) : this.#payloadBytes(opcode)

@@ -592,7 +592,11 @@ function acknowledgement(n: number): Frame {
 function forged(cumulative: number, base: number, bits: number[], syndrome = aeth.ACK_UNLIMITED): Frame {
   const frame = new Frame(0, Buffer.alloc(256))
   const { view } = frame
-  bth.write(view, AT, Opcode.SACK, false, false, 0, 0xffff, 17, false, FIRST_PSN + cumulative)
+  bth.write(
+    view,
+    AT,
+    new bth.Bth({ opcode: Opcode.SACK, migrated: false, destQpn: 17, psn: FIRST_PSN + cumulative }),
+  )
   aeth.write(view, AT + bth.BYTES, syndrome, 0)
   sack.write(view, SACK_AT, FIRST_PSN + base)
   for (const bit of bits) sack.add(view, SACK_AT, bit)

@@ -54,7 +54,14 @@ export function buildPacket(
     next += reth.BYTES
   }
   if (hasAtomicEth(opcode)) {
-    atomicEth.write(view, next, address, key, 0, number('value', 0), 0, number('compare', 0))
+    atomicEth.write(view, next, {
+      address,
+      rkey: key,
+      swapOrAddHigh: 0,
+      swapOrAddLow: number('value', 0),
+      compareHigh: 0,
+      compareLow: number('compare', 0),
+    })
     next += atomicEth.BYTES
   }
   if (hasAeth(opcode)) {
@@ -75,7 +82,19 @@ export function buildPacket(
   }
   const pad = -length & 3
   const partition = number('pkey', 0xffff)
-  bth.write(view, at, opcode, false, false, pad, partition, qpn, words.includes('areq'), psn)
+  bth.write(
+    view,
+    at,
+    new bth.Bth({
+      opcode,
+      migrated: false,
+      padCount: pad,
+      partitionKey: partition,
+      destQpn: qpn,
+      ackRequest: words.includes('areq'),
+      psn,
+    }),
+  )
   if (words.includes('version')) bth.setVersion(view, at, number('version', 0))
   frame.bytes.fill(psn & 0xff, next, next + length)
   frame.bth = at

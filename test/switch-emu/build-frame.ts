@@ -48,7 +48,7 @@ export function buildFrame(pool: FramePool, spec: FrameSpec): Frame {
   const port = spec.destinationPort ?? (spec.int === undefined ? udp.PORT_ROCE : udp.PORT_INT)
   udp.write(view, l4, spec.sourcePort ?? 0xc000, port, wireBytes - l4)
   if (spec.int !== undefined) intShim.write(view, shim, spec.int.format, spec.int.slots, spec.int.flags ?? 0)
-  bth.write(view, bthAt, SEND_ONLY, false, false, 0, 0xffff, 1, false, spec.psn ?? 0)
+  bth.write(view, bthAt, new bth.Bth({ opcode: SEND_ONLY, migrated: false, destQpn: 1, psn: spec.psn ?? 0 }))
   frame.length = headerBytes
   frame.wireLength = wireBytes
   if (parseFrame(frame) !== WireError.OK) throw new Error('the test built a malformed frame')
@@ -67,18 +67,25 @@ function writeEthernet(view: DataView, spec: FrameSpec, type: number): number {
 function writeIp(view: DataView, l3: number, spec: FrameSpec, bytes: number): void {
   const { from, to, tos = 0x02, ttl = 64 } = spec
   if (typeof from === 'number' && typeof to === 'number') {
-    ipv4.write(view, l3, tos, bytes, 0, true, ttl, ipv4.PROTOCOL_UDP, from, to)
-  } else {
-    ipv6.write(
-      view,
-      l3,
+    ipv4.write(view, l3, {
       tos,
-      0,
-      bytes - ipv6.BYTES,
-      ipv4.PROTOCOL_UDP,
+      totalLength: bytes,
+      identification: 0,
+      dontFragment: true,
       ttl,
-      from as Uint8Array,
-      to as Uint8Array,
-    )
+      protocol: ipv4.PROTOCOL_UDP,
+      source: from,
+      destination: to,
+    })
+  } else {
+    ipv6.write(view, l3, {
+      trafficClass: tos,
+      flowLabel: 0,
+      payloadLength: bytes - ipv6.BYTES,
+      nextHeader: ipv4.PROTOCOL_UDP,
+      hopLimit: ttl,
+      source: from as Uint8Array,
+      destination: to as Uint8Array,
+    })
   }
 }

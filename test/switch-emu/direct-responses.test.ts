@@ -89,7 +89,14 @@ t.test('the hops that the packet has behind it come first', async t => {
     wireBytes: 1000,
     int: { format: 0, slots: 3 },
   })
-  intShim.stamp(frame.view, frame.shim, frame.length, 0x55, 4, 25e9, 500, 600, 700)
+  intShim.stamp(frame.view, frame.shim, frame.length, {
+    switchId: 0x55,
+    egressPort: 4,
+    rateBps: 25e9,
+    startNs: 500,
+    txBytes: 600,
+    qlenBytes: 700,
+  })
   node.onFrame(1000, 0, frame)
   run(1e6)
   const view = new DataView(sent[0]!.frame.buffer, sent[0]!.frame.byteOffset)

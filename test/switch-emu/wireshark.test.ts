@@ -66,7 +66,7 @@ t.test('PFC frames dissect as CBFC (802.1Qbb)', { skip }, async t => {
 function sackPacket(shim = ''): Buffer {
   const packet = Buffer.alloc(bth.BYTES + aeth.BYTES + sack.BYTES + icrc.BYTES)
   const view = new DataView(packet.buffer, packet.byteOffset)
-  bth.write(view, 0, Opcode.SACK, false, false, 0, 0xffff, 0x12, false, 7)
+  bth.write(view, 0, new bth.Bth({ opcode: Opcode.SACK, migrated: false, destQpn: 0x12, psn: 7 }))
   aeth.write(view, bth.BYTES, aeth.NAK_PSN_SEQUENCE_ERROR, 5)
   const at = bth.BYTES + aeth.BYTES
   sack.write(view, at, 0xfffffe)
@@ -80,7 +80,16 @@ function datagram(port: number, payload: Buffer): Frame {
   const { view } = frame
   ethernet.write(view, 0, 2, 4, ethernet.TYPE_IPV4)
   const bytes = ipv4.BYTES + udp.BYTES + payload.length
-  ipv4.write(view, 14, 0, bytes, 0, true, 64, ipv4.PROTOCOL_UDP, 0x0a000001, 0x0a000002)
+  ipv4.write(view, 14, {
+    tos: 0,
+    totalLength: bytes,
+    identification: 0,
+    dontFragment: true,
+    ttl: 64,
+    protocol: ipv4.PROTOCOL_UDP,
+    source: 0x0a000001,
+    destination: 0x0a000002,
+  })
   udp.write(view, 34, 0xc000, port, udp.BYTES + payload.length)
   payload.copy(frame.bytes, 42)
   frame.length = 42 + payload.length
@@ -122,14 +131,7 @@ t.test('vendor opcodes have names, and shims that break a rule are malformed', {
     bth.write(
       new DataView(packet.buffer, packet.byteOffset),
       0,
-      opcode,
-      false,
-      false,
-      0,
-      0xffff,
-      0x12,
-      false,
-      7,
+      new bth.Bth({ opcode, migrated: false, destQpn: 0x12, psn: 7 }),
     )
     return packet
   }

@@ -54,7 +54,16 @@ class Tenth implements SwitchFeature {
     if (frame === null) return
     const { view } = frame
     ethernet.write(view, 0, 2, 1, ethernet.TYPE_IPV4)
-    ipv4.write(view, ethernet.BYTES, 0, ipv4.BYTES + udp.BYTES, 0, true, 64, ipv4.PROTOCOL_UDP, FROM, TO)
+    ipv4.write(view, ethernet.BYTES, {
+      tos: 0,
+      totalLength: ipv4.BYTES + udp.BYTES,
+      identification: 0,
+      dontFragment: true,
+      ttl: 64,
+      protocol: ipv4.PROTOCOL_UDP,
+      source: FROM,
+      destination: TO,
+    })
     udp.write(view, ethernet.BYTES + ipv4.BYTES, DISCARD, DISCARD, udp.BYTES)
     frame.l3 = ethernet.BYTES
     frame.l4 = ethernet.BYTES + ipv4.BYTES

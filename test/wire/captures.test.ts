@@ -25,31 +25,31 @@ function rewrite(from: Frame, to: Frame): void {
   const w = to.view
   const { l3, l4 } = from
   ethernet.write(w, 0, ethernet.destination(v, 0), ethernet.source(v, 0), ethernet.etherType(v, 0))
-  ipv4.write(
-    w,
-    l3,
-    ipv4.tos(v, l3),
-    ipv4.totalLength(v, l3),
-    ipv4.identification(v, l3),
-    ipv4.dontFragment(v, l3),
-    ipv4.ttl(v, l3),
-    ipv4.protocol(v, l3),
-    ipv4.source(v, l3),
-    ipv4.destination(v, l3),
-  )
+  ipv4.write(w, l3, {
+    tos: ipv4.tos(v, l3),
+    totalLength: ipv4.totalLength(v, l3),
+    identification: ipv4.identification(v, l3),
+    dontFragment: ipv4.dontFragment(v, l3),
+    ttl: ipv4.ttl(v, l3),
+    protocol: ipv4.protocol(v, l3),
+    source: ipv4.source(v, l3),
+    destination: ipv4.destination(v, l3),
+  })
   udp.write(w, l4, udp.sourcePort(v, l4), udp.destinationPort(v, l4), udp.length(v, l4), udp.checksum(v, l4))
   const at = from.bth
   bth.write(
     w,
     at,
-    bth.opcode(v, at),
-    bth.solicited(v, at),
-    bth.migrationRequest(v, at),
-    bth.padCount(v, at),
-    bth.partitionKey(v, at),
-    bth.destQpn(v, at),
-    bth.ackRequest(v, at),
-    bth.psn(v, at),
+    new bth.Bth({
+      opcode: bth.opcode(v, at),
+      solicited: bth.solicited(v, at),
+      migrated: bth.migrationRequest(v, at),
+      padCount: bth.padCount(v, at),
+      partitionKey: bth.partitionKey(v, at),
+      destQpn: bth.destQpn(v, at),
+      ackRequest: bth.ackRequest(v, at),
+      psn: bth.psn(v, at),
+    }),
   )
   bth.setFecn(w, at, bth.fecn(v, at))
   bth.setBecn(w, at, bth.becn(v, at))
@@ -71,7 +71,10 @@ function rewriteExtended(v: DataView, w: DataView, bthAt: number): void {
   if (opcode.hasAtomicEth(code)) {
     const swap: [number, number] = [atomicEth.swapOrAddHigh(v, at), atomicEth.swapOrAddLow(v, at)]
     const compare: [number, number] = [atomicEth.compareHigh(v, at), atomicEth.compareLow(v, at)]
-    atomicEth.write(w, at, atomicEth.address(v, at), atomicEth.rkey(v, at), ...swap, ...compare)
+    const [swapOrAddHigh, swapOrAddLow] = swap
+    const [compareHigh, compareLow] = compare
+    const [address, rkey] = [atomicEth.address(v, at), atomicEth.rkey(v, at)]
+    atomicEth.write(w, at, { address, rkey, swapOrAddHigh, swapOrAddLow, compareHigh, compareLow })
     at += atomicEth.BYTES
   }
   if (opcode.hasAeth(code)) {

@@ -49,17 +49,45 @@ export function buildRoce(shape: Shape): Frame {
   if (shape.vlan) ethernet.writeTagged(view, 0, 0x0200_0000_0002, 0x0200_0000_0001, 3, false, 42, type)
   else ethernet.write(view, 0, 0x0200_0000_0002, 0x0200_0000_0001, type)
   if (shape.family === 4) {
-    ipv4.write(view, link, 2, ip + udpBytes, shape.seed & 0xffff, true, 64, 17, 0x0a63_0001, 0x0a63_0002)
+    ipv4.write(view, link, {
+      tos: 2,
+      totalLength: ip + udpBytes,
+      identification: shape.seed & 0xffff,
+      dontFragment: true,
+      ttl: 64,
+      protocol: 17,
+      source: 0x0a63_0001,
+      destination: 0x0a63_0002,
+    })
   } else {
     const from = Uint8Array.from({ length: 16 }, (_, i) => i + 1)
     const to = Uint8Array.from({ length: 16 }, (_, i) => 0xf0 - i)
-    ipv6.write(view, link, 0x81, 0xabcde, udpBytes, 17, 64, from, to)
+    ipv6.write(view, link, {
+      trafficClass: 0x81,
+      flowLabel: 0xabcde,
+      payloadLength: udpBytes,
+      nextHeader: 17,
+      hopLimit: 64,
+      source: from,
+      destination: to,
+    })
   }
   const l4 = link + ip
   udp.write(view, l4, 0xc123, shape.slots < 0 ? udp.PORT_ROCE : udp.PORT_INT, udpBytes, 0)
   if (shape.slots >= 0) intShim.write(view, l4 + udp.BYTES, shape.format, shape.slots, shape.flags)
   const at = l4 + udp.BYTES + shim
-  bth.write(view, at, shape.opcode, false, false, pad, 0xffff, 0x11, true, shape.seed & 0xffffff)
+  bth.write(
+    view,
+    at,
+    new bth.Bth({
+      opcode: shape.opcode,
+      migrated: false,
+      padCount: pad,
+      destQpn: 0x11,
+      ackRequest: true,
+      psn: shape.seed & 0xffffff,
+    }),
+  )
   frame.bytes.fill(0, total - 4 - pad)
   return frame
 }

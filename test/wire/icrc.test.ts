@@ -84,7 +84,16 @@ t.test('a CNP as a ConnectX-4 Lx sends it', async t => {
   const frame = new Frame(0, Buffer.alloc(74))
   const { view } = frame
   ethernet.write(view, 0, 0xe41d_2dab_2bc2, 0x7cfe_9064_3b32, ethernet.TYPE_IPV4)
-  ipv4.write(view, 14, 0xc2, 60, 0x718c, true, 64, 17, 0x0a00_1101, 0x0a00_1201)
+  ipv4.write(view, 14, {
+    tos: 0xc2,
+    totalLength: 60,
+    identification: 0x718c,
+    dontFragment: true,
+    ttl: 64,
+    protocol: 17,
+    source: 0x0a00_1101,
+    destination: 0x0a00_1201,
+  })
   t.equal(ipv4.checksum(view, 14), 0x9161)
   udp.write(view, 34, 0, udp.PORT_ROCE, 40)
   cnp.write(view, 42, 0xffff, 0x118)
@@ -101,10 +110,23 @@ t.test('an UC SEND with MigReq, pad and ECN', async t => {
   const frame = new Frame(0, Buffer.alloc(78))
   const { view } = frame
   ethernet.write(view, 0, 0x248a_07a8_fa22, 0x248a_07a8_fa22, ethernet.TYPE_IPV4)
-  ipv4.write(view, 14, 0x01, 64, 1144, true, 64, 17, 0xc0a8_0007, 0xc0a8_0007)
+  ipv4.write(view, 14, {
+    tos: 0x01,
+    totalLength: 64,
+    identification: 1144,
+    dontFragment: true,
+    ttl: 64,
+    protocol: 17,
+    source: 0xc0a8_0007,
+    destination: 0xc0a8_0007,
+  })
   t.equal(ipv4.checksum(view, 14), 0xb4d5)
   udp.write(view, 34, 49152, udp.PORT_ROCE, 44, 0xaca2)
-  bth.write(view, 42, Opcode.UC_SEND_ONLY, false, true, 2, 0xffff, 211, false, 13571856)
+  bth.write(
+    view,
+    42,
+    new bth.Bth({ opcode: Opcode.UC_SEND_ONLY, migrated: true, padCount: 2, destQpn: 211, psn: 13571856 }),
+  )
   Buffer.from('4630818be28935d90e9a95505401be885e500000', 'hex').copy(frame.bytes, 54)
   frame.length = 78
   frame.wireLength = 78
@@ -152,7 +174,16 @@ t.test('a stamped shim is left out, an echoed one counts', async t => {
   for (const format of [intShim.FORMAT_WIDE, intShim.FORMAT_COMPACT]) {
     const stamped = parsed(buildRoce({ ...PLAIN, slots: 3, format, payloadBytes: 64 }))
     icrc.write(stamped)
-    t.ok(intShim.stamp(stamped.view, stamped.shim, stamped.length, 5, 6, 1e9, 7, 8, 9))
+    t.ok(
+      intShim.stamp(stamped.view, stamped.shim, stamped.length, {
+        switchId: 5,
+        egressPort: 6,
+        rateBps: 1e9,
+        startNs: 7,
+        txBytes: 8,
+        qlenBytes: 9,
+      }),
+    )
     t.ok(icrc.verify(stamped), 'a hop may write')
     t.equal(icrc.compute(stamped), expectedIcrc(stamped))
 

@@ -21,7 +21,14 @@ t.test(
         const { view: echo } = blank(8 + 16 * 24)
         intShim.write(view, 0, format, hops, 0)
         for (let n = 0; n < hops; n++)
-          intShim.stamp(view, 0, 392, n + 1, 0, 10e9, 1000 + n, 1280 * n, 640 * n)
+          intShim.stamp(view, 0, 392, {
+            switchId: n + 1,
+            egressPort: 0,
+            rateBps: 10e9,
+            startNs: 1000 + n,
+            txBytes: 1280 * n,
+            qlenBytes: 640 * n,
+          })
         const bytes = intShim.writeEcho(echo, 0, view, 0)
         const before = new HopRecords()
         intShim.read(echo, 0, 392, before)
@@ -55,11 +62,29 @@ t.test('wide: layout byte by byte', async t => {
   t.equal(intShim.write(view, 0, WIDE, 2, intShim.FLAG_SUBSCRIBED), 56)
   t.equal(hex(), `1020000200000000${'00'.repeat(48)}`, 'slots begin empty')
   intShim.setFlows(view, 0, 0x0102)
-  t.ok(intShim.stamp(view, 0, 56, 0xabcd, 7, 100e9, 0x1234_5678_9abc, 0xfedc_ba98_7654, 0x0bad_cafe))
+  t.ok(
+    intShim.stamp(view, 0, 56, {
+      switchId: 0xabcd,
+      egressPort: 7,
+      rateBps: 100e9,
+      startNs: 0x1234_5678_9abc,
+      txBytes: 0xfedc_ba98_7654,
+      qlenBytes: 0x0bad_cafe,
+    }),
+  )
   // Rate: 100,000,000 kbit/s = 0x05f5e100.
   const first = 'abcd000705f5e100123456789abcfedcba9876540badcafe'
   t.equal(hex(), `10200102abcd0102${first}${'00'.repeat(24)}`)
-  t.ok(intShim.stamp(view, 0, 56, 0x00ff, 0x1234, 1e9, 5, 6, 7))
+  t.ok(
+    intShim.stamp(view, 0, 56, {
+      switchId: 0x00ff,
+      egressPort: 0x1234,
+      rateBps: 1e9,
+      startNs: 5,
+      txBytes: 6,
+      qlenBytes: 7,
+    }),
+  )
   const second = '00ff1234000f4240000000000005000000000006' + '00000007'
   // Path id: 0xabcd ^ 0x00ff = 0xab32.
   t.equal(hex(), `10200202ab320102${first}${second}`)
@@ -85,7 +110,16 @@ t.test('compact: layout bit by bit', async t => {
   t.equal(intShim.bytes(COMPACT, 2), 24)
   intShim.write(view, 0, COMPACT, 2, 0)
   // 100 Gbit/s is code 12: stamp in ns, 512 B, 80 B.
-  t.ok(intShim.stamp(view, 0, 24, 3, 9, 100e9, 0xabcdef, 0x54321 * 512 + 511, 0x1234 * 80 + 79))
+  t.ok(
+    intShim.stamp(view, 0, 24, {
+      switchId: 3,
+      egressPort: 9,
+      rateBps: 100e9,
+      startNs: 0xabcdef,
+      txBytes: 0x54321 * 512 + 511,
+      qlenBytes: 0x1234 * 80 + 79,
+    }),
+  )
   t.equal(hex(), '1100010200030000' + 'cabcdef543211234' + '0000000000000000')
   const hops = new HopRecords()
   t.equal(intShim.read(view, 0, 24, hops), WireError.OK)
@@ -103,11 +137,38 @@ t.test(
       const end = intShim.bytes(format, 1)
       const { view, hex } = blank(end + 24)
       intShim.write(view, 0, format, 1, 0)
-      t.ok(intShim.stamp(view, 0, end, 1, 1, 1e9, 1, 1, 1))
+      t.ok(
+        intShim.stamp(view, 0, end, {
+          switchId: 1,
+          egressPort: 1,
+          rateBps: 1e9,
+          startNs: 1,
+          txBytes: 1,
+          qlenBytes: 1,
+        }),
+      )
       t.equal(intShim.flags(view, 0), 0)
       const slot = hex().slice(16, 2 * end)
-      t.ok(intShim.stamp(view, 0, end, 2, 1, 1e9, 2, 2, 2))
-      t.ok(intShim.stamp(view, 0, end, 4, 1, 1e9, 3, 3, 3))
+      t.ok(
+        intShim.stamp(view, 0, end, {
+          switchId: 2,
+          egressPort: 1,
+          rateBps: 1e9,
+          startNs: 2,
+          txBytes: 2,
+          qlenBytes: 2,
+        }),
+      )
+      t.ok(
+        intShim.stamp(view, 0, end, {
+          switchId: 4,
+          egressPort: 1,
+          rateBps: 1e9,
+          startNs: 3,
+          txBytes: 3,
+          qlenBytes: 3,
+        }),
+      )
       t.equal(intShim.flags(view, 0), intShim.FLAG_OVERFLOW)
       t.equal(intShim.hopCount(view, 0), 3)
       t.equal(intShim.pathId(view, 0), 7)
@@ -116,7 +177,15 @@ t.test(
       t.equal(intShim.read(view, 0, end, hops), WireError.OK)
       t.equal(hops.count, 1)
       t.ok(hops.overflow)
-      for (let i = 0; i < 300; i++) intShim.stamp(view, 0, end, 0, 1, 1e9, 3, 3, 3)
+      for (let i = 0; i < 300; i++)
+        intShim.stamp(view, 0, end, {
+          switchId: 0,
+          egressPort: 1,
+          rateBps: 1e9,
+          startNs: 3,
+          txBytes: 3,
+          qlenBytes: 3,
+        })
       t.equal(intShim.hopCount(view, 0), 255, 'the count stays at its greatest')
       t.equal(intShim.check(view, 0, end), WireError.OK)
     }
@@ -127,7 +196,16 @@ t.test('a shim without slots still counts hops', async t => {
   const { view } = blank(8)
   intShim.write(view, 0, WIDE, 0, 0)
   t.equal(intShim.check(view, 0, 8), WireError.OK)
-  t.ok(intShim.stamp(view, 0, 8, 9, 1, 1e9, 1, 1, 1))
+  t.ok(
+    intShim.stamp(view, 0, 8, {
+      switchId: 9,
+      egressPort: 1,
+      rateBps: 1e9,
+      startNs: 1,
+      txBytes: 1,
+      qlenBytes: 1,
+    }),
+  )
   t.equal(intShim.hopCount(view, 0), 1)
   t.equal(intShim.pathId(view, 0), 9)
 })
@@ -152,7 +230,17 @@ t.test('malformed shims are neither stamped nor read', async t => {
     const hops = new HopRecords()
     hops.count = 5
     t.equal(intShim.check(view, 0, limit), error, name)
-    t.notOk(intShim.stamp(view, 0, limit, 1, 2, 1e9, 3, 4, 5), name)
+    t.notOk(
+      intShim.stamp(view, 0, limit, {
+        switchId: 1,
+        egressPort: 2,
+        rateBps: 1e9,
+        startNs: 3,
+        txBytes: 4,
+        qlenBytes: 5,
+      }),
+      name,
+    )
     t.equal(hex(), before, `${name}: untouched`)
     t.equal(intShim.read(view, 0, limit, hops), error)
     t.equal(hops.count, 0, `${name}: no rows`)
@@ -164,7 +252,14 @@ t.test('an echo: trimmed to the filled slots, flagged, never stamped, and reads 
     const from = blank(intShim.bytes(format, 5))
     intShim.write(from.view, 0, format, 5, intShim.FLAG_RATIO_ONLY)
     for (const id of [1, 2, 3])
-      intShim.stamp(from.view, 0, from.view.byteLength, id, id, 1e9, 1000 * id, 1 << 20, 640)
+      intShim.stamp(from.view, 0, from.view.byteLength, {
+        switchId: id,
+        egressPort: id,
+        rateBps: 1e9,
+        startNs: 1000 * id,
+        txBytes: 1 << 20,
+        qlenBytes: 640,
+      })
     const to = blank(intShim.bytes(format, 5) + 2)
     const bytes = intShim.writeEcho(to.view, 2, from.view, 0)
     t.equal(bytes, intShim.bytes(format, 3))
@@ -173,7 +268,16 @@ t.test('an echo: trimmed to the filled slots, flagged, never stamped, and reads 
     t.equal(intShim.slots(to.view, 2), 3)
     t.equal(intShim.check(to.view, 2, 2 + bytes), WireError.OK)
     const before = to.hex()
-    t.notOk(intShim.stamp(to.view, 2, 2 + bytes, 9, 9, 1e9, 9, 9, 9))
+    t.notOk(
+      intShim.stamp(to.view, 2, 2 + bytes, {
+        switchId: 9,
+        egressPort: 9,
+        rateBps: 1e9,
+        startNs: 9,
+        txBytes: 9,
+        qlenBytes: 9,
+      }),
+    )
     t.equal(to.hex(), before)
     const original = new HopRecords()
     const echoed = new HopRecords()
@@ -184,7 +288,15 @@ t.test('an echo: trimmed to the filled slots, flagged, never stamped, and reads 
   }
   const from = blank(16)
   intShim.write(from.view, 0, COMPACT, 1, 0)
-  for (const id of [1, 2]) intShim.stamp(from.view, 0, 16, id, id, 1e9, 1000 * id, 1, 1)
+  for (const id of [1, 2])
+    intShim.stamp(from.view, 0, 16, {
+      switchId: id,
+      egressPort: id,
+      rateBps: 1e9,
+      startNs: 1000 * id,
+      txBytes: 1,
+      qlenBytes: 1,
+    })
   const to = blank(16)
   intShim.writeEcho(to.view, 0, from.view, 0)
   t.equal(intShim.check(to.view, 0, 16), WireError.OK, 'an overflow stays one')
@@ -248,7 +360,14 @@ t.test('differences survive the wrap of a counter', async t => {
     const stampInto = (into: HopRecords, ts: number, tx: number) => {
       const { view } = blank(8 + 24)
       intShim.write(view, 0, s.format, 1, 0)
-      intShim.stamp(view, 0, 32, 1, 1, rate, ts, tx, s.qlen)
+      intShim.stamp(view, 0, 32, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: rate,
+        startNs: ts,
+        txBytes: tx,
+        qlenBytes: s.qlen,
+      })
       intShim.read(view, 0, 32, into)
     }
     const wrapNs = s.format === COMPACT ? units.TS_STEPS * units.TS_UNIT_NS[s.code]! : 2 ** 48
@@ -287,7 +406,14 @@ t.test('fuzz: any bytes, any end', async t => {
       const error = intShim.read(view, 0, bytes.length, hops)
       if (error !== WireError.OK && hops.count !== 0) throw new Error('rows of a malformed shim')
       if (hops.count > MAX_HOPS) throw new Error('too many rows')
-      intShim.stamp(view, 0, bytes.length, 1, 2, 1e9, 3, 4, 5)
+      intShim.stamp(view, 0, bytes.length, {
+        switchId: 1,
+        egressPort: 2,
+        rateBps: 1e9,
+        startNs: 3,
+        txBytes: 4,
+        qlenBytes: 5,
+      })
     },
     500,
   )

@@ -79,7 +79,14 @@ t.test('marks, tags, IPv6, INT', async t => {
   )
   t.match(
     roce({ slots: 5, payloadBytes: 4 }, (v, f) => {
-      intShim.stamp(v, f.shim, f.length, 0xab, 1, 1e9, 2, 3, 4)
+      intShim.stamp(v, f.shim, f.length, {
+        switchId: 0xab,
+        egressPort: 1,
+        rateBps: 1e9,
+        startNs: 2,
+        txBytes: 3,
+        qlenBytes: 4,
+      })
     }),
     /4792 ect0: INT wide hops 1\/5 path 0xab, RC_SEND_ONLY qp 0x11 psn 1 ack-req, payload 4$/,
   )
@@ -129,7 +136,16 @@ t.test('VXLAN shows the frame within, to a bounded depth', async t => {
     link(50 + inner.length, view => {
       const frameBytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
       ethernet.write(view, 0, 2, 1, ethernet.TYPE_IPV4)
-      ipv4.write(view, 14, 0, 36 + inner.length, 0, true, 64, 17, 0x7f00_0001, 0x7f00_0001)
+      ipv4.write(view, 14, {
+        tos: 0,
+        totalLength: 36 + inner.length,
+        identification: 0,
+        dontFragment: true,
+        ttl: 64,
+        protocol: 17,
+        source: 0x7f00_0001,
+        destination: 0x7f00_0001,
+      })
       udp.write(view, 34, 5000, udp.PORT_VXLAN, 16 + inner.length)
       vxlan.write(view, 42, 77)
       frameBytes.set(inner.bytes.subarray(0, inner.length), 50)
@@ -150,7 +166,11 @@ t.test(
     bth.setWindowNumber(frame.view, frame.bth, 128 + 5)
     t.equal(printFrame(frame), plain.replace(/( psn [^,]*)/, '$1 window #5'))
     const answer = new DataView(new ArrayBuffer(bth.BYTES))
-    bth.write(answer, 0, Opcode.RC_ACKNOWLEDGE, false, true, 0, 0xffff, 0x11, false, 1)
+    bth.write(
+      answer,
+      0,
+      new bth.Bth({ opcode: Opcode.RC_ACKNOWLEDGE, migrated: true, destQpn: 0x11, psn: 1 }),
+    )
     bth.setDuplicates(answer, 0, 3)
     t.equal(bth.print(answer, 0), 'RC_ACKNOWLEDGE qp 0x11 psn 1 duplicates 3')
   },

@@ -18,7 +18,20 @@ const u32 = fc.integer({ min: 0, max: 0xffff_ffff })
 
 t.test('BTH', async t => {
   const { view, hex } = blank(12)
-  bth.write(view, 0, 0x0a, true, true, 3, 0x8001, 0xabcdef, true, 0xfedcba)
+  bth.write(
+    view,
+    0,
+    new bth.Bth({
+      opcode: 0x0a,
+      solicited: true,
+      migrated: true,
+      padCount: 3,
+      partitionKey: 0x8001,
+      destQpn: 0xabcdef,
+      ackRequest: true,
+      psn: 0xfedcba,
+    }),
+  )
   t.equal(hex(), '0af0800100abcdef80fedcba')
   t.equal(bth.opcode(view, 0), 0x0a)
   t.ok(bth.solicited(view, 0))
@@ -92,8 +105,7 @@ t.test('AETH syndromes (IBA 9.7.5)', async t => {
   t.equal(aeth.syndrome(view, 0), 0x60)
   t.equal(aeth.msn(view, 0), 0xabcdef)
   aeth.setSyndrome(view, 0, 0xff)
-  aeth.setMsn(view, 0, 0x123456)
-  t.equal(hex(), 'ff123456')
+  t.equal(hex(), 'ffabcdef')
   t.ok(aeth.isAck(0x00) && aeth.isAck(0x1f))
   t.ok(aeth.isRnrNak(0x20) && aeth.isRnrNak(0x3f))
   t.ok(aeth.isNak(0x60) && aeth.isNak(0x64))
@@ -116,11 +128,7 @@ t.test('RNR timer table', async t => {
   t.equal(aeth.RNR_TIMER_NS.length, 32)
   for (const [code, ms] of expectedMs.entries()) {
     t.equal(aeth.RNR_TIMER_NS[code], Math.round(ms * 1e6), `code ${code}`)
-    t.equal(aeth.rnrTimerCode(Math.round(ms * 1e6)), code, 'and back')
   }
-  t.equal(aeth.rnrTimerCode(0), 1)
-  t.equal(aeth.rnrTimerCode(10_001), 2, 'never shorter than asked for')
-  t.equal(aeth.rnrTimerCode(1e12), 0)
 })
 
 t.test('credit table: 2^(n/2) in steps, as IBA 9.7.7.2.4', async t => {
@@ -144,16 +152,14 @@ t.test('credit table: 2^(n/2) in steps, as IBA 9.7.7.2.4', async t => {
 
 t.test('atomics', async t => {
   const request = blank(28)
-  atomicEth.write(
-    request.view,
-    0,
-    0x7f58_0059_6008,
-    0x12db,
-    0x99aa_bbcc,
-    0xddee_ff00,
-    0x1122_3344,
-    0x5566_7788,
-  )
+  atomicEth.write(request.view, 0, {
+    address: 0x7f58_0059_6008,
+    rkey: 0x12db,
+    swapOrAddHigh: 0x99aa_bbcc,
+    swapOrAddLow: 0xddee_ff00,
+    compareHigh: 0x1122_3344,
+    compareLow: 0x5566_7788,
+  })
   t.equal(request.hex(), '00007f5800596008000012db99aabbccddeeff001122334455667788')
   t.equal(atomicEth.address(request.view, 0), 0x7f58_0059_6008)
   t.equal(atomicEth.rkey(request.view, 0), 0x12db)
@@ -188,8 +194,7 @@ t.test('ImmDt, IETH, DETH', async t => {
   const datagram = blank(8)
   deth.write(datagram.view, 0, deth.QKEY_GSI, deth.QPN_GSI)
   t.equal(datagram.hex(), '8001000000000001')
-  deth.setQkey(datagram.view, 0, 0x1111_1111)
-  deth.setSourceQpn(datagram.view, 0, 0xabcdef)
+  deth.write(datagram.view, 0, 0x1111_1111, 0xabcdef)
   t.equal(deth.qkey(datagram.view, 0), 0x1111_1111)
   t.equal(deth.sourceQpn(datagram.view, 0), 0xabcdef)
 })
@@ -212,7 +217,11 @@ t.test('round trips at any offset', async t => {
   })
   property(t, 'BTH, AETH, RETH', fields, f => {
     const { view } = blank(40)
-    bth.write(view, f.at, 4, false, false, 1, 0xffff, f.qpn, f.ack, f.psn)
+    bth.write(
+      view,
+      f.at,
+      new bth.Bth({ opcode: 4, migrated: false, padCount: 1, destQpn: f.qpn, ackRequest: f.ack, psn: f.psn }),
+    )
     if (bth.destQpn(view, f.at) !== f.qpn || bth.psn(view, f.at) !== f.psn) throw new Error('bth')
     if (bth.ackRequest(view, f.at) !== f.ack || bth.padCount(view, f.at) !== 1) throw new Error('bth flags')
     aeth.write(view, f.at, f.a & 0xff, f.psn)

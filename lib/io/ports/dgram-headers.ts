@@ -32,7 +32,16 @@ export class HeaderWriter4 {
   constructor(local: number) {
     const view = new DataView(this.#template.buffer)
     ethernet.write(view, 0, MAC_HERE, MAC_THERE, ethernet.TYPE_IPV4)
-    ipv4.write(view, L3, TOS, ipv4.BYTES + udp.BYTES, 0, true, TTL, ipv4.PROTOCOL_UDP, 0, local)
+    ipv4.write(view, L3, {
+      tos: TOS,
+      totalLength: ipv4.BYTES + udp.BYTES,
+      identification: 0,
+      dontFragment: true,
+      ttl: TTL,
+      protocol: ipv4.PROTOCOL_UDP,
+      source: 0,
+      destination: local,
+    })
   }
 
   /** `length` bytes of datagram lie at HEADER_BYTES_V4, or will. */
@@ -64,7 +73,15 @@ export class HeaderWriter6 {
   constructor(local: Uint8Array) {
     const view = new DataView(this.#template.buffer)
     ethernet.write(view, 0, MAC_HERE, MAC_THERE, ethernet.TYPE_IPV6)
-    ipv6.write(view, L3, TOS, 0, udp.BYTES, ipv4.PROTOCOL_UDP, TTL, local, local)
+    ipv6.write(view, L3, {
+      trafficClass: TOS,
+      flowLabel: 0,
+      payloadLength: udp.BYTES,
+      nextHeader: ipv4.PROTOCOL_UDP,
+      hopLimit: TTL,
+      source: local,
+      destination: local,
+    })
   }
 
   /** `length` bytes of datagram lie at HEADER_BYTES_V6, or will. */

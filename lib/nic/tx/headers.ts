@@ -35,9 +35,26 @@ export function prepareHeaders(ends: Endpoints, sourcePort: number, dscp = 0): B
   if (v4) {
     const { from, to } = ends
     const id = 0 // both ends compute the ICRC with 0: an ordinary socket could neither choose nor see another
-    ipv4.write(view, 14, trafficClass, 0, id, true, HOP_LIMIT, ipv4.PROTOCOL_UDP, from.ipv4, to.ipv4)
+    ipv4.write(view, 14, {
+      tos: trafficClass,
+      totalLength: 0,
+      identification: id,
+      dontFragment: true,
+      ttl: HOP_LIMIT,
+      protocol: ipv4.PROTOCOL_UDP,
+      source: from.ipv4,
+      destination: to.ipv4,
+    })
   } else {
-    ipv6.write(view, 14, trafficClass, 0, 0, ipv4.PROTOCOL_UDP, HOP_LIMIT, ends.from.gid, ends.to.gid)
+    ipv6.write(view, 14, {
+      trafficClass,
+      flowLabel: 0,
+      payloadLength: 0,
+      nextHeader: ipv4.PROTOCOL_UDP,
+      hopLimit: HOP_LIMIT,
+      source: ends.from.gid,
+      destination: ends.to.gid,
+    })
   }
   udp.write(view, l4, sourcePort, 0, 0)
   return headers

@@ -62,6 +62,8 @@ export class TxPipeline {
   /** The frame that is being written. */
   #open: Frame | null = null
   readonly #icrc: boolean
+  /** BTH of Weir's own packets. */
+  readonly #vendor = new bth.Bth()
 
   /** @param options.icrc false: the ICRC is left zero, for virtual time */
   constructor(options: { pool: FramePool; icrc: boolean }) {
@@ -297,8 +299,8 @@ export class TxPipeline {
     const { view } = frame
     const at = frame.payload
     const psn = wrapPsn(flow.qp.sndUna - 1)
-    const key = bth.DEFAULT_PARTITION_KEY
-    bth.write(view, at, Opcode.RC_RDMA_WRITE_ONLY, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, true, psn)
+    const { remoteQpn: destQpn } = flow.qp
+    bth.write(view, at, new bth.Bth({ opcode: Opcode.RC_RDMA_WRITE_ONLY, destQpn, ackRequest: true, psn }))
     reth.write(view, at + bth.BYTES, 0, 0, 0)
     frame.bth = at
     this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)
@@ -325,14 +327,7 @@ export class TxPipeline {
     bth.write(
       view,
       at,
-      Opcode.UD_SEND_ONLY,
-      false,
-      bth.MIGRATED,
-      0,
-      bth.DEFAULT_PARTITION_KEY,
-      deth.QPN_GSI,
-      true,
-      psn,
+      new bth.Bth({ opcode: Opcode.UD_SEND_ONLY, destQpn: deth.QPN_GSI, ackRequest: true, psn }),
     )
     deth.write(view, at + bth.BYTES, deth.QKEY_GSI, deth.QPN_GSI)
     frame.bth = at
@@ -352,8 +347,11 @@ export class TxPipeline {
     sequence: number,
     payloadBytes: number,
   ): void {
-    const key = bth.DEFAULT_PARTITION_KEY
-    bth.write(frame.view, at, opcode, false, bth.MIGRATED, 0, key, flow.qp.remoteQpn, false, sequence)
+    const header = this.#vendor
+    header.opcode = opcode
+    header.destQpn = flow.qp.remoteQpn
+    header.psn = sequence
+    bth.write(frame.view, at, header)
     frame.bth = at
     frame.payload = at + bth.BYTES
     frame.payloadLength = payloadBytes

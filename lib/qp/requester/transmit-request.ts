@@ -121,19 +121,26 @@ function writeRead(
   writeBth(requester, frame, at, Opcode.RC_RDMA_READ_REQUEST, 0, true, seq)
 }
 
+/** Reused for every atomic. */
+const atomic: atomicEth.AtomicEth = {
+  address: 0,
+  rkey: 0,
+  swapOrAddHigh: 0,
+  swapOrAddLow: 0,
+  compareHigh: 0,
+  compareLow: 0,
+}
+
 function writeAtomic(requester: Requester, slot: SendSlot, seq: number, frame: Frame, at: number): void {
   const isSwap = slot.opcode === WorkOpcode.COMPARE_AND_SWAP
   const next = at + bth.BYTES
-  atomicEth.write(
-    frame.view,
-    next,
-    slot.remoteAddress,
-    slot.rkey,
-    isSwap ? slot.swapHigh : slot.compareOrAddHigh,
-    isSwap ? slot.swapLow : slot.compareOrAddLow,
-    isSwap ? slot.compareOrAddHigh : 0,
-    isSwap ? slot.compareOrAddLow : 0,
-  )
+  atomic.address = slot.remoteAddress
+  atomic.rkey = slot.rkey
+  atomic.swapOrAddHigh = isSwap ? slot.swapHigh : slot.compareOrAddHigh
+  atomic.swapOrAddLow = isSwap ? slot.swapLow : slot.compareOrAddLow
+  atomic.compareHigh = isSwap ? slot.compareOrAddHigh : 0
+  atomic.compareLow = isSwap ? slot.compareOrAddLow : 0
+  atomicEth.write(frame.view, next, atomic)
   endHeaders(frame, next + atomicEth.BYTES)
   requester.outbound.unaskedPackets = 0
   writeBth(requester, frame, at, isSwap ? Opcode.RC_COMPARE_SWAP : Opcode.RC_FETCH_ADD, 0, true, seq)
@@ -146,6 +153,9 @@ function endHeaders(frame: Frame, end: number): void {
   frame.wireLength = end
 }
 
+/** Reused for every packet. */
+const header = new bth.Bth()
+
 function writeBth(
   requester: Requester,
   frame: Frame,
@@ -155,9 +165,12 @@ function writeBth(
   ackRequest: boolean,
   seq: number,
 ): void {
-  const context = requester.context
-  const key = bth.DEFAULT_PARTITION_KEY
-  bth.write(frame.view, at, opcode, false, bth.MIGRATED, pad, key, context.remoteQpn, ackRequest, seq)
+  header.opcode = opcode
+  header.padCount = pad
+  header.destQpn = requester.context.remoteQpn
+  header.ackRequest = ackRequest
+  header.psn = seq
+  bth.write(frame.view, at, header)
 }
 
 /**

@@ -136,6 +136,9 @@ function endFrame(frame: Frame, at: number, end: number): void {
   frame.wireLength = end
 }
 
+/** Reused for every packet. */
+const header = new bth.Bth()
+
 function writeBth(
   responder: Responder,
   frame: Frame,
@@ -144,17 +147,9 @@ function writeBth(
   pad: number,
   seq: number,
 ): void {
-  const context = responder.context
-  bth.write(
-    frame.view,
-    at,
-    opcode,
-    false,
-    bth.MIGRATED,
-    pad,
-    bth.DEFAULT_PARTITION_KEY,
-    context.remoteQpn,
-    false,
-    seq,
-  )
+  header.opcode = opcode
+  header.padCount = pad
+  header.destQpn = responder.context.remoteQpn
+  header.psn = seq
+  bth.write(frame.view, at, header)
 }

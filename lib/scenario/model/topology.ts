@@ -64,11 +64,6 @@ export class Topology {
     return this.#ports[this.#index.get(node) ?? -1] ?? []
   }
 
-  /** The egress ports of `node` on shortest paths to `host`, ascending; empty if there is no path. */
-  nextPorts(node: string, host: string): number[] {
-    return this.#next(node, this.#distancesTo(host)).map(hop => hop.port)
-  }
-
   /** Number of links between a node and a host, Infinity without a path. */
   distance(node: string, host: string): number {
     const links = this.#distancesTo(host)[this.#index.get(node) ?? -1] ?? UNREACHABLE

@@ -37,10 +37,6 @@ export function setSyndrome(view: DataView, at: number, value: number): void {
   view.setUint8(at + SYNDROME, value)
 }
 
-export function setMsn(view: DataView, at: number, value: number): void {
-  view.setUint32(at, ((view.getUint8(at + SYNDROME) << 24) | (value & 0xffffff)) >>> 0)
-}
-
 export function write(view: DataView, at: number, syndromeByte: number, messageSequence: number): void {
   view.setUint32(at, ((syndromeByte << 24) | (messageSequence & 0xffffff)) >>> 0)
 }
@@ -128,12 +124,6 @@ export function creditCode(credits: number): number {
   let code = 30
   while (code > 0 && CREDITS[code]! > credits) code--
   return code
-}
-
-/** The code of the shortest time in the table that is at least `delayNs`; the longest when none is. */
-export function rnrTimerCode(delayNs: number): number {
-  for (let code = 1; code < 32; code++) if (RNR_TIMER_NS[code]! >= delayNs) return code
-  return 0
 }
 
 const NAK_NAMES = ['psn-sequence', 'invalid-request', 'remote-access', 'remote-operational', 'invalid-rd']

@@ -51,20 +51,23 @@ export function setCompare(view: DataView, at: number, high: number, low: number
   view.setUint32(at + COMPARE + 4, low)
 }
 
-export function write(
-  view: DataView,
-  at: number,
-  virtualAddress: number,
-  key: number,
-  swapHigh: number,
-  swapLow: number,
-  compareHighWord: number,
-  compareLowWord: number,
-): void {
-  writeAddress(view, at + ADDRESS, virtualAddress)
-  view.setUint32(at + RKEY, key)
-  setSwapOrAdd(view, at, swapHigh, swapLow)
-  setCompare(view, at, compareHighWord, compareLowWord)
+/** What an atomic asks for; words of 64 bits in halves. */
+export interface AtomicEth {
+  /** Virtual address, a multiple of 8. */
+  address: number
+  rkey: number
+  /** COMPARE AND SWAP: what to put there. FETCH AND ADD: what to add. */
+  swapOrAddHigh: number
+  swapOrAddLow: number
+  compareHigh: number
+  compareLow: number
+}
+
+export function write(view: DataView, at: number, header: AtomicEth): void {
+  writeAddress(view, at + ADDRESS, header.address)
+  view.setUint32(at + RKEY, header.rkey)
+  setSwapOrAdd(view, at, header.swapOrAddHigh, header.swapOrAddLow)
+  setCompare(view, at, header.compareHigh, header.compareLow)
 }
 
 export function print(view: DataView, at: number): string {

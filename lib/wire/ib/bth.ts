@@ -148,27 +148,36 @@ export function setPsn(view: DataView, at: number, value: number): void {
   view.setUint32(at + PSN, ((view.getUint32(at + PSN) & 0xff00_0000) | (value & 0xffffff)) >>> 0)
 }
 
-/** Writes all 12 bytes: version 0, FECN, BECN and reserved bits clear. QPN and PSN are taken modulo 2^24. */
-export function write(
-  view: DataView,
-  at: number,
-  opcodeByte: number,
-  isSolicited: boolean,
-  isMigrationRequest: boolean,
-  pad: number,
-  key: number,
-  toQpn: number,
-  wantsAck: boolean,
-  sequence: number,
-): void {
-  view.setUint8(at + OPCODE, opcodeByte)
+/** What a sender says in a BTH. On the packet path: make one, set what changes, and hand it to `write` again and again. */
+export class Bth {
+  opcode = 0
+  solicited = false
+  migrated = MIGRATED
+  /** 0 to 3. */
+  padCount = 0
+  partitionKey = DEFAULT_PARTITION_KEY
+  /** Modulo 2^24. */
+  destQpn = 0
+  ackRequest = false
+  /** Modulo 2^24. */
+  psn = 0
+
+  /** @param given what is not as above */
+  constructor(given: Partial<Bth> = {}) {
+    Object.assign(this, given)
+  }
+}
+
+/** Writes all 12 bytes: version 0, FECN, BECN and reserved bits clear. */
+export function write(view: DataView, at: number, header: Bth): void {
+  view.setUint8(at + OPCODE, header.opcode)
   view.setUint8(
     at + FLAGS,
-    (isSolicited ? SOLICITED : 0) | (isMigrationRequest ? MIGRATION_REQUEST : 0) | (pad << 4),
+    (header.solicited ? SOLICITED : 0) | (header.migrated ? MIGRATION_REQUEST : 0) | (header.padCount << 4),
   )
-  view.setUint16(at + PARTITION_KEY, key)
-  view.setUint32(at + DEST_QPN, toQpn & 0xffffff)
-  view.setUint32(at + PSN, (sequence & 0xffffff) + (wantsAck ? ACK_REQUEST : 0))
+  view.setUint16(at + PARTITION_KEY, header.partitionKey)
+  view.setUint32(at + DEST_QPN, header.destQpn & 0xffffff)
+  view.setUint32(at + PSN, (header.psn & 0xffffff) + (header.ackRequest ? ACK_REQUEST : 0))
 }
 
 export function print(view: DataView, at: number): string {

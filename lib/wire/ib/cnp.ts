@@ -10,7 +10,7 @@ export const BYTES = 16
 
 /** Writes BTH and reserved bytes: 28 in all. */
 export function write(view: DataView, at: number, partitionKey: number, destQpn: number): void {
-  bth.write(view, at, Opcode.CNP, false, false, 0, partitionKey, destQpn, false, 0)
+  bth.write(view, at, new bth.Bth({ opcode: Opcode.CNP, migrated: false, partitionKey, destQpn }))
   bth.setBecn(view, at, true)
   for (let i = 0; i < BYTES; i += 4) view.setUint32(at + bth.BYTES + i, 0)
 }

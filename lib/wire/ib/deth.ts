@@ -18,14 +18,6 @@ export function sourceQpn(view: DataView, at: number): number {
   return view.getUint32(at + SOURCE_QPN) & 0xffffff
 }
 
-export function setQkey(view: DataView, at: number, value: number): void {
-  view.setUint32(at + QKEY, value)
-}
-
-export function setSourceQpn(view: DataView, at: number, value: number): void {
-  view.setUint32(at + SOURCE_QPN, value & 0xffffff)
-}
-
 export function write(view: DataView, at: number, key: number, fromQpn: number): void {
   view.setUint32(at + QKEY, key)
   view.setUint32(at + SOURCE_QPN, fromQpn & 0xffffff)

@@ -197,17 +197,9 @@ export function isFirst(opcode: number): boolean {
   return (traits[opcode]! & FIRST) !== 0
 }
 
-export function isMiddle(opcode: number): boolean {
-  return (traits[opcode]! & MIDDLE) !== 0
-}
-
 /** Last packet of its message; true for ONLY. */
 export function isLast(opcode: number): boolean {
   return (traits[opcode]! & LAST) !== 0
-}
-
-export function isOnly(opcode: number): boolean {
-  return (traits[opcode]! & ONLY) === ONLY
 }
 
 /** May carry payload. */

@@ -53,10 +53,6 @@ export function vlanPriority(view: DataView, at: number): number {
   return view.getUint16(at + TAG) >>> 13
 }
 
-export function vlanDropEligible(view: DataView, at: number): boolean {
-  return (view.getUint16(at + TAG) & 0x1000) !== 0
-}
-
 /** 0 to 4095; only with a tag. */
 export function vlanId(view: DataView, at: number): number {
   return view.getUint16(at + TAG) & 0x0fff

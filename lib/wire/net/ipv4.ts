@@ -27,7 +27,6 @@ const SOURCE = 12
 const DESTINATION = 16
 
 const DONT_FRAGMENT = 0x4000
-const MORE_FRAGMENTS = 0x2000
 
 /** Checks version, header length and total length; `end` bounds the header, `wireEnd` the whole packet. */
 export function check(view: DataView, at: number, end: number, wireEnd: number = end): WireError {
@@ -72,10 +71,6 @@ export function identification(view: DataView, at: number): number {
 
 export function dontFragment(view: DataView, at: number): boolean {
   return (view.getUint16(at + FRAGMENT) & DONT_FRAGMENT) !== 0
-}
-
-export function moreFragments(view: DataView, at: number): boolean {
-  return (view.getUint16(at + FRAGMENT) & MORE_FRAGMENTS) !== 0
 }
 
 /** In units of 8 bytes. */
@@ -141,26 +136,28 @@ export function setDestination(view: DataView, at: number, value: number): void 
   view.setUint32(at + DESTINATION, value)
 }
 
-/** Writes a header without options, with its checksum. */
-export function write(
-  view: DataView,
-  at: number,
-  tosByte: number,
-  total: number,
-  id: number,
-  df: boolean,
-  timeToLive: number,
-  protocolNumber: number,
-  from: number,
-  to: number,
-): void {
-  view.setUint16(at + VERSION_IHL, 0x4500 | tosByte)
-  view.setUint16(at + TOTAL_LENGTH, total)
-  view.setUint16(at + IDENTIFICATION, id)
-  view.setUint16(at + FRAGMENT, df ? DONT_FRAGMENT : 0)
-  view.setUint16(at + TTL, (timeToLive << 8) | protocolNumber)
-  view.setUint32(at + SOURCE, from)
-  view.setUint32(at + DESTINATION, to)
+/** A header without options. */
+export interface Ipv4Header {
+  /** DSCP and ECN. */
+  tos: number
+  totalLength: number
+  identification: number
+  dontFragment: boolean
+  ttl: number
+  protocol: number
+  source: number
+  destination: number
+}
+
+/** Writes the header, with its checksum. */
+export function write(view: DataView, at: number, header: Ipv4Header): void {
+  view.setUint16(at + VERSION_IHL, 0x4500 | header.tos)
+  view.setUint16(at + TOTAL_LENGTH, header.totalLength)
+  view.setUint16(at + IDENTIFICATION, header.identification)
+  view.setUint16(at + FRAGMENT, header.dontFragment ? DONT_FRAGMENT : 0)
+  view.setUint16(at + TTL, (header.ttl << 8) | header.protocol)
+  view.setUint32(at + SOURCE, header.source)
+  view.setUint32(at + DESTINATION, header.destination)
   updateChecksum(view, at)
 }
 

@@ -79,10 +79,6 @@ export function setTrafficClass(view: DataView, at: number, value: number): void
   view.setUint16(at + VERSION_CLASS_LABEL, (view.getUint16(at) & 0xf00f) | (value << 4))
 }
 
-export function setFlowLabel(view: DataView, at: number, value: number): void {
-  view.setUint32(at + VERSION_CLASS_LABEL, (view.getUint32(at) & 0xfff0_0000) | (value & 0xfffff))
-}
-
 export function setPayloadLength(view: DataView, at: number, value: number): void {
   view.setUint16(at + PAYLOAD_LENGTH, value)
 }
@@ -105,24 +101,28 @@ export function setDestination(view: DataView, at: number, to: Uint8Array): void
   for (let i = 0; i < 16; i++) view.setUint8(at + DESTINATION + i, to[i]!)
 }
 
-/** @param from 16 bytes; @param to 16 bytes */
-export function write(
-  view: DataView,
-  at: number,
-  classByte: number,
-  label: number,
-  length: number,
-  next: number,
-  hops: number,
-  from: Uint8Array,
-  to: Uint8Array,
-): void {
-  view.setUint32(at + VERSION_CLASS_LABEL, ((6 << 28) | (classByte << 20) | (label & 0xfffff)) >>> 0)
-  view.setUint16(at + PAYLOAD_LENGTH, length)
-  view.setUint8(at + NEXT_HEADER, next)
-  view.setUint8(at + HOP_LIMIT, hops)
-  setSource(view, at, from)
-  setDestination(view, at, to)
+export interface Ipv6Header {
+  /** DSCP and ECN. */
+  trafficClass: number
+  /** 20 bits. */
+  flowLabel: number
+  payloadLength: number
+  nextHeader: number
+  hopLimit: number
+  /** 16 bytes. */
+  source: Uint8Array
+  /** 16 bytes. */
+  destination: Uint8Array
+}
+
+export function write(view: DataView, at: number, header: Ipv6Header): void {
+  const { trafficClass, flowLabel } = header
+  view.setUint32(at + VERSION_CLASS_LABEL, ((6 << 28) | (trafficClass << 20) | (flowLabel & 0xfffff)) >>> 0)
+  view.setUint16(at + PAYLOAD_LENGTH, header.payloadLength)
+  view.setUint8(at + NEXT_HEADER, header.nextHeader)
+  view.setUint8(at + HOP_LIMIT, header.hopLimit)
+  setSource(view, at, header.source)
+  setDestination(view, at, header.destination)
 }
 
 /** False when the hop limit is 0 or 1: the packet has expired and is left as it was. */

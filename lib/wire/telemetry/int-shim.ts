@@ -19,6 +19,7 @@
 
 import { WireError } from '../bytes/wire-error.js'
 import { HOST_ID, type HopRecords, MAX_HOPS } from './hop-records.js'
+import type { HopSnapshot } from './hop-snapshot.js'
 import {
   QLEN_MAX,
   QLEN_UNIT_BYTES,
@@ -179,6 +180,9 @@ export function writeEcho(view: DataView, at: number, from: DataView, fromAt: nu
   return total
 }
 
+/** The record that is being written, where none is at hand. */
+const row: HopRecord = { switchId: 0, egressPort: 0, rateBps: 0, startNs: 0, txBytes: 0, qlenBytes: 0 }
+
 /** Writes decoded records as an echo of wide slots, at most 16; returns the bytes written. */
 export function writeEchoOf(view: DataView, at: number, hops: HopRecords): number {
   const { count } = hops
@@ -190,16 +194,13 @@ export function writeEchoOf(view: DataView, at: number, hops: HopRecords): numbe
   view.setUint16(at + PATH_ID, hops.pathId)
   setFlows(view, at, hops.flows)
   for (let i = 0; i < count; i++) {
-    writeWide(
-      view,
-      at + BYTES + i * WIDE_SLOT_BYTES,
-      hops.switchId[i]!,
-      hops.port[i]!,
-      hops.rateBps[i]!,
-      hops.tsNs[i]!,
-      hops.txBytes[i]!,
-      hops.qlenBytes[i]!,
-    )
+    row.switchId = hops.switchId[i]!
+    row.egressPort = hops.port[i]!
+    row.rateBps = hops.rateBps[i]!
+    row.startNs = hops.tsNs[i]!
+    row.txBytes = hops.txBytes[i]!
+    row.qlenBytes = hops.qlenBytes[i]!
+    writeWide(view, at + BYTES + i * WIDE_SLOT_BYTES, row)
   }
   return bytes(FORMAT_WIDE, count)
 }
@@ -218,8 +219,14 @@ export function appendHost(
 ): number {
   const filled = slots(view, at)
   const end = at + totalBytes(view, at)
-  if (format(view, at) === FORMAT_COMPACT) writeCompact(view, end, rateBps, tsNs, txBytes, qlenBytes)
-  else writeWide(view, end, HOST_ID, 0, rateBps, tsNs, txBytes, qlenBytes)
+  row.switchId = HOST_ID
+  row.egressPort = 0
+  row.rateBps = rateBps
+  row.startNs = tsNs
+  row.txBytes = txBytes
+  row.qlenBytes = qlenBytes
+  if (format(view, at) === FORMAT_COMPACT) writeCompact(view, end, row)
+  else writeWide(view, end, row)
   view.setUint8(at + SLOTS, filled + 1)
   if (hopCount(view, at) < 0xff) view.setUint8(at + HOP_COUNT, hopCount(view, at) + 1)
   view.setUint16(at + PATH_ID, pathId(view, at) ^ HOST_ID)
@@ -227,45 +234,30 @@ export function appendHost(
   return totalBytes(view, at)
 }
 
+/** What a hop's record says, of what it knows of a packet. */
+export type HopRecord = Pick<
+  HopSnapshot,
+  'switchId' | 'egressPort' | 'rateBps' | 'startNs' | 'txBytes' | 'qlenBytes'
+>
+
 /**
  * A hop's part: appends its record in place, counts the hop and folds its id into the path id. When the
  * slots are full the hop is counted, the overflow flag set and no record written.
  *
- * @param end first byte behind the frame's header bytes; @param switchId u16; @param egressPort u16
- * @param rateBps of the egress link; @param tsNs of the departure; @param txBytes sent before this packet
- * @param qlenBytes left in the egress queue
+ * @param end first byte behind the frame's header bytes
  * @returns true if the hop was counted; false for an echo or a malformed shim, which stays as it was
  */
-export function stamp(
-  view: DataView,
-  at: number,
-  end: number,
-  switchId: number,
-  egressPort: number,
-  rateBps: number,
-  tsNs: number,
-  txBytes: number,
-  qlenBytes: number,
-): boolean {
+export function stamp(view: DataView, at: number, end: number, record: HopRecord): boolean {
   if (check(view, at, end) !== WireError.OK || isEcho(view, at)) return false
   const hop = hopCount(view, at)
-  view.setUint16(at + PATH_ID, pathId(view, at) ^ switchId)
+  view.setUint16(at + PATH_ID, pathId(view, at) ^ record.switchId)
   if (hop < 0xff) view.setUint8(at + HOP_COUNT, hop + 1)
   if (hop >= slots(view, at)) {
     view.setUint8(at + FLAGS, flags(view, at) | FLAG_OVERFLOW)
   } else if (format(view, at) === FORMAT_COMPACT) {
-    writeCompact(view, at + BYTES + hop * COMPACT_SLOT_BYTES, rateBps, tsNs, txBytes, qlenBytes)
+    writeCompact(view, at + BYTES + hop * COMPACT_SLOT_BYTES, record)
   } else {
-    writeWide(
-      view,
-      at + BYTES + hop * WIDE_SLOT_BYTES,
-      switchId,
-      egressPort,
-      rateBps,
-      tsNs,
-      txBytes,
-      qlenBytes,
-    )
+    writeWide(view, at + BYTES + hop * WIDE_SLOT_BYTES, record)
   }
   return true
 }
@@ -311,24 +303,16 @@ export function print(view: DataView, at: number): string {
   return `INT ${kind} hops ${hopCount(view, at)}/${slots(view, at)} path 0x${path}${count}${marks}`
 }
 
-function writeWide(
-  view: DataView,
-  at: number,
-  switchId: number,
-  egressPort: number,
-  rateBps: number,
-  tsNs: number,
-  txBytes: number,
-  qlenBytes: number,
-): void {
-  view.setUint16(at, switchId)
-  view.setUint16(at + 2, egressPort)
-  view.setUint32(at + 4, Math.min(Math.round(rateBps / 1000), 0xffff_ffff))
-  view.setUint16(at + 8, Math.floor(tsNs / TWO_32))
-  view.setUint32(at + 10, tsNs >>> 0)
+function writeWide(view: DataView, at: number, record: HopRecord): void {
+  const { startNs, txBytes } = record
+  view.setUint16(at, record.switchId)
+  view.setUint16(at + 2, record.egressPort)
+  view.setUint32(at + 4, Math.min(Math.round(record.rateBps / 1000), 0xffff_ffff))
+  view.setUint16(at + 8, Math.floor(startNs / TWO_32))
+  view.setUint32(at + 10, startNs >>> 0)
   view.setUint16(at + 14, Math.floor(txBytes / TWO_32))
   view.setUint32(at + 16, txBytes >>> 0)
-  view.setUint32(at + 20, Math.min(qlenBytes, 0xffff_ffff))
+  view.setUint32(at + 20, Math.min(record.qlenBytes, 0xffff_ffff))
 }
 
 function readWide(view: DataView, at: number, into: HopRecords, row: number): void {
@@ -343,18 +327,11 @@ function readWide(view: DataView, at: number, into: HopRecords, row: number): vo
 }
 
 /** High word: code 4, stamp 24, upper 4 of txBytes; low word: lower 16 of txBytes, queue 16. All rounded down. */
-function writeCompact(
-  view: DataView,
-  at: number,
-  rateBps: number,
-  tsNs: number,
-  txBytes: number,
-  qlenBytes: number,
-): void {
-  const code = rateCode(rateBps)
-  const ts = Math.floor(tsNs / TS_UNIT_NS[code]!) % TS_STEPS
-  const tx = Math.floor(txBytes / TX_UNIT_BYTES[code]!) % TX_STEPS
-  const qlen = Math.min(Math.floor(qlenBytes / QLEN_UNIT_BYTES[code]!), QLEN_MAX)
+function writeCompact(view: DataView, at: number, record: HopRecord): void {
+  const code = rateCode(record.rateBps)
+  const ts = Math.floor(record.startNs / TS_UNIT_NS[code]!) % TS_STEPS
+  const tx = Math.floor(record.txBytes / TX_UNIT_BYTES[code]!) % TX_STEPS
+  const qlen = Math.min(Math.floor(record.qlenBytes / QLEN_UNIT_BYTES[code]!), QLEN_MAX)
   view.setUint32(at, ((code << 28) | (ts << 4) | (tx >>> 16)) >>> 0)
   view.setUint32(at + 4, (((tx & 0xffff) << 16) | qlen) >>> 0)
 }

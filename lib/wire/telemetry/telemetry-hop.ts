@@ -67,8 +67,7 @@ export function stamp(frame: Frame, hop: HopSnapshot, growth: number): void {
   } else if (frame.intFormat === telemetry.IOAM) {
     ioamTrace.push(view, shim, hop)
   } else {
-    const { switchId, egressPort, rateBps, startNs, txBytes, qlenBytes } = hop
-    intShim.stamp(view, shim, frame.length, switchId, egressPort, rateBps, startNs, txBytes, qlenBytes)
+    intShim.stamp(view, shim, frame.length, hop)
   }
 }
 

@@ -46,7 +46,16 @@ export class TimeExceeded {
     const end = data + quoted
     bytes.copyWithin(data, l3, l3 + quoted)
     icmp.write(view, l4, end, icmp.TYPE_TIME_EXCEEDED, 0)
-    ipv4.write(view, l3, TOS, end - l3, 0, true, TTL, icmp.PROTOCOL, this.#address, source)
+    ipv4.write(view, l3, {
+      tos: TOS,
+      totalLength: end - l3,
+      identification: 0,
+      dontFragment: true,
+      ttl: TTL,
+      protocol: icmp.PROTOCOL,
+      source: this.#address,
+      destination: source,
+    })
     const asker = ethernet.source(view, 0)
     ethernet.setSource(view, 0, ethernet.destination(view, 0))
     ethernet.setDestination(view, 0, asker)

@@ -1,4 +1,4 @@
-import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
+import type { Nanos } from '../../../lib/time/nanos.js'
 import { PauseClock } from '../../../lib/time/pause-clock.js'
 import * as pfc from '../../../lib/wire/net/pfc.js'
 import { PRIORITIES } from './shared-buffer.js'
@@ -63,11 +63,6 @@ export class PauseState {
   /** When the first of the queues in `mask` that are held may go on, or NEVER if none is held. */
   firstExpiry(mask: number): Nanos {
     return this.#told.firstExpiry(mask & this.#obeyed)
-  }
-
-  /** True if the peer has paused `priority`, whether or not that is obeyed. */
-  isPaused(now: Nanos, priority: number): boolean {
-    return this.#told.sinceNs(now, priority) !== NEVER
   }
 
   /** Since when the peer has paused `priority` without a gap, obeyed or not; NEVER if it is not paused. */

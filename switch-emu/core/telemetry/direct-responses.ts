@@ -64,6 +64,7 @@ export class DirectResponses implements SwitchFeature {
   readonly #answered: BloomFilter
   #filterUntilNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hop = new HopSnapshot()
+  readonly #header = new bth.Bth({ opcode: Opcode.DIRECT_NOTIFY })
   readonly #records = new HopRecords()
   /** Responses since the beginning and at the window's start, by the port that was congested. */
   readonly #sent: Float64Array
@@ -140,20 +141,11 @@ export class DirectResponses implements SwitchFeature {
     into.intFormat = telemetry.NATIVE
     into.bth = at + intShim.writeEchoOf(into.view, at, records)
     const from = frame.view
-    const psn = bth.psn(from, frame.bth)
-    const key = bth.partitionKey(from, frame.bth)
-    bth.write(
-      into.view,
-      into.bth,
-      Opcode.DIRECT_NOTIFY,
-      false,
-      bth.MIGRATED,
-      0,
-      key,
-      bth.destQpn(from, frame.bth),
-      false,
-      psn,
-    )
+    const header = this.#header
+    header.partitionKey = bth.partitionKey(from, frame.bth)
+    header.destQpn = bth.destQpn(from, frame.bth)
+    header.psn = bth.psn(from, frame.bth)
+    bth.write(into.view, into.bth, header)
     if (back) bth.setBecn(into.view, into.bth, true)
     else bth.setFecn(into.view, into.bth, true)
     const kind = isReadResponse(bth.opcode(from, frame.bth))
@@ -203,6 +195,27 @@ export class DirectResponses implements SwitchFeature {
   }
 }
 
+/** Reused for every answer; lengths follow at its end. */
+const HEADER_4: ipv4.Ipv4Header = {
+  tos: 0,
+  totalLength: 0,
+  identification: 0,
+  dontFragment: true,
+  ttl: TTL,
+  protocol: ipv4.PROTOCOL_UDP,
+  source: 0,
+  destination: 0,
+}
+const HEADER_6: ipv6.Ipv6Header = {
+  trafficClass: 0,
+  flowLabel: 0,
+  payloadLength: 0,
+  nextHeader: ipv4.PROTOCOL_UDP,
+  hopLimit: TTL,
+  source: new Uint8Array(16),
+  destination: new Uint8Array(16),
+}
+
 /** Ethernet, IP and UDP of a response to a packet: as its receiver would answer, or as its sender goes on. Returns where UDP is. */
 function beginHeaders(into: Frame, of: Frame, back: boolean): number {
   const { view } = into
@@ -217,11 +230,17 @@ function beginHeaders(into: Frame, of: Frame, back: boolean): number {
   if (version4) {
     const a = ipv4.source(from, of.l3)
     const b = ipv4.destination(from, of.l3)
-    ipv4.write(view, into.l3, trafficClass, 0, 0, true, TTL, ipv4.PROTOCOL_UDP, back ? b : a, back ? a : b)
+    HEADER_4.tos = trafficClass
+    HEADER_4.source = back ? b : a
+    HEADER_4.destination = back ? a : b
+    ipv4.write(view, into.l3, HEADER_4)
   } else {
     const a = of.bytes.subarray(of.l3 + 8, of.l3 + 24)
     const b = of.bytes.subarray(of.l3 + 24, of.l3 + 40)
-    ipv6.write(view, into.l3, trafficClass, 0, 0, ipv4.PROTOCOL_UDP, TTL, back ? b : a, back ? a : b)
+    HEADER_6.trafficClass = trafficClass
+    HEADER_6.source = back ? b : a
+    HEADER_6.destination = back ? a : b
+    ipv6.write(view, into.l3, HEADER_6)
   }
   into.l4 = into.l3 + (version4 ? ipv4.BYTES : ipv6.BYTES)
   udp.write(view, into.l4, udp.sourcePort(from, of.l4), udp.PORT_INT, 0)

@@ -1,7 +1,7 @@
-import type { Frame } from '../../frame/frame.js'
-import type { FramePool } from '../../frame/frame-pool.js'
-import type { Port, PortCounters } from '../port.js'
-import type { Waiter } from '../waiter.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { FramePool } from '../../lib/frame/frame-pool.js'
+import type { Port, PortCounters } from '../../lib/io/port.js'
+import type { Waiter } from '../../lib/io/waiter.js'
 
 /** What may happen to each frame that is sent: independent probabilities, 0 to 1. */
 export interface PortFaults {
@@ -11,10 +11,12 @@ export interface PortFaults {
   reorder?: number
 }
 
-/** A port that loses, duplicates and swaps the frames sent by another one, at random: for tests. */
+/** A port that loses, duplicates and swaps the frames sent by another one, at random. */
 export class FaultPort implements Port {
   /** A frame that is held back or duplicated needs its payload in its slot. */
   readonly gathers = false
+  /** Frames that it has lost. */
+  lost = 0
   readonly #inner: Port
   readonly #pool: FramePool
   readonly #random: () => number
@@ -74,7 +76,7 @@ export class FaultPort implements Port {
 
   transmit(frame: Frame): void {
     if (this.#random() < this.#loss) {
-      this.counters.drops.fault++
+      this.lost++
       this.#pool.give(frame)
       return
     }
