@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
+import { isLong } from '../support/long.js'
 import { noTshark, tshark, twoSenders } from '../support/tshark.js'
 
 /** Packets that tshark calls malformed in its summary or its details. */
@@ -25,7 +26,7 @@ export function testWhole(cc: string): void {
       t.same(malformedIn(path, false), [], 'without')
       t.same(malformedIn(path, true), [], 'with')
       // Wireshark alone says so of what is cut. With the script it is what it is: captured in part.
-      for (const snapBytes of [64, 100]) {
+      for (const snapBytes of isLong ? [64, 100] : [64]) {
         new VirtualRun(scenario, { captures: { folder, snapBytes } }).run()
         t.same(malformedIn(path, true), [], `with, cut to ${snapBytes} bytes`)
       }

@@ -18,7 +18,7 @@ import {
   testShared,
 } from './networks.js'
 
-testShared(5, RATE_MBPS, 20, 0.02)
+testShared(5, RATE_MBPS, 12, 0.02)
 
 long('a flow that comes late gets its share', async t => {
   const result = run({ flows: 2, buffer: 1, seconds: 28, startMs: i => 4000 * i })

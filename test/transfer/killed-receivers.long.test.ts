@@ -1,0 +1,1 @@
+import './killed-receivers.test.js'
