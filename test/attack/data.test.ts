@@ -110,7 +110,14 @@ function forgedWindows() {
   let txBytes = 0
   pair.tap.watch = (frame, now, fromA) => {
     if (fromA && frame.shim >= 0 && !intShim.isEcho(frame.view, frame.shim))
-      intShim.stamp(frame.view, frame.shim, frame.bth, 1, 1, RATE_BPS, now, txBytes, 0)
+      intShim.stamp(frame.view, frame.shim, frame.bth, {
+        switchId: 1,
+        egressPort: 1,
+        rateBps: RATE_BPS,
+        startNs: now,
+        txBytes,
+        qlenBytes: 0,
+      })
     if (fromA) txBytes += frame.wireLength
     else if (bth.opcode(frame.view, frame.bth) === Opcode.RATE)
       seen = Uint8Array.from(frame.bytes.subarray(0, frame.length))

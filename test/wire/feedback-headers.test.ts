@@ -61,7 +61,7 @@ t.test('request for a window', async t => {
 t.test('how a packet arrived, behind an ACK', async t => {
   const frame = new Frame(0, Buffer.alloc(64, 0xee))
   frame.bth = 0
-  bth.write(frame.view, 0, Opcode.RC_ACKNOWLEDGE, false, bth.MIGRATED, 0, 0xffff, 7, false, 9)
+  bth.write(frame.view, 0, new bth.Bth({ opcode: Opcode.RC_ACKNOWLEDGE, migrated: true, destQpn: 7, psn: 9 }))
   frame.payload = bth.BYTES + aeth.BYTES
   frame.length = frame.payload
   frame.wireLength = frame.payload
