@@ -128,6 +128,7 @@ t.test('tables keep within their columns, whatever they hold', async t => {
     state: 'connecting',
     active: true,
     congestionControl: 'hpcc',
+    feedbackRefused: ['telemetry', 'windows by rx-hpcc'],
     rateBps: 12.34e9,
     windowBytes: Number.POSITIVE_INFINITY,
     retransmittedBytes: 123_456_789,
@@ -145,6 +146,10 @@ t.test('tables keep within their columns, whatever they hold', async t => {
   t.match(text, '298 more connections')
   t.ok(widest(text) <= COLUMNS, text)
   t.match(text, ` ${long}\n`, 'the whole peer')
+  const refusals = text
+    .replaceAll(/\s+/g, ' ')
+    .split('does not give telemetry, windows by rx-hpcc: hpcc goes on without')
+  t.equal(refusals.length, 2, 'once for all connections alike')
   const narrow = statusText({ ...status, inbox: '', share: '' }, 60)
   t.ok(widest(narrow) <= 60, narrow)
   t.match(narrow, long)

@@ -292,7 +292,7 @@ export class Sender implements WindowFollower {
   #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.#qp.inFlightBytes
-    if (sample.hopCount === 0) sample.hopCount = hopsTold(sample.hops)
+    if (sample.hopCount === 0) sample.hopCount = switchesOf(sample.hops)
     return this.#sent.fill(sample, now, ofResponse, psn)
   }
 
@@ -314,7 +314,7 @@ export class Sender implements WindowFollower {
   onProbed(now: Nanos, sndNxt: number, sample: AckSample): void {
     sample.ackedBytes = 0
     sample.source = FeedbackSource.PROBE
-    sample.hopCount = hopsTold(sample.hops)
+    sample.hopCount = switchesOf(sample.hops)
     // What the probe measures is the packets before it.
     sample.seq = sndNxt - 1
     sample.sndNxt = this.#sent.count
@@ -399,7 +399,7 @@ export class Sender implements WindowFollower {
   }
 }
 
-/** Hops that the telemetry shows, without the receiving host; 0 = none. */
-function hopsTold({ count, passed, endsAtHost }: HopRecords): number {
+/** Hops of the telemetry without the receiving host; 0 = none. */
+function switchesOf({ count, passed, endsAtHost }: HopRecords): number {
   return count === 0 ? 0 : passed - (endsAtHost ? 1 : 0)
 }

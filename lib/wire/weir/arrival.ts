@@ -2,7 +2,7 @@
  * How the newest packet arrived that an acknowledgement covers, as its receiver saw it: 16 bytes, behind the AETH of STAMPED_ACK and
  * behind the bitmap of STAMPED_SACK. Only a host that the peer has asked for it at connect sends them. Big-endian.
  *
- *     0   TTL or hop limit with which the packet arrived (8 bits), 0 = unknown    reserved, 0 (8 bits)   time of its arrival (48 bits)
+ *     0   TTL or hop limit with which the packet arrived (8 bits), 0 = unknown   reserved, 0 (8 bits)   time of its arrival (48 bits)
  *     8   reserved, 0 (16 bits)                                           time at which this packet left (48 bits)
  *
  * Times are ns of the clock of the host that sends this, modulo 2^48 (78 hours). Their difference is its turnaround time.
