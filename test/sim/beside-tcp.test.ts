@@ -3,6 +3,7 @@ import t from 'tap'
 import { jainIndex } from '../../lib/scenario/result/fairness.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND } from '../../lib/time/nanos.js'
+import { long, usual, variants } from '../support/long.js'
 import { fixedSeeds } from '../support/seeds.js'
 import { beside, type FlowOutcome, goodputBps, WEIR_PACKET_BYTES } from './beside.js'
 import type { PathOptions } from './bottleneck.js'
@@ -27,9 +28,12 @@ const NARROW: PathOptions = {
 
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
 
-t.test('the model of TCP fills a path, and two share it', async t => {
+usual('the model of TCP fills a path', async t => {
   const [alone] = beside(TEN_MS, [{ kind: 'tcp', startNs: 0 }], 6, 1)
   t.ok(goodputBps(alone!) > 0.93 * TEN_MS.rateBps, `${goodputBps(alone!)} bit/s alone`)
+})
+
+long('two of the model share a path', async t => {
   const both = [0, 300].map(ms => ({ kind: 'tcp' as const, startNs: ms * MILLISECOND }))
   const shares = SEEDS.map(seed => {
     const [first, second] = beside(TEN_MS, both, 20, seed)
@@ -38,7 +42,7 @@ t.test('the model of TCP fills a path, and two share it', async t => {
   t.ok(mean(shares) > 0.5 && mean(shares) < 2, `${shares}`)
 })
 
-t.test('the model of TCP has the response function of CUBIC where packets are lost at random', async t => {
+usual('the model of TCP has the response function of CUBIC where packets are lost at random', async t => {
   const loss = 0.002
   const path = { ...TEN_MS, rttNs: 20 * MILLISECOND, bufferBytes: 250_000, loss }
   const got = mean(
@@ -51,10 +55,11 @@ t.test('the model of TCP has the response function of CUBIC where packets are lo
 })
 
 t.test('100 Mbit/s, 10 ms: half to twice what TCP gets, whoever begins', async t => {
-  for (const [weirMs, tcpMs] of [
+  const starts = [
     [0, 300],
     [300, 0],
-  ] as const) {
+  ] as const
+  for (const [weirMs, tcpMs] of variants(starts, 1)) {
     const plans = [
       { kind: 'weir' as const, startNs: weirMs * MILLISECOND },
       { kind: 'tcp' as const, startNs: tcpMs * MILLISECOND },
@@ -68,7 +73,7 @@ t.test('100 Mbit/s, 10 ms: half to twice what TCP gets, whoever begins', async t
   }
 })
 
-t.test('100 Mbit/s, 10 ms: two weirs share it, however far apart they begin', async t => {
+usual('100 Mbit/s, 10 ms: two Weir hosts share it, however far apart they begin', async t => {
   for (const laterMs of [50, 300]) {
     const plans = [0, laterMs].map(ms => ({ kind: 'weir' as const, startNs: ms * MILLISECOND }))
     const fairness = SEEDS.map(seed => {
@@ -80,7 +85,7 @@ t.test('100 Mbit/s, 10 ms: two weirs share it, however far apart they begin', as
   }
 })
 
-t.test('5 Mbit/s, 32 KiB: it fills the path, and loses no greater share of its packets than TCP', async t => {
+usual('5 Mbit/s, 32 KiB: it fills the path, and loses no greater share of its packets than TCP', async t => {
   const alone = (kind: 'weir' | 'tcp') => beside(NARROW, [{ kind, startNs: 0 }], 15, 1)[0]!
   const [weir, tcp] = [alone('weir'), alone('tcp')]
   const dropShare = ({ bytes, droppedPackets }: FlowOutcome, packetBytes: number) =>
