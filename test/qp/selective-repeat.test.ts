@@ -453,6 +453,26 @@ t.test('what has not left yet is not sent twice when it is asked for too early',
   t.same(sent(), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
 })
 
+t.test('a response that was in flight when it was requested again shows no other to be lost', async t => {
+  const pair = two()
+  const { qp } = pair.a
+  qp.baseRttNs = MILLISECOND
+  const landing = pair.a.memory.register(Buffer.alloc(10 * MTU), 10 * MTU, Access.LOCAL_WRITE)
+  qp.postSend(0, { ...work(pair, WorkOpcode.RDMA_READ, 10), region: landing })
+  pair.b.qp.onPacket(0, requests(pair)[0]!.frame)
+  const responses = drain(pair.b, FIRST_PSN)
+  qp.onPacket(MILLISECOND, responses[1]!.frame)
+  const probe = (now: number) => {
+    qp.onTimeout(now)
+    return numbers(requests(pair, now))
+  }
+  t.same(probe(qp.nextTimeout()), [9], 'the last response')
+  const secondNs = qp.nextTimeout()
+  t.same(probe(secondNs), [0], 'the first one')
+  qp.onPacket(secondNs + 1000, responses[0]!.frame)
+  t.same(numbers(requests(pair, secondNs + 1000)), [], 'no round trip has passed')
+})
+
 t.test('the transport timer does not run out while responses come, though the first is missing', async t => {
   // 33.6 ms.
   const pair = two({ ackTimeoutExponent: 13, probeTimeoutLeastNs: NEVER })

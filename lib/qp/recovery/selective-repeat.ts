@@ -148,12 +148,16 @@ export class SelectiveRepeat {
   }
 
   /** A response has come, in order or not. */
-  answered(seq: number): void {
+  answered(now: Nanos, seq: number): void {
     if (this.#responseRepeats.isEmpty) return
-    const queue = this.#outbound.context.sendQueue
-    const asked = this.#board.isResent(seq) ? seq : queue.at(queue.find(seq)).firstSeq
-    const number = this.#outbound.log.numberOf(asked)
-    if (number > this.#evidence.answeredNumber) this.#evidence.answeredNumber = number
+    const { log, trips, context } = this.#outbound
+    const queue = context.sendQueue
+    const isRepeat = this.#board.isResent(seq)
+    const asked = isRepeat ? seq : queue.at(queue.find(seq)).firstSeq
+    if (!log.has(asked)) return
+    // It was in flight when it was requested again (RFC 3522), or only the first response of its READ was.
+    if (isRepeat ? now - log.sentNs(asked) < trips.floorNs : log.wasRepeated(asked)) return
+    this.#evidence.answeredNumber = Math.max(this.#evidence.answeredNumber, log.numberOf(asked))
   }
 
   /** A response has come that had come before: it was requested again too early. */

@@ -49,7 +49,7 @@ function onAnyResponse(
     return
   }
   requester.onHeard()
-  selective.answered(seq)
+  selective.answered(now, seq)
   requester.acknowledgeThrough(now, seq - 1)
   const isNext = requester.outbound.sndUna === seq
   if (isNext) onNextResponse(requester, now, frame, sendQueue.at(sendQueue.head))
