@@ -6,6 +6,7 @@
  *
  * A chunk that does not have its digest is the one that would be written next. It holds up those behind it until it has come again.
  */
+import { assert } from '../../errors.js'
 import { type ChunkPlan, REPEATS_MAX, REPEATS_OF_CHUNK_MAX } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { TransferMachine } from './machine.js'
@@ -122,10 +123,12 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
 
   onWriting(): void {
     this.#writing++
+    this.#check()
   }
 
   onWritten(): void {
     this.#written++
+    this.#check()
   }
 
   /** Value for the Credit message that goes out now. */
@@ -144,6 +147,19 @@ export abstract class SinkMachine<State extends string> extends TransferMachine<
 
   protected onArrived(): void {
     this.#arrived++
+    this.#check()
+  }
+
+  /** A chunk would be written before it has come, or over one that has not been written. */
+  #check(): void {
+    assert(
+      this.#written <= this.#writing && this.#writing <= this.#arrived,
+      'transfer: a chunk is written that has not come',
+    )
+    assert(
+      this.#arrived - this.#written <= this.slots,
+      'transfer: more chunks have come than the ring has slots',
+    )
   }
 
   /** The chunk that was asked for again has come. */

@@ -6,6 +6,7 @@
  *
  * A chunk that did not have its digest is read again into the slot behind all others.
  */
+import { assert } from '../../errors.js'
 import { type ChunkPlan, REPEATS_MAX, RING_SLOTS_MAX } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
 import { advanceCount, TransferMachine } from './machine.js'
@@ -101,10 +102,21 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
 
   onLoaded(): void {
     this.#loaded++
+    this.#check()
   }
 
   onPosted(): void {
     this.#posted++
+    this.#check()
+  }
+
+  /** A chunk would be sent before it has been read, or its slot be used again before it has left. */
+  #check(): void {
+    assert(
+      this.#posted <= this.#loaded && this.#loaded <= this.#loading,
+      'transfer: a chunk is sent that was not read',
+    )
+    assert(this.freedChunks <= this.#posted, 'transfer: a slot was given back before its chunk had left')
   }
 
   onReloading(): void {
