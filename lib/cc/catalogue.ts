@@ -1,18 +1,14 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
+import { checkOptionNames } from '../options/check-options.js'
+import { checkIdleOptions } from '../options/idle.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
-import {
-  checkIdleOptions,
-  checkOptionNames,
-  type OptionSpec,
-  type OptionValues,
-  optionFlag,
-} from './options.js'
+import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
 import { RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'

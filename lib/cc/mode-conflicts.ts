@@ -3,6 +3,7 @@
  * themselves is in `telemetry-options.ts`. Scenario files, daemons and connections refuse them alike.
  */
 import { WeirError } from '../errors.js'
+import { type Idle, idleText } from '../options/idle.js'
 import { FORMAT_COMPACT } from '../wire/telemetry/int-shim.js'
 import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
@@ -12,10 +13,9 @@ import {
   ccTakesDirectResponses,
   ccWantsTelemetry,
 } from './catalogue.js'
-import type { Idle } from './idle-setting.js'
 import type { OptionValues } from './options.js'
 import { type PathSettings, probesPaths } from './path-settings.js'
-import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-options.js'
+import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-settings.js'
 
 /** A controller and the options that are given for it. */
 export interface ControllerChoice {
@@ -145,11 +145,6 @@ export function idleLossBeta({ name, options = {} }: ControllerChoice, start: St
   // One that is off by default is refused with the options of the controller.
   if (standard !== null || name === 'auto') return null
   return { while: 'lossReaction is not given and flows begin at line rate', mend: 'lossReaction to true' }
-}
-
-/** The reason and the way to mend it, for messages. */
-export function idleText(name: string, idle: Idle): string {
-  return `${name} has no effect while ${idle.while}: leave it out, or set ${idle.mend}`
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a setting that the encapsulation cannot do. */

@@ -142,7 +142,7 @@ t.test('traffic', async t => {
     ],
     ['traffic:\n  - {from: ¦s1, to: h2, size: 1MB}', ["'s1' is a switch"]],
     ['traffic:\n  - {from: h1, to: ¦h1, size: 1MB}', ['to itself']],
-    ['traffic:\n  - ¦{from: h1, size: ¦3GB}', ['to is missing'], ['1B to 2.147GB', 'not 3GB']],
+    ['traffic:\n  - ¦{from: h1, size: ¦3GB}', ['to is missing'], ['1B to 2GiB', 'not 3GB']],
     ['traffic:\n  - {from: h1, to: h2, size: ¦0B}', ['size']],
     ['traffic:\n  - {from: h1, to: h2, size: 1MB, priority: ¦8}', ['0 to 7']],
     ['traffic:\n  - {from: h1, to: h2, size: 1MB, sourcePort: ¦80}', ['49152 to 65535']],

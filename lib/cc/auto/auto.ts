@@ -16,7 +16,7 @@ import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '..
 const OWN_OPTIONS: readonly OptionSpec[] = [
   {
     name: 'confirm',
-    unit: 'count',
+    kind: 'count',
     min: 1,
     max: 1000,
     default: 2,
@@ -24,7 +24,7 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
   },
   {
     name: 'patience',
-    unit: 'number',
+    kind: 'number',
     min: 1,
     max: 1e6,
     default: 4,
@@ -33,7 +33,9 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
 ]
 
 /** HPCC++'s, except that N is what the receiver counts: nobody has set it to the flows that this network carries. */
-const HPCC_HERE = HPCC_OPTIONS.map(spec => (spec.name === 'countFlows' ? { ...spec, default: 1 } : spec))
+const HPCC_HERE = HPCC_OPTIONS.map(
+  spec => (spec.name === 'countFlows' ? { ...spec, default: true } : spec) as OptionSpec,
+)
 
 /** Its own, and those of the controllers that it chooses between: no name is in two lists. */
 export const AUTO_OPTIONS: readonly OptionSpec[] = [...OWN_OPTIONS, ...CUBIC_OPTIONS, ...HPCC_HERE]
@@ -219,8 +221,8 @@ function tellsOfSwitches(hops: HopRecords): boolean {
 
 /** Wrong values are to be reported now, not when telemetry appears. Throws WEIR_BAD_ARGUMENT. */
 function checkValues(options: OptionValues): void {
-  for (const { name, unit } of AUTO_OPTIONS) {
-    if (unit === 'boolean') optionFlag('auto', AUTO_OPTIONS, options, name)
+  for (const { name, kind } of AUTO_OPTIONS) {
+    if (kind === 'flag') optionFlag('auto', AUTO_OPTIONS, options, name)
     else optionNumber('auto', AUTO_OPTIONS, options, name)
   }
 }

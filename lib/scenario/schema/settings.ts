@@ -1,14 +1,12 @@
 /** Settings of all hosts, and what is sampled. */
 import * as z from 'zod'
-import { PATH_OPTIONS, type PathOption } from '../../cc/path-options.js'
-import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetryOption } from '../../cc/telemetry-options.js'
-import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
-import { formatDuration } from '../../units/units.js'
+import { PATH_OPTIONS } from '../../cc/path-options.js'
+import { TELEMETRY_OPTIONS } from '../../cc/telemetry-options.js'
 import { FORMAT_NAMES } from '../../wire/telemetry/telemetry.js'
-import { sentence } from './controllers.js'
 import * as f from './fields.js'
 import { key, mapping, part } from './keys.js'
 import { portSchema } from './network.js'
+import { optionKeys } from './option-keys.js'
 
 /** Slots that a NIC may ask for in a shim. */
 export const INT_HOPS_MAX = 15
@@ -87,94 +85,18 @@ export const intSchema = mapping(
   },
 )
 
-type Example = { example: unknown; with?: Record<string, unknown>; usual?: string }
-
-/** A value other than the default for each setting of telemetry. */
-const TELEMETRY_EXAMPLES: Readonly<Record<keyof TelemetrySettings, Example>> = {
-  collect: { example: 'probe' },
-  everyPackets: { example: 8 },
-  everyBytes: { example: '64KB' },
-  probeShare: { example: '5%', with: { collect: 'probe' } },
-  plain: { example: true, with: { everyPackets: 8 } },
-  answer: { example: 'notify' },
-  hops: { example: 'busiest' },
-  subscribe: { example: 'flag' },
-  subscribeEvery: { example: 16, with: { subscribe: 'flag' } },
-  subscribeDscp: { example: 27, with: { subscribe: 'dscp' } },
-  loadMax: { example: 4, usual: '1; 1000 where a switch has `telemetry.rate: share`' },
-  hostHop: { example: true, usual: '`false`: the hosts of a scenario are no part of its network' },
-}
-
 export const telemetrySchema = mapping(
   {
     title: 'telemetry',
     about: 'How all hosts collect telemetry and return it. Sections are those of the drafts named.',
   },
-  Object.fromEntries(TELEMETRY_OPTIONS.map(option => [option.name, telemetryKey(option)])),
+  optionKeys(TELEMETRY_OPTIONS),
 )
-
-function telemetryKey(option: TelemetryOption) {
-  const { usual, ...example } = TELEMETRY_EXAMPLES[option.name]
-  return key(telemetryField(option), {
-    description: `${sentence(option.doc)} (${option.source})`,
-    ...(usual === undefined ? { default: DEFAULT_TELEMETRY[option.name] } : { usual }),
-    ...example,
-  })
-}
-
-function telemetryField(option: TelemetryOption) {
-  switch (option.kind) {
-    case 'choice':
-      return f.oneOf(option.choices)
-    case 'flag':
-      return f.yesNo
-    case 'bytes':
-      return f.bytesBetween(option.min, option.max)
-    case 'share':
-      return f.share(option.min, option.max)
-    default:
-      return f.whole(option.min, option.max)
-  }
-}
-
-/** A value other than the default for each setting of paths. */
-const PATH_EXAMPLES: Readonly<Record<string, Example>> = {
-  count: { example: 8 },
-  start: { example: 'hash', with: { count: 8 } },
-  move: { example: 'drain', with: { count: 8 } },
-  margin: { example: 0.2, with: { count: 8, move: 'drain' } },
-  interval: { example: '1ms', with: { count: 8 } },
-  admission: { example: 0.9 },
-  admissionWait: { example: '10ms', with: { admission: 0.9 } },
-  admissionQueue: { example: 16, with: { admission: 0.9, admissionWait: '10ms' } },
-}
 
 export const pathsSchema = mapping(
   { title: 'paths', about: 'Path selection and admission by telemetry, of all hosts.' },
-  Object.fromEntries(PATH_OPTIONS.map(option => [option.name, pathKey(option)])),
+  optionKeys(PATH_OPTIONS),
 )
-
-function pathKey(option: PathOption) {
-  const { kind, name } = option
-  return key(pathField(option), {
-    description: sentence(option.doc),
-    default: kind === 'duration' ? formatDuration(option.default) : option.default,
-    ...PATH_EXAMPLES[name]!,
-  })
-}
-
-function pathField(option: PathOption) {
-  switch (option.kind) {
-    case 'choice':
-      return f.oneOf(option.choices)
-    case 'duration':
-      return f.durationUpTo(option.max)
-    case 'number':
-      return f.between(option.min, option.max)
-    default:
-      return f.whole(option.min, option.max)
-  }
-}
 
 export const watchSchema = mapping(
   {
