@@ -6,7 +6,9 @@ import { ERROR_CODES } from '../../lib/errors.js'
 import { repositoryRoot } from '../support/fixtures.js'
 
 const README_LINES_MAX = 150
-const TOP = ['README.md', 'HACKING.md', 'ARCHITECTURE.md', 'bench/scenarios/README.md']
+const ARCHITECTURE_WORDS_MAX = 1400
+const WALK_FILES_MAX = 10
+const TOP = ['README.md', 'HACKING.md', 'ARCHITECTURE.md', 'DECISIONS.md', 'bench/scenarios/README.md']
 const PAGES = readdirSync(join(repositoryRoot, 'docs'))
   .filter(name => name.endsWith('.md'))
   .map(name => `docs/${name}`)
@@ -53,9 +55,35 @@ t.test('README is a page', async t => {
   t.ok(lines <= README_LINES_MAX, `${lines} lines, at most ${README_LINES_MAX}: move the rest into docs/`)
 })
 
+t.test('ARCHITECTURE is two pages', async t => {
+  const words = read('ARCHITECTURE.md').split(/\s+/).length
+  const advice = 'move what is of one subsystem beside its code'
+  t.ok(words <= ARCHITECTURE_WORDS_MAX, `${words} words, at most ${ARCHITECTURE_WORDS_MAX}: ${advice}`)
+})
+
+t.test('ARCHITECTURE walks with a packet, and with its acknowledgement, through files in order', async t => {
+  for (const title of ['The way of a data packet', 'The way of an acknowledgement']) {
+    const section =
+      read('ARCHITECTURE.md')
+        .split(/^## /m)
+        .find(text => text.startsWith(title)) ?? ''
+    const steps = [...section.matchAll(/^(\d+)\. `([\w./-]+)`/gm)]
+    const files = steps.map(([, , file]) => file!)
+    t.ok(files.length > 5 && files.length <= WALK_FILES_MAX, `${title}: ${files.length} files`)
+    t.equal(section.match(/^\d+\. /gm)?.length, files.length, `${title}: each step begins with its file`)
+    t.same(
+      steps.map(([, number]) => Number(number)),
+      files.map((_, i) => i + 1),
+      `${title}: in order`,
+    )
+    t.equal(new Set(files).size, files.length, `${title}: no file comes twice`)
+    for (const file of files) t.ok(existsSync(join(repositoryRoot, file)), file)
+  }
+})
+
 t.test('every link leads to a file and a heading that exist', async t => {
   let links = 0
-  for (const document of DOCUMENTS) {
+  for (const document of [...DOCUMENTS, ...OF_FOLDERS]) {
     for (const [, target] of proseOf(document).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(target!)) continue
       links++
@@ -87,15 +115,15 @@ t.test('every file that documents, comments and schemas name is there', async t 
   t.ok(names > 100, `${names} names were found`)
 })
 
-t.test('the README of a folder of sources names files of this folder, or of the one above', async t => {
+t.test('the README of a folder of sources names files that are there', async t => {
   for (const document of OF_FOLDERS) {
-    const places = [dirname(document), dirname(dirname(document))]
+    const places = [dirname(document), dirname(dirname(document)), '.']
     for (const [, file] of read(document).matchAll(/`([\w./-]+\.ts)`/g)) {
       const isThere = places.some(place => existsSync(join(repositoryRoot, place, file!)))
       t.ok(isThere, `${document}: ${file}`)
     }
   }
-  t.ok(OF_FOLDERS.length > 10)
+  t.ok(OF_FOLDERS.length > 30, `${OF_FOLDERS.length} READMEs`)
 })
 
 t.test('every page is in the index, and the index is in README', async t => {

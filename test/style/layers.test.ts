@@ -1,4 +1,4 @@
-/** The layers of ARCHITECTURE.md: imports point down only. And files that a newcomer can hold. */
+/** The layers of ARCHITECTURE.md: imports point down only. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
