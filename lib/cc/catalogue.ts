@@ -1,6 +1,6 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
-import { checkOptionNames } from '../options/check-options.js'
+import { checkOptions } from '../options/check-options.js'
 import { checkIdleOptions } from '../options/idle.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
@@ -117,7 +117,7 @@ export function createReceiverControl(
   if (createReceiver === undefined) {
     throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is not worked out at the receiver`)
   }
-  checkOptionNames(name, specs, options)
+  checkOptions(name, specs, options)
   return createReceiver(context, options)
 }
 
@@ -131,7 +131,7 @@ export function createCongestionControl(
   options: OptionValues = {},
 ): CongestionControl {
   const found = entry(name)
-  checkOptionNames(name, found.options, options)
+  checkOptions(name, found.options, options)
   checkIdleOptions(name, found.options, options)
   return found.create(context, options)
 }

@@ -1,6 +1,6 @@
 /** Options of controllers: numbers, and flags, which are 0 and 1 where options travel between hosts. */
 import { WeirError } from '../errors.js'
-import { checkNumber } from '../options/check-options.js'
+import { checkFlag, checkNumber } from '../options/check-options.js'
 import type { FlagKind, NumberKind, ValueOption } from '../options/option.js'
 
 /** An option of a controller. A default of null: it is worked out from the connection, as `doc` says. */
@@ -32,10 +32,8 @@ export function optionFlag(
   values: OptionValues,
   name: string,
 ): boolean {
-  const value = values[name] ?? specOf(controller, specs, name).default ?? false
-  if (value === true || value === 1) return true
-  if (value === false || value === 0) return false
-  throw new WeirError('WEIR_BAD_ARGUMENT', `${controller}: ${name} is true or false, not ${value}`)
+  const spec = specOf(controller, specs, name)
+  return checkFlag(controller, spec, values[name] ?? spec.default ?? false)
 }
 
 function specOf(controller: string, specs: readonly OptionSpec[], name: string): OptionSpec {

@@ -19,6 +19,28 @@ export function checkNumber(topic: string, option: ValueOption, value: unknown):
   throw wrong(topic, option, value)
 }
 
+/** True or false; 0 and 1 are accepted: that is how options travel between hosts. Throws as `checkValue`. */
+export function checkFlag(topic: string, option: ValueOption, value: unknown): boolean {
+  if (value === true || value === 1) return true
+  if (value === false || value === 0) return false
+  throw wrong(topic, option, value)
+}
+
+/**
+ * Throws WEIR_BAD_ARGUMENT for a value whose name is not in the table, and for one that is not of its option's kind, or out of its range.
+ * Numbers may come as text, flags as 0 and 1. @param topic first word of the message
+ */
+export function checkOptions(topic: string, options: readonly ValueOption[], values: Values): void {
+  checkOptionNames(topic, options, values)
+  for (const option of options) {
+    const value = values[option.name]
+    if (value === undefined) continue
+    if (option.kind === 'flag') checkFlag(topic, option, value)
+    else if (isNumber(option)) checkNumber(topic, option, value)
+    else checkValue(topic, option, value)
+  }
+}
+
 /** Throws WEIR_BAD_ARGUMENT for a value whose name is not in the table. @param topic first word of the message */
 export function checkOptionNames(topic: string, options: readonly ValueOption[], values: Values): void {
   const unknown = Object.keys(values).find(name => !options.some(option => option.name === name))

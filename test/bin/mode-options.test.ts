@@ -1,4 +1,7 @@
-/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in docs/telemetry.md, with its section. */
+/**
+ * Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the reference of scenario files, with
+ * its section. docs/telemetry.md has the encapsulations and what switches are told.
+ */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import t from 'tap'
@@ -19,6 +22,7 @@ import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
 import { otherValue } from '../support/other-value.js'
 
 const PAGE = readFileSync(packageFile('docs/telemetry.md'), 'utf8')
+const REFERENCE = readFileSync(packageFile('docs/scenario-reference.md'), 'utf8')
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
 
 function helpOf(command: Command): string {
@@ -47,7 +51,7 @@ function otherText(option: ValueOption): string {
   return isNumber(option) ? String(option.max) : String(otherValue(option))
 }
 
-t.test('telemetry: scenario, daemon, perf, page', async t => {
+t.test('telemetry: scenario, daemon, perf, reference', async t => {
   t.equal(HELPS.length, 3)
   for (const option of TELEMETRY_OPTIONS) {
     const { name, source } = option
@@ -62,7 +66,7 @@ t.test('telemetry: scenario, daemon, perf, page', async t => {
     t.equal(String(valueIn(parseTelemetrySettings(typed), option)), value, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
-    t.match(PAGE, `\`${name}\``, `page: ${name}`)
+    t.match(REFERENCE, `| \`telemetry.${name}\` |`, `page: ${name}`)
     t.match(source, /^draft-0[12], /)
   }
 })
@@ -103,7 +107,7 @@ t.test('settings without effect are refused with the reason', async t => {
   }
 })
 
-t.test('paths: scenario, daemon, perf, page', async t => {
+t.test('paths: scenario, daemon, perf, reference', async t => {
   for (const option of PATH_OPTIONS) {
     const { name, kind, source } = option
     const value =
@@ -116,7 +120,7 @@ t.test('paths: scenario, daemon, perf, page', async t => {
     t.equal(String(valueIn(parsePathSettings(typed), option)), read, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${name}`)
-    t.match(PAGE, `\`${name}\``, `page: ${name}`)
+    t.match(REFERENCE, `| \`paths.${name}\` |`, `page: ${name}`)
   }
   const settings = pathSettings({
     count: 7,
@@ -153,7 +157,7 @@ function sample(option: OptionSpec): [inFile: string, typed: string, value: numb
   return [String(Math.max(min, 0)), String(Math.max(min, 0)), Math.max(min, 0)]
 }
 
-t.test('controllers: scenario, daemon, perf, page', async t => {
+t.test('controllers: scenario, daemon, perf, reference', async t => {
   for (const controller of ccNames()) {
     for (const spec of ccOptions(controller)) {
       const { name } = spec
@@ -175,7 +179,7 @@ t.test('controllers: scenario, daemon, perf, page', async t => {
         const listed = /and the options of/.test(part) ? help : part
         t.match(listed, `${name}=`, `${command}: ${controller} ${name}`)
       }
-      if (controller.endsWith('hpcc')) t.match(PAGE, `\`${name}`, `page: ${controller} ${name}`)
+      t.match(REFERENCE, `| \`cc.${name}\` |`, `page: ${controller} ${name}`)
     }
   }
   for (const text of ['eta', 'eta=', 'etta=1', 'eta=high', 'minRate=fast', 'countFlows=2']) {

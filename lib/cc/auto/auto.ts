@@ -11,7 +11,7 @@ import type { AckSample, CongestionContext, CongestionControl, LossSample } from
 import { Cubic } from '../cubic/cubic.js'
 import { CUBIC_OPTIONS } from '../cubic/cubic-options.js'
 import { HPCC_OPTIONS, Hpcc } from '../hpcc/hpcc.js'
-import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
 
 const OWN_OPTIONS: readonly OptionSpec[] = [
   {
@@ -68,7 +68,6 @@ export class Auto implements CongestionControl {
   #sndNxt = 0
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    checkValues(options)
     this.#context = context
     this.#confirm = optionNumber('auto', AUTO_OPTIONS, options, 'confirm')
     this.#patience = optionNumber('auto', AUTO_OPTIONS, options, 'patience')
@@ -217,14 +216,6 @@ function switchesOf(hops: HopRecords): number {
 
 function tellsOfSwitches(hops: HopRecords): boolean {
   return switchesOf(hops) > 0
-}
-
-/** Wrong values are to be reported now, not when telemetry appears. Throws WEIR_BAD_ARGUMENT. */
-function checkValues(options: OptionValues): void {
-  for (const { name, kind } of AUTO_OPTIONS) {
-    if (kind === 'flag') optionFlag('auto', AUTO_OPTIONS, options, name)
-    else optionNumber('auto', AUTO_OPTIONS, options, name)
-  }
 }
 
 /** The options that are in the list. */

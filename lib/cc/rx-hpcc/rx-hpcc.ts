@@ -60,8 +60,6 @@ export class RxHpcc implements CongestionControl {
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
-    // These options act at the receiver, but a value out of range is to be reported here.
-    optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes
