@@ -57,6 +57,18 @@ export interface IdleRule {
   mend?: string
 }
 
+/** An option as one of a command. */
+export interface CommandForm {
+  /** `--ack-every <packets>`. */
+  flag: string
+  /** What holds without it, where that is another value than the option's default. */
+  default?: Value
+  /** What holds without it, in words, where no value says it. */
+  usual?: string
+  /** The variable of the environment that stands for it. */
+  env?: string
+}
+
 interface Said {
   /** As users write it, in files and on command lines: without a unit. */
   name: string
@@ -72,6 +84,8 @@ interface Said {
   with?: Readonly<Record<string, unknown>>
   /** When it has no effect. Whoever gives it then is told so. */
   idle?: readonly IdleRule[]
+  /** How command lines give it, where that is not NAME=VALUE. */
+  command?: CommandForm
 }
 
 /** An option. Without `default` and `usual` it is required. */

@@ -43,7 +43,7 @@ export function parseOptions(
 /** The value that is typed for one option. Throws WEIR_BAD_ARGUMENT. @param what how the message calls it: `hpcc: eta`, `--ack-every` */
 export function parseValue(what: string, option: ValueOption, text: string, bare = false): Value {
   const refuse = (why: string) => new WeirError('WEIR_BAD_ARGUMENT', `${what}${why}`)
-  const number = Number(text.trim() === '' ? Number.NaN : text)
+  const number = numberOf(option, text)
   try {
     if (!bare || !isNumber(option) || !Number.isFinite(number)) return readValue(option, inFile(option, text))
     if (isWithin(option, number)) return number
@@ -59,5 +59,11 @@ function inFile(option: ValueOption, text: string): unknown {
   const { kind } = option
   if (kind === 'flag') return text === 'true' || (text === 'false' ? false : text)
   if (kind === 'choice') return option.choices.find(choice => String(choice) === text) ?? text
-  return (kind === 'number' || kind === 'count') && text.trim() !== '' ? Number(text) : text
+  return kind === 'number' || kind === 'count' ? numberOf(option, text) : text
+}
+
+/** Whole numbers are decimal digits alone: an empty text is not 0, and 0x10 and 1e3 are more often mistakes than meant. */
+function numberOf({ kind }: ValueOption, text: string): number {
+  const isNumber = kind === 'count' ? /^\d+$/.test(text) : text.trim() !== ''
+  return isNumber ? Number(text) : Number.NaN
 }

@@ -9,6 +9,7 @@ import { HPCC_OPTIONS } from '../../lib/cc/hpcc/hpcc.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
 import type { Option } from '../../lib/options/option.js'
+import { TRANSPORT_OPTIONS } from '../../lib/qp/transport-options.js'
 import { MARKING } from '../../switch-emu/core/marking/marking.js'
 
 function add(table: readonly Option[], option: Option): void {
@@ -44,6 +45,16 @@ add(PATH_OPTIONS, {
   default: 'red',
   doc: 'colour of the paths',
   example: 'blue',
+})
+add(TRANSPORT_OPTIONS, {
+  name: 'burst',
+  kind: 'bytes',
+  min: 1,
+  max: 1 << 20,
+  default: 4096,
+  doc: 'bytes that leave together',
+  example: '8KiB',
+  command: { flag: '--burst <bytes>', default: 16_384 },
 })
 add(MARKING.options!, {
   name: 'slack',
@@ -86,6 +97,21 @@ t.test('help of the commands', async t => {
       t.ok(help.includes(line), `${command.name()}: ${line}`)
     }
   }
+})
+
+t.test('an option of the transport is one of weir daemon, and labs give it to their daemons', async t => {
+  t.match(
+    helpOf(daemonCommand()),
+    /--burst <bytes> +bytes that leave together \(1B to 1MiB\) \(default: "16KiB"\)\n/,
+  )
+  const scenario = parseScenario(`${PLAIN}transport: {burst: 5KB}`, 'x.yaml')
+  t.match(scenario.transport, { burstBytes: 5000 })
+  t.match(daemonArguments(scenario, 'h1', { socket: 's', inbox: 'i' }).join(' '), ' --burst 5KB ')
+  t.match(parseScenario(PLAIN, 'x.yaml').transport, { burstBytes: 4096 })
+  await t.rejects(daemonCommand().parseAsync(['--burst', '2MB'], { from: 'user' }), {
+    code: 'WEIR_BAD_ARGUMENT',
+    message: '--burst is a size from 1B to 1MiB, not "2MB"',
+  })
 })
 
 function helpOf(command: Command): string {
@@ -160,6 +186,7 @@ t.test('scenario files: what is wrong, with file, line and column', async t => {
       'telemetry: {¦tilt: 0.2}',
       ['tilt has no effect while everyPackets is 1: leave it out, or set everyPackets'],
     ],
+    ['transport: {burst: ¦0}', ['burst: a size from 1B to 1MiB is needed, not 0B']],
     ['paths: {colour: ¦pink}', ["colour: 'pink' is not among the choices: red, blue"]],
   ])
   checkProblems(t, BASE, [
@@ -176,6 +203,7 @@ t.test('reference and JSON Schema', async t => {
   for (const row of [
     '| `cc.calm` | time, 0 to 1s | `50us` | Time without a change after a reduction (section 9.9). |',
     '| `telemetry.tilt` | share, 0 to 0.5 | `0.1` | Share of tilted packets. (draft-02, section 9.9) | `{ everyPackets: 2, tilt: 20% }` |',
+    '| `transport.burst` | size, 1B to 1MiB | `4KiB` | Bytes that leave together. | `burst: 8KiB` |',
     '| `paths.colour` | `red` or `blue` | `red` | Colour of the paths. | `colour: blue` |',
     '| `switches.NAME.ecn.slack` | size, 1B to 1MiB | `2KiB` | Bytes between two marks. | `slack: 4KB` |',
   ]) {

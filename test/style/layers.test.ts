@@ -41,7 +41,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['parse-options.ts', 'mode-conflicts.ts'],
   ],
   'lib/qp': [
-    ['memory'],
+    ['transport-options.ts', 'memory'],
     ['queues'],
     ['context'],
     ['recovery'],

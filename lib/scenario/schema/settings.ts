@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { PATH_OPTIONS } from '../../cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../cc/telemetry-options.js'
+import { TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
 import { FORMAT_NAMES } from '../../wire/telemetry/telemetry.js'
 import * as f from './fields.js'
 import { key, mapping, part } from './keys.js'
@@ -14,43 +15,7 @@ export const INT_HOPS_MAX = 15
 export const transportSchema = mapping(
   { title: 'transport', about: 'Settings of the reliable transport, of all hosts.' },
   {
-    pathMtu: key(f.oneOf([256, 512, 1024, 2048, 4096]), {
-      description: 'Payload bytes of a full packet.',
-      default: 1024,
-      example: 4096,
-    }),
-    ackEvery: key(f.whole(1, 256), {
-      description: 'The receiver acknowledges at least every so many packets.',
-      default: 1,
-      example: 16,
-    }),
-    retryCount: key(f.whole(0, 7), {
-      description: 'Timeouts or sequence NAKs in a row before a connection fails (IBA: retry count).',
-      default: 7,
-      example: 3,
-    }),
-    rnrRetryCount: key(f.whole(0, 7), {
-      description: 'RNR NAKs in a row before a connection fails; 7: no limit.',
-      default: 7,
-      example: 3,
-    }),
-    ackTimeout: key(f.duration, {
-      description:
-        'Without an acknowledgement for this long the sender retransmits; 0: 67 ms, or four round trips of the longest path where that is more. Labs retransmit by RFC 6298 as well.',
-      default: 0,
-      example: '10ms',
-    }),
-    recovery: key(f.oneOf(['selective', 'goBackN']), {
-      description: 'After a loss the sender retransmits what is missing, or everything from the loss on.',
-      default: 'selective',
-      example: 'goBackN',
-    }),
-    start: key(f.oneOf(['line-rate', 'careful']), {
-      description:
-        'Flows begin at line rate with a window of line rate x T, as in the papers, or with ten packets.',
-      default: 'line-rate',
-      example: 'careful',
-    }),
+    ...optionKeys(TRANSPORT_OPTIONS),
     key: key(f.key, {
       description:
         'Secret of all hosts and switches, by which feedback is authenticated. Results do not contain it.',
