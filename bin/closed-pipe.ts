@@ -10,7 +10,7 @@ export function nobodyReads(): boolean {
 /**
  * A reader that has seen enough (`weir perf … | head`) is no failure; a disk that is full is one (`weir dump FILE > here`).
  * Commands that have something to end hear of both, as of a terminal that hangs up (`onEndSignal`), once. The others go on to
- * their end, which is near, unheard. `report` is told what is a failure.
+ * their end, which is near, unheard. `report` gets what is a failure.
  */
 export function heedClosedPipes(report: (error: Error) => void): void {
   const onError = (error: NodeJS.ErrnoException) => {

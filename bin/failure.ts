@@ -35,7 +35,7 @@ export function report(error: unknown): void {
   process.exitCode = exitCodeOf(error)
 }
 
-/** Has a command, and all below it, tell of a wrong command line in the manner of `report`. */
+/** Has a command, and all below it, report a wrong command line as `report` does. */
 export function reportUsage(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => write(`weir: ${usageError(text, command)} (WEIR_BAD_ARGUMENT)\n`),

@@ -1,10 +1,10 @@
-/** What tells a command to end before it is done: signals, and a reader of its output that has gone. */
+/** What ends a command before it is done: signals, and a reader of its output that has gone. */
 
 /** An event of `process`, once nobody reads any more what it says (`weir perf … | head`). It is heard as a terminal that hangs up is. */
 const READER_GONE = 'weir:readerGone'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** Signals that tell a command to end. */
+/** Signals that end a command. */
 export type EndSignal = (typeof SIGNALS)[number]
 
 /**
@@ -20,7 +20,7 @@ export function onEndSignal(listener: (signal: EndSignal) => void): () => void {
   }
 }
 
-/** Tells that nobody reads any more. */
+/** Says that nobody reads any more. */
 export function tellReaderGone(): void {
   ;(process as NodeJS.EventEmitter).emit(READER_GONE)
 }

@@ -39,7 +39,7 @@ export function absolutePath(path: string): string {
   return path.startsWith('/') ? resolve(path) : resolve(workingFolder(), path)
 }
 
-/** Node tells it as UTF-8 alone. */
+/** Node.js gives it as UTF-8 alone. */
 function workingFolder(): string {
   try {
     return textOf(readlinkSync('/proc/self/cwd', 'buffer'))

@@ -4,7 +4,7 @@ import { WeirError } from './errors.js'
 
 export type { Logger } from 'pino'
 
-/** What a log tells, from least to most; `silent` is nothing. */
+/** What a log has, from least to most; `silent` is nothing. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** Makes the logger. Throws WEIR_BAD_ARGUMENT for a level that does not exist. */

@@ -1,4 +1,4 @@
-import { Direction } from '../lib/capture/pcapng-writer.js'
+import { PacketDirection } from '../lib/capture/pcapng-writer.js'
 import type { Frame } from '../lib/frame/frame.js'
 import type { Node } from '../lib/frame/node.js'
 import type { Nanos } from '../lib/time/nanos.js'
@@ -24,7 +24,7 @@ export class CaptureTap implements Node {
 
   onFrame(now: Nanos, port: number, frame: Frame): void {
     // Before the node: it may drop the frame, or count a hop in it.
-    this.#write(now, port, frame, Direction.RECEIVED)
+    this.#write(now, port, frame, PacketDirection.RECEIVED)
     this.#inner.onFrame(now, port, frame)
   }
 
@@ -38,11 +38,11 @@ export class CaptureTap implements Node {
 
   pollTransmit(now: Nanos): Frame | null {
     const frame = this.#inner.pollTransmit(now)
-    if (frame !== null) this.#write(now, frame.port, frame, Direction.SENT)
+    if (frame !== null) this.#write(now, frame.port, frame, PacketDirection.SENT)
     return frame
   }
 
-  #write(now: Nanos, port: number, frame: Frame, direction: Direction): void {
+  #write(now: Nanos, port: number, frame: Frame, direction: PacketDirection): void {
     this.#captures[port]!.write(now, frame, direction)
     this.#onWritten(now)
   }

@@ -1,4 +1,4 @@
-import type { Scenario, Switch as SwitchSettings } from '../lib/scenario/model/scenario.js'
+import type { Scenario, ScenarioSwitch as SwitchSettings } from '../lib/scenario/model/scenario.js'
 import type { FeatureOptions } from './core/catalogue.js'
 
 /** What a switch of the scenario does against PFC deadlocks: detection, and prevention by its port groups. */

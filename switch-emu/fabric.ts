@@ -5,7 +5,7 @@ import type { Link, Scenario } from '../lib/scenario/model/scenario.js'
 import { Network } from '../lib/sim/network.js'
 import { type Nanos, NEVER } from '../lib/time/nanos.js'
 import { HostAddress } from '../lib/wire/net/address.js'
-import type { Responder } from './core/answers/responder.js'
+import type { IpAnswers } from './core/answers/ip-answers.js'
 import { Graph } from './core/forwarding/graph.js'
 import { installRoutes } from './core/forwarding/routes.js'
 import { PfcWatchdog } from './core/pfc/pfc-watchdog.js'
@@ -25,7 +25,7 @@ export interface FabricOptions {
   /** Captures of every switch port. Default: nothing is captured. */
   captures?: PortCaptures
   /** What a switch answers by itself. Default: nothing. */
-  responder?: (switchId: number) => Responder
+  responder?: (switchId: number) => IpAnswers
   /** Bytes of the longest IP packet that the links take. Default: frames' slots are the bound. */
   mtuBytes?: number
   /** The nodes that stand for hosts keep the delay of their links themselves, both ways. Default false. */

@@ -82,7 +82,7 @@ function stuckBytes(queue: Held, stuck: readonly Held[]): number {
 
 function resumeBytes({ peer, priority, peerPort }: Held): number {
   const accounting = peer.find(Pfc)?.accounting ?? null
-  // A peer that has told it to go on already is about to be heard.
+  // The peer has ended the pause already, and its frame is on its way.
   const asks = accounting !== null && ((accounting.xoffMask(peerPort) >>> priority) & 1) === 1
   return asks ? accounting.resumeBytes() : Number.POSITIVE_INFINITY
 }

@@ -1,4 +1,4 @@
-import type { CaptureAmount, Direction, PcapngWriter } from '../lib/capture/pcapng-writer.js'
+import type { CaptureAmount, PacketDirection, PcapngWriter } from '../lib/capture/pcapng-writer.js'
 import type { Frame } from '../lib/frame/frame.js'
 import type { Nanos } from '../lib/time/nanos.js'
 
@@ -23,7 +23,7 @@ export class PortCapture {
     return this.#writer.amount
   }
 
-  write(now: Nanos, frame: Frame, direction: Direction): void {
+  write(now: Nanos, frame: Frame, direction: PacketDirection): void {
     if (this.fault !== '') return
     try {
       this.#writer.write(now, frame, direction)

@@ -27,7 +27,7 @@ export interface CapturePlace {
   mayStop?: boolean
 }
 
-export interface CaptureOptions extends CapturePlace {
+export interface PortCaptureOptions extends CapturePlace {
   /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
   epochNs?: bigint
   /** The frames have neither payload nor ICRC: see PcapngWriterOptions. Default false. */
@@ -56,7 +56,7 @@ export class PortCaptures {
   #flushNs: Nanos = NEVER
 
   /** Throws WEIR_NO_FILE when a file cannot be made, WEIR_BAD_ARGUMENT for more ports than files can be open. */
-  constructor(scenario: Scenario, options: CaptureOptions) {
+  constructor(scenario: Scenario, options: PortCaptureOptions) {
     const topology = new Topology(scenario)
     const ports = scenario.switches.flatMap(({ name }) =>
       linksOf(scenario, name).map(({ port, rateBps }) => ({ name, port, rateBps })),

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import os from 'node:os'
 import { packageVersion } from '../lib/daemon/package-version.js'
 import type { WeirError } from '../lib/errors.js'
-import type { Flow, Scenario } from '../lib/scenario/model/scenario.js'
+import type { Scenario, ScenarioFlow } from '../lib/scenario/model/scenario.js'
 import { settingsOf } from '../lib/scenario/model/settings.js'
 import { idealFctNs, slowdown, Topology } from '../lib/scenario/model/topology.js'
 import type {
@@ -45,7 +45,7 @@ export interface RunOutcome {
   on: RunResult['on']
   /** How long the run took on its own clock, from the traffic's start. */
   durationNs: Nanos
-  flows: readonly Flow[]
+  flows: readonly ScenarioFlow[]
   outcomes: readonly FlowOutcome[]
   ports: readonly PortResult[]
   series: Record<string, Series>
@@ -99,7 +99,7 @@ function thisMachine(): Machine {
 function flowResult(
   topology: Topology,
   scenario: Scenario,
-  flow: Flow,
+  flow: ScenarioFlow,
   outcome: FlowOutcome,
   durationNs: Nanos,
 ): FlowResult {

@@ -1,7 +1,7 @@
 import { ccIsReceiverBased } from '../lib/cc/catalogue.js'
 import { headroomByPort, longestFrameBytes } from '../lib/scenario/model/headroom.js'
 import { dscpMap } from '../lib/scenario/model/priorities.js'
-import type { EcnSettings, Scenario, Switch } from '../lib/scenario/model/scenario.js'
+import type { EcnSettings, Scenario, ScenarioSwitch } from '../lib/scenario/model/scenario.js'
 import { directKey } from '../lib/wire/weir/direct-tag.js'
 import type { FeatureOptions } from './core/catalogue.js'
 import type { ClassifierOptions } from './core/forwarding/classifier.js'
@@ -18,7 +18,7 @@ interface PortLink {
 /** What a scenario says of one switch, as the switch wants it. @param links of the switch, by port */
 export function switchOptions(
   scenario: Pick<Scenario, 'transport' | 'int' | 'telemetry' | 'cc' | 'deadlockPrevention'>,
-  sw: Switch,
+  sw: ScenarioSwitch,
   links: readonly PortLink[],
 ): Omit<SwitchOptions, 'pool' | 'random'> {
   const { id, name, bufferBytes, queueBytesMax, weights, pfc } = sw
@@ -54,14 +54,14 @@ export function switchOptions(
   }
 }
 
-/** What a switch tells of load, and by itself. */
+/** What a switch reports of load, and what it sends by itself. */
 function telemetryOptions(
   {
     telemetry: { subscribe, subscribeDscp },
     cc,
     transport,
   }: Pick<Scenario, 'telemetry' | 'cc' | 'transport'>,
-  { telemetry }: Pick<Switch, 'telemetry'>,
+  { telemetry }: Pick<ScenarioSwitch, 'telemetry'>,
 ): Pick<FeatureOptions, 'telemetry' | 'direct'> {
   if (telemetry === undefined) return {}
   const { writes, queue, rate, direct, ratioOnly } = telemetry
@@ -74,8 +74,8 @@ function telemetryOptions(
   return { telemetry: load, direct: { ...direct, to, subscribedDscp, key } }
 }
 
-/** How a switch tells priorities. */
-export function classifierOptions(sw: Pick<Switch, 'dscpToTc' | 'pcpToTc'>): ClassifierOptions {
+/** How a switch distinguishes priorities. */
+export function classifierOptions(sw: Pick<ScenarioSwitch, 'dscpToTc' | 'pcpToTc'>): ClassifierOptions {
   return { dscp: dscpMap(sw), ...(sw.pcpToTc && { pcp: sw.pcpToTc }) }
 }
 

@@ -77,18 +77,21 @@ export async function labPath(options: LabPathOptions): Promise<NetworkPath> {
   }
 }
 
-/** `transport` is what daemons have when they are not in labs. */
+/**
+ * `transport` is what daemons have when they are not in labs. The switch has one queue for everything: by its usual map the
+ * daemons' DSCP would be served before TCP's, and the share beside TCP would be that of strict priority.
+ */
 function scenario({ rateMbps, roundTripMs, bufferBytes, cc }: LabPathOptions): string {
   const edgeUs = 50
   const delayUs = Math.round((roundTripMs * 1000) / 2 - edgeUs)
   return `
 link: { rate: ${10 * rateMbps}Mbps, delay: ${edgeUs}us }
 hosts: [h1, h2, ${RECEIVER}]
-switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B } }
+switches: { s1: { telemetry: off, queueBytesMax: ${bufferBytes}B, dscpToTc: { 0: 0 } } }
 links: [h1--s1, h2--s1, { ends: s1--${RECEIVER}, rate: ${rateMbps}Mbps, delay: ${delayUs}us }]
 cc: ${cc}
 transport: { pathMtu: 1024, start: careful, ackEvery: 16 }
-traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB }]
+traffic: [{ from: h1, to: ${RECEIVER}, size: 1MB, priority: 0 }]
 `
 }
 

@@ -135,6 +135,11 @@ function optionsOfDaemon(): Command {
     '127.0.0.1',
   )
   addValueOptions(command, [...OPTIONS, ...commandOptions(TRANSPORT_OPTIONS)])
+  return withProcess(withFormats(withPlaces(command)))
+}
+
+/** Where it keeps files and takes packets, and how its connections behave. */
+function withPlaces(command: Command): Command {
   return command
     .option(
       '--inbox <dir>',
@@ -150,6 +155,11 @@ function optionsOfDaemon(): Command {
         .default('auto'),
     )
     .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
+}
+
+/** What its packets collect, and what proves them. */
+function withFormats(command: Command): Command {
+  return command
     .option(
       '--int <format:hops>',
       `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
@@ -163,6 +173,11 @@ function optionsOfDaemon(): Command {
       '--no-host-hop',
       'do not report this host as the last hop, so senders are not held to what it can take in (as --telemetry hostHop=false)',
     )
+}
+
+/** What it does for other hosts, and what it takes from this one. */
+function withProcess(command: Command): Command {
+  return command
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { WeirError } from '../../lib/errors.js'
 import { packageFile } from '../../lib/package-file.js'
 import { fold } from '../../lib/scenario/result/fold.js'
-import { type Diagnosis, diagnose, type Verdict } from '../../switch-emu/lab/doctor.js'
+import { type Diagnosis, type DoctorVerdict, diagnose } from '../../switch-emu/lab/doctor.js'
 import { defaultInbox } from './daemon.js'
 import { columnsMost } from './fit.js'
 import { commandOf } from './names.js'
@@ -45,7 +45,7 @@ export function print({ checks, on, io, auto }: Diagnosis, columns = Number.POSI
   return `${lines.join('\n')}\n\n${fold(ends, columns, 4)}`
 }
 
-function verdicts(title: string, all: Record<string, Verdict>): string {
+function verdicts(title: string, all: Record<string, DoctorVerdict>): string {
   const lines = Object.entries(all).map(([name, { works, why }]) =>
     works ? `  ${name}: works` : `  ${name}: does not work here (${why})`,
   )

@@ -1,11 +1,11 @@
-/** What `weir perf` tells of a measurement. */
+/** What `weir perf` prints of a measurement. */
 import type { PerfReply, PerfRequest } from '../../lib/client/daemon-client.js'
 
 export type Test = 'bw' | 'lat'
 
 /**
  * What `--json` prints: one of these, or with `--all` an array of them. Null is what was not measured: when a host stood
- * still, no message was completed, and that tells nothing of the path.
+ * still, no message was completed, and that says nothing of the path.
  */
 export interface PerfReport {
   test: Test

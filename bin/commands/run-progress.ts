@@ -4,7 +4,7 @@ import type { RunView } from '../../switch-emu/run-view.js'
 import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { percentOf, type Status, StatusLine } from '../progress/status-line.js'
 
-/** Tells on stderr how a run stands. */
+/** Shows on stderr how a run stands. */
 export interface RunProgress {
   /** Says what is waited for, before the traffic begins. */
   wait(what: string): void

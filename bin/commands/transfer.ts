@@ -144,7 +144,7 @@ function controllerOf({ controller, controllerReason }: FileReport): string {
   return controller === '' ? '' : `, ${controller} (${controllerReason})`
 }
 
-/** Nothing to tell of a single one. */
+/** A single one needs no summary. */
 function attemptsOf({ attempts, restarts }: FileReport): string {
   if (attempts === 1) return ''
   const anew =

@@ -12,14 +12,14 @@ const DONT_FRAGMENT = 0x4000
  * identification 0 and "don't fragment"; the kernel may number the packets, and some leave the flag out. Receivers on such
  * sockets see neither.
  */
-export type IcrcVerdict = 'right' | 'as-meant' | 'wrong' | 'not-captured'
+export type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
 
 /**
  * Checks a RoCEv2 packet as it was captured, whatever sent it. One bit that is wrong elsewhere makes it wrong.
  *
  * @param port that the packet was sent to, where the frame has a well-known one in its place
  */
-export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, frame.l4)): IcrcVerdict {
+export function checkIcrc(frame: Frame, port = udp.destinationPort(frame.view, frame.l4)): IcrcCheck {
   if (!icrc.isPresent(frame)) return 'not-captured'
   if (icrc.verify(frame) || isRightFor(frame, port)) return 'right'
   return isRightAsMeant(frame) ? 'as-meant' : 'wrong'

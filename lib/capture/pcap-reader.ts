@@ -1,6 +1,6 @@
 /**
  * Reader of the classic pcap format: a 24-byte file header, then records of a 16-byte header and the bytes
- * captured. The magic number tells byte order and time unit (draft-ietf-opsawg-pcap).
+ * captured. The magic number gives byte order and time unit (draft-ietf-opsawg-pcap).
  */
 import { WeirError } from '../errors.js'
 import type { ByteSource } from './byte-source.js'

@@ -40,8 +40,8 @@ export interface CaptureAmount {
 }
 
 /** Values of a packet's direction (section 4.3.1, flags word). */
-export const Direction = { RECEIVED: 1, SENT: 2 } as const
-export type Direction = (typeof Direction)[keyof typeof Direction]
+export const PacketDirection = { RECEIVED: 1, SENT: 2 } as const
+export type PacketDirection = (typeof PacketDirection)[keyof typeof PacketDirection]
 
 export interface PcapngWriterOptions {
   /** Name of the interface, as Wireshark shows it. */
@@ -105,7 +105,7 @@ export class PcapngWriter {
   }
 
   /** Appends a frame. Throws WEIR_BAD_STATE after `close`. */
-  write(now: Nanos, frame: Frame, direction: Direction): void {
+  write(now: Nanos, frame: Frame, direction: PacketDirection): void {
     const whole = this.#virtual ? completeFrame(frame, this.#snapBytes) : frame
     const bytes = Math.min(whole.length, this.#snapBytes)
     const padded = (bytes + 3) & ~3

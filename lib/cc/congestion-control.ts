@@ -2,9 +2,9 @@ import type { Nanos } from '../time/nanos.js'
 import type { HopRecords } from '../wire/telemetry/hop-records.js'
 
 /**
- * What an acknowledgement (or a telemetry response) tells a controller. One object a NIC, reused: keep nothing
+ * What a controller learns from an acknowledgement (or a telemetry response). One object a NIC, reused: keep nothing
  * of it. Sequence numbers count the transmissions of the flow, packets with payload, from 0; they never wrap. A packet
- * that is sent again gets a new one.
+ * that is retransmitted gets a new one.
  */
 export interface AckSample {
   /** The packet that this sample speaks of: the one acknowledged, or the one that carried the telemetry. */
@@ -40,13 +40,13 @@ export interface LossSample {
   sndNxt: number
   /** Payload bytes sent and not acknowledged, without those that are lost. */
   inFlightBytes: number
-  /** Payload bytes acknowledged by the packet that tells of the loss: `onAck` follows with them. */
+  /** Payload bytes acknowledged by the packet that shows the loss: `onAck` follows with them. */
   ackedBytes: number
   /** The transport timer has run out: nothing has been heard for long, and everything in flight is taken for lost. */
   byTimeout: boolean
 }
 
-/** What every controller is told when its connection is made. */
+/** What every controller gets when its connection is made. */
 export interface CongestionContext {
   /** Rate of the host's own link, bit/s: the highest rate a flow may have. */
   lineRateBps: number
@@ -129,7 +129,7 @@ export const SentWith = {
   LAST: 0,
   /** One before that. */
   EARLIER: 1,
-  /** The sender does not tell. */
+  /** The sender does not say. */
   UNKNOWN: 2,
 } as const
 
@@ -144,7 +144,7 @@ export const WindowDue = {
 
 /** The receiver's end of a controller whose window is worked out there. */
 export interface ReceiverControl {
-  /** T that the sender has told last. */
+  /** T of the sender's last request. */
   readonly baseRttNs: Nanos
   /**
    * Telemetry arrived. Returns one of WindowDue.
@@ -160,7 +160,7 @@ export interface ReceiverControl {
     acknowledging: boolean,
     sentWith: number,
   ): number
-  /** A congested switch has told the receiver. Returns one of WindowDue. */
+  /** The direct response of a congested switch has come to the receiver. Returns one of WindowDue. */
   onDirectResponse(now: Nanos, hops: HopRecords): number
   /** The sender takes another path. */
   onPathChange(): void

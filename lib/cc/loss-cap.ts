@@ -65,7 +65,7 @@ export class LossCap {
 
   /**
    * @param windowBytes that the controller allows by itself
-   * @param explained the telemetry tells of a link that is full: the controller has reacted to that
+   * @param explained the telemetry shows a link that is full: the controller has reacted to that
    */
   onLoss(loss: LossSample, windowBytes: number, explained: boolean): void {
     if (!this.#on || loss.newestSeq < this.#reducedSeq || (explained && !loss.byTimeout)) return

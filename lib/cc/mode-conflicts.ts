@@ -152,10 +152,10 @@ export function checkFormat(settings: TelemetrySettings, format: IntFormat): voi
   refuseFirst(conflictsWithFormat(settings, format))
 }
 
-/** What one host, or one of its connections, is told. */
+/** The settings of one host, or of one of its connections. */
 export interface GivenModes {
   telemetry: Partial<TelemetrySettings>
-  /** The same with what it is told elsewhere, and defaults. */
+  /** The same, completed by settings from elsewhere and by defaults. */
   settings: TelemetrySettings
   paths: PathSettings
   cc: ControllerChoice
@@ -173,7 +173,7 @@ export function checkModes({ telemetry, settings, paths, cc, start, isEverybody 
   if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('lossBeta', idle)}`)
 }
 
-/** Throws WEIR_BAD_ARGUMENT if the controller is told to count flows, and cannot beside these settings. */
+/** Throws WEIR_BAD_ARGUMENT if the controller is to count flows, and these settings forbid it. */
 export function checkCountFlows(settings: TelemetrySettings, cc: ControllerChoice): void {
   const idle = idleCountFlows(settings, cc)
   if (idle !== null) throw new WeirError('WEIR_BAD_ARGUMENT', `${cc.name}: ${idleText('countFlows', idle)}`)

@@ -6,7 +6,7 @@
  *   measures;
  * - stamps go forwards, by no more than this host's clock has, plus a second that packets may have been under way;
  * - a link sends no more than its rate allows between two stamps.
- * And the ids of all hops, where they are told, make up the path id.
+ * And the ids of all hops, where telemetry has them, make up the path id.
  *
  * Another path is believed when a second telemetry in a row confirms it. Telemetry that contradicts what is known for
  * longer than T, without any in between that fits, is believed too: then what was known is wrong (a damaged stamp, a
@@ -54,7 +54,7 @@ const TWO_48 = 0x1_0000_0000_0000
 export class PlausibilityCheck {
   /** Telemetry that was not believed, by `Doubt`. */
   readonly counts = new Float64Array(DOUBT_NAMES.length)
-  /** What was believed last: one row a hop or, if only busiest hops are told, a table of links. */
+  /** What was believed last: one row a hop or, if telemetry names only busiest hops, a table of links. */
   readonly #last = new HopRecords()
   readonly #lastNs = new Float64Array(MAX_HOPS)
   /**
@@ -70,7 +70,7 @@ export class PlausibilityCheck {
   readonly #loadMax: number
 
   /**
-   * @param loadMax greatest load that a link may tell, as a multiple of its rate: 1, or more where switches tell
+   * @param loadMax greatest load that a link may report, as a multiple of its rate: 1, or more where switches report
    * guaranteed shares
    */
   constructor(loadMax = 1) {
@@ -218,7 +218,7 @@ export class PlausibilityCheck {
   }
 }
 
-/** The path id is the XOR of the ids of all switches; compact records do not tell them. */
+/** The path id is the XOR of the ids of all switches; compact records have none. */
 function isPathOfHops(hops: HopRecords): boolean {
   if (hops.overflow || hops.busiestOnly || hops.ratioOnly) return true
   let ids = 0

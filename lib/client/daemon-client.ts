@@ -130,7 +130,7 @@ export class DaemonClient {
     return (await this.#control.request({ cancel: { transferId } }, 'cancel', AT_ONCE)).found
   }
 
-  /** Has the daemon end. `closed` tells when it has. */
+  /** Has the daemon end. `closed` says when it has. */
   async stop(): Promise<void> {
     await this.#control.request({ stop: {} }, 'stop', AT_ONCE)
   }

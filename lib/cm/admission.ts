@@ -8,7 +8,7 @@ import * as rej from '../wire/cm/rej.js'
 import * as req from '../wire/cm/req.js'
 import type { HostAddress } from '../wire/net/address.js'
 
-export interface Refusal {
+export interface ConnectRefusal {
   reason: number
   information: Uint8Array
   /** The refusal comes from a connection with an id of its own, as if its application had made it. */
@@ -17,13 +17,13 @@ export interface Refusal {
 
 const NOTHING = new Uint8Array(0)
 const CMA_VERSION = 0
-const INVALID_SERVICE: Refusal = {
+const INVALID_SERVICE: ConnectRefusal = {
   reason: rej.Reason.INVALID_SERVICE_ID,
   information: NOTHING,
   withOwnId: false,
 }
-const BAD_ADDRESSES: Refusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: false }
-const BAD_MTU: Refusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: true }
+const BAD_ADDRESSES: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: false }
+const BAD_MTU: ConnectRefusal = { reason: rej.Reason.CONSUMER, information: NOTHING, withOwnId: true }
 
 /** The address of ours that the REQ names, or null. */
 export function namedAddress(request: req.Req, own: readonly HostAddress[]): HostAddress | null {
@@ -35,7 +35,7 @@ export function refusalOf(
   request: req.Req,
   own: readonly HostAddress[],
   ports: ReadonlySet<number>,
-): Refusal | null {
+): ConnectRefusal | null {
   const port = cma.portOf(request.serviceId)
   if (!ports.has(port) || request.serviceId !== cma.serviceIdOf(port)) return INVALID_SERVICE
   const local = namedAddress(request, own)

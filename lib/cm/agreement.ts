@@ -3,7 +3,7 @@ import * as cma from '../wire/cm/cma-header.js'
 import * as path from '../wire/cm/path.js'
 import type * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
-import type { Connection } from './connection.js'
+import type { CmConnection } from './connection.js'
 import type { ConnectRequest, PeerParameters } from './events.js'
 import { flowLabelOfPorts, udpSourcePortOf } from './flow-label.js'
 import type { AcceptParams, ConnectParams, ResolvedCmOptions } from './options.js'
@@ -15,7 +15,7 @@ const PERMISSIVE_LID = 0xffff
 const DEFAULT_PARTITION = 0xffff
 
 export function buildReq(
-  connection: Connection,
+  connection: CmConnection,
   params: ConnectParams,
   sourcePort: number,
   options: ResolvedCmOptions,
@@ -51,7 +51,7 @@ export function buildReq(
 }
 
 function primaryPath(
-  connection: Connection,
+  connection: CmConnection,
   params: ConnectParams,
   sourcePort: number,
   options: ResolvedCmOptions,
@@ -73,7 +73,7 @@ function primaryPath(
   }
 }
 
-function reqPrivateData(connection: Connection, sourcePort: number, user: Uint8Array): Uint8Array {
+function reqPrivateData(connection: CmConnection, sourcePort: number, user: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(req.PRIVATE_DATA_BYTES)
   cma.write(new DataView(bytes.buffer), 0, {
     version: 0,
@@ -86,7 +86,11 @@ function reqPrivateData(connection: Connection, sourcePort: number, user: Uint8A
   return bytes
 }
 
-export function buildRep(connection: Connection, params: AcceptParams, options: ResolvedCmOptions): rep.Rep {
+export function buildRep(
+  connection: CmConnection,
+  params: AcceptParams,
+  options: ResolvedCmOptions,
+): rep.Rep {
   return {
     localCommId: connection.id,
     remoteCommId: connection.remoteId,
@@ -135,7 +139,7 @@ export function peerOfRep(message: rep.Rep, ackTimeout: number): PeerParameters 
   }
 }
 
-export function requestEvent(connection: Connection, message: req.Req): ConnectRequest {
+export function requestEvent(connection: CmConnection, message: req.Req): ConnectRequest {
   const { privateData, primary } = message
   const header = new DataView(privateData.buffer, privateData.byteOffset, privateData.byteLength)
   return {

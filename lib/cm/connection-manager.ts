@@ -6,11 +6,11 @@ import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { buildRep, buildReq } from './agreement.js'
-import type { Connection } from './connection.js'
+import type { CmConnection } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { CmCounters } from './counters.js'
 import type { CmEvent } from './events.js'
-import { Machine } from './machine.js'
+import { CmMachine } from './machine.js'
 import {
   type AcceptParams,
   type CmOptions,
@@ -22,8 +22,8 @@ import {
   within,
 } from './options.js'
 import { type MadDatagram, Outbox } from './outbox.js'
-import { Receiver } from './receiver.js'
-import { Sender, transactionIdOf } from './sender.js'
+import { CmReceiver } from './receiver.js'
+import { CmSender, transactionIdOf } from './sender.js'
 import { timeoutNs } from './timing.js'
 
 const NOTHING = new Uint8Array(0)
@@ -34,7 +34,7 @@ const NOTHING = new Uint8Array(0)
  *
  * After a command, `onMad` or `onTimeout`, first take all events (`pollEvent`) and set up the queue pairs that they
  * speak of, then send all datagrams (`pollTransmit`), then wait until `nextTimeout`: so a queue pair is ready before
- * the peer is told so.
+ * the peer learns so.
  *
  * Every connection id ends with exactly one of `rejected`, `timedOut`, `disconnected`, unless the application itself
  * rejected the request. One that was established, or could have been in the peer's eyes, then stays in timewait,
@@ -45,18 +45,18 @@ export class ConnectionManager {
   readonly #options: ResolvedCmOptions
   readonly #table: ConnectionTable
   readonly #outbox: Outbox
-  readonly #machine: Machine
+  readonly #machine: CmMachine
   readonly #ports = new Set<number>()
-  readonly #receiver: Receiver
+  readonly #receiver: CmReceiver
 
   /** Throws WEIR_BAD_ARGUMENT. */
   constructor(options: CmOptions) {
     this.#options = resolveOptions(options)
     this.#table = new ConnectionTable(this.#options.connectionsMax)
     this.#outbox = new Outbox(this.#options.transmitQueueMax)
-    const sender = new Sender(options.caGuid, this.#outbox, this.counters)
-    this.#machine = new Machine(this.#options, this.#table, sender, this.counters)
-    this.#receiver = new Receiver(
+    const sender = new CmSender(options.caGuid, this.#outbox, this.counters)
+    this.#machine = new CmMachine(this.#options, this.#table, sender, this.counters)
+    this.#receiver = new CmReceiver(
       this.#options,
       this.#table,
       sender,
@@ -92,7 +92,7 @@ export class ConnectionManager {
     this.#ports.add(port)
   }
 
-  /** Takes no more requests for the port; those that were told already may still be accepted. */
+  /** Takes no more requests for the port; those that were reported already may still be accepted. */
   unlisten(port: number): void {
     this.#ports.delete(port)
   }
@@ -127,7 +127,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Accepts a request; the queue pair must be ready to receive. False when the request is gone, which an event tells.
+   * Accepts a request; the queue pair must be ready to receive. False when the request is gone, which an event reports.
    * Throws WEIR_BAD_ARGUMENT, and WEIR_BAD_STATE when the connection is past this.
    */
   accept(now: Nanos, id: number, params: AcceptParams): boolean {
@@ -153,7 +153,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Tells the peer that the answer to its request may take 4.096 us * 2^serviceTimeout; without it, it hears so when
+   * Tells the peer that the answer to its request may take 4.096 us * 2^serviceTimeout; otherwise the peer learns so when
    * it repeats the request. Returns and throws as `accept` does.
    */
   mra(now: Nanos, id: number, serviceTimeout: number = this.#options.serviceTimeoutExponent): boolean {
@@ -191,7 +191,7 @@ export class ConnectionManager {
 
   /**
    * A datagram for QP 1 arrived: bytes `at` to `end` of `view`, from the IP source `from`. Whatever it holds, this
-   * does not throw; `counters` tell what was dropped.
+   * does not throw; `counters` say what was dropped.
    */
   onMad(now: Nanos, from: HostAddress, view: DataView, at: number, end: number): void {
     this.#receiver.onMad(now, from, view, at, end)
@@ -208,7 +208,7 @@ export class ConnectionManager {
   }
 
   /** The peer of a connection that somebody claims to be stale has not answered. */
-  #onSilence(now: Nanos, connection: Connection): void {
+  #onSilence(now: Nanos, connection: CmConnection): void {
     if (connection.challengesLeft > 0) this.#machine.step(now, connection, 'overdue', {})
     else this.#machine.step(now, connection, 'stale', { cause: 'stale' })
   }
@@ -232,7 +232,7 @@ export class ConnectionManager {
   }
 
   /** The connection, or null when it has ended; throws WEIR_BAD_STATE when its state does not allow the command. */
-  #forCommand(id: number, command: 'accept' | 'reject' | 'postpone'): Connection | null {
+  #forCommand(id: number, command: 'accept' | 'reject' | 'postpone'): CmConnection | null {
     const connection = this.#table.byId(id)
     if (!connection || connection.state === 'TIMEWAIT') return null
     if (!this.#machine.allows(connection, command)) {

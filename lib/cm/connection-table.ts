@@ -1,7 +1,7 @@
 import { DeadlineHeap } from '../time/deadline-heap.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { Connection, type Ends } from './connection.js'
+import { CmConnection, type Ends } from './connection.js'
 
 /**
  * All connections of a manager, found by what messages name them with: the local communication id, the peer's GUID
@@ -11,15 +11,15 @@ import { Connection, type Ends } from './connection.js'
  */
 export class ConnectionTable {
   readonly capacity: number
-  readonly #slots: (Connection | null)[] = []
+  readonly #slots: (CmConnection | null)[] = []
   readonly #free: number[] = []
   readonly #deadlines = new DeadlineHeap()
-  readonly #byId = new Map<number, Connection>()
-  readonly #byRemoteId = new Map<string, Connection>()
-  readonly #byRemoteQpn = new Map<string, Connection>()
-  readonly #byQpn = new Map<number, Connection>()
+  readonly #byId = new Map<number, CmConnection>()
+  readonly #byRemoteId = new Map<string, CmConnection>()
+  readonly #byRemoteQpn = new Map<string, CmConnection>()
+  readonly #byQpn = new Map<number, CmConnection>()
   /** In the order in which they entered. */
-  readonly #timewait = new Set<Connection>()
+  readonly #timewait = new Set<CmConnection>()
 
   constructor(capacity: number) {
     this.capacity = capacity
@@ -38,9 +38,9 @@ export class ConnectionTable {
   }
 
   /** A new connection; the table must not be full, and the id not in use. */
-  add(id: number, passive: boolean, ends: Ends): Connection {
+  add(id: number, passive: boolean, ends: Ends): CmConnection {
     const slot = this.#free.pop() ?? this.#newSlot()
-    const connection = new Connection(slot, id, passive, ends)
+    const connection = new CmConnection(slot, id, passive, ends)
     this.#slots[slot] = connection
     this.#byId.set(id, connection)
     return connection
@@ -51,7 +51,7 @@ export class ConnectionTable {
     return this.#deadlines.add()
   }
 
-  remove(connection: Connection): void {
+  remove(connection: CmConnection): void {
     this.#byId.delete(connection.id)
     this.#forgetQueuePairs(connection)
     if (connection.peer) {
@@ -68,24 +68,24 @@ export class ConnectionTable {
   }
 
   /** The peer is known: `remoteId` and `peer` are filled in. */
-  addRemote(connection: Connection): void {
+  addRemote(connection: CmConnection): void {
     const peer = connection.peer!
     this.#byRemoteId.set(key(connection.remote, peer.caGuid, connection.remoteId), connection)
     this.#byRemoteQpn.set(key(connection.remote, peer.caGuid, peer.qpn), connection)
   }
 
-  addQpn(connection: Connection, qpn: number): void {
+  addQpn(connection: CmConnection, qpn: number): void {
     connection.qpn = qpn
     this.#byQpn.set(qpn, connection)
   }
 
   /** In timewait a queue pair no longer speaks for the connection: the peer may connect the same one anew. */
-  enterTimewait(connection: Connection): void {
+  enterTimewait(connection: CmConnection): void {
     this.#forgetQueuePairs(connection)
     this.#timewait.add(connection)
   }
 
-  #forgetQueuePairs(connection: Connection): void {
+  #forgetQueuePairs(connection: CmConnection): void {
     removeIf(this.#byQpn, connection.qpn, connection)
     if (connection.peer) {
       removeIf(
@@ -96,34 +96,34 @@ export class ConnectionTable {
     }
   }
 
-  oldestInTimewait(): Connection | null {
+  oldestInTimewait(): CmConnection | null {
     for (const connection of this.#timewait) return connection
     return null
   }
 
-  byId(id: number): Connection | null {
+  byId(id: number): CmConnection | null {
     return this.#byId.get(id) ?? null
   }
 
   /** By both communication ids; `remoteId` 0 finds one whose peer is not known yet. */
-  byIds(id: number, remoteId: number): Connection | null {
+  byIds(id: number, remoteId: number): CmConnection | null {
     const connection = this.#byId.get(id)
     return connection && connection.remoteId === remoteId ? connection : null
   }
 
-  byRemoteId(remote: HostAddress, caGuid: bigint, remoteId: number): Connection | null {
+  byRemoteId(remote: HostAddress, caGuid: bigint, remoteId: number): CmConnection | null {
     return this.#byRemoteId.get(key(remote, caGuid, remoteId)) ?? null
   }
 
-  byRemoteQpn(remote: HostAddress, caGuid: bigint, qpn: number): Connection | null {
+  byRemoteQpn(remote: HostAddress, caGuid: bigint, qpn: number): CmConnection | null {
     return this.#byRemoteQpn.get(key(remote, caGuid, qpn)) ?? null
   }
 
-  byQpn(qpn: number): Connection | null {
+  byQpn(qpn: number): CmConnection | null {
     return this.#byQpn.get(qpn) ?? null
   }
 
-  setDeadline(connection: Connection, time: Nanos): void {
+  setDeadline(connection: CmConnection, time: Nanos): void {
     this.#deadlines.set(connection.slot, time)
   }
 
@@ -132,7 +132,7 @@ export class ConnectionTable {
   }
 
   /** The connection whose deadline is the earliest and not after `now`. */
-  due(now: Nanos): Connection | null {
+  due(now: Nanos): CmConnection | null {
     return this.#deadlines.firstTime() <= now ? this.#slots[this.#deadlines.first()]! : null
   }
 }
@@ -141,6 +141,6 @@ function key(remote: HostAddress, caGuid: bigint, number: number): string {
   return `${remote} ${caGuid.toString(16)} ${number}`
 }
 
-function removeIf<K>(map: Map<K, Connection>, at: K, connection: Connection): void {
+function removeIf<K>(map: Map<K, CmConnection>, at: K, connection: CmConnection): void {
   if (map.get(at) === connection) map.delete(at)
 }

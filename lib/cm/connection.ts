@@ -12,7 +12,7 @@ export interface Ends {
 }
 
 /** One connection as the manager keeps it. */
-export class Connection {
+export class CmConnection {
   /** Row in the table and source of its deadline heap. */
   readonly slot: number
   /** Communication id of this end: 32 bits, never 0. */
@@ -39,10 +39,10 @@ export class Connection {
   pending: Uint8Array | null = null
   intervalNs: Nanos = 0
   retriesLeft = 0
-  /** When the pending message was first sent, and whether its answer still tells a round trip. */
+  /** When the pending message was first sent, and whether its answer still measures a round trip. */
   firstSentNs: Nanos = 0
   timed = false
-  /** `disconnected` was told. */
+  /** `disconnected` was reported. */
   over = false
   /** Questions to the peer that are left before its silence means that it no longer knows the connection; -1: none was asked. */
   challengesLeft = -1

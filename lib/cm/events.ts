@@ -1,4 +1,4 @@
-/** What the connection manager tells its user, through `pollEvent`. */
+/** What the connection manager reports to its user, through `pollEvent`. */
 import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 
@@ -95,7 +95,7 @@ export interface Disconnected {
 
 /**
  * Somebody in the name of the peer claims that its queue pair belongs to another connection: ask the peer on the
- * queue pair, and call `confirm` when it answers. Told again each second; after 8 s of silence the connection ends.
+ * queue pair, and call `confirm` when it answers. The event comes again each second; after 8 s of silence the connection ends.
  */
 export interface Challenged {
   type: 'challenged'

@@ -4,12 +4,12 @@ import { MessageKind } from '../wire/cm/fields.js'
 import * as rej from '../wire/cm/rej.js'
 import type * as rep from '../wire/cm/rep.js'
 import type * as req from '../wire/cm/req.js'
-import type { Connection, Ends } from './connection.js'
+import type { CmConnection, Ends } from './connection.js'
 import type { ConnectionTable } from './connection-table.js'
 import type { CmCounters } from './counters.js'
 import type { CmEvent, ConnectRequest, Disconnected, Established } from './events.js'
 import type { ResolvedCmOptions } from './options.js'
-import { dreqBytes, repBytes, reqBytes, type Sender } from './sender.js'
+import { type CmSender, dreqBytes, repBytes, reqBytes } from './sender.js'
 import { type Action, REPEATING, type State, TRANSITIONS, type Trigger } from './states.js'
 import { timeoutNs } from './timing.js'
 
@@ -40,15 +40,15 @@ const CHALLENGES = 8
 const CHALLENGE_NS = SECOND
 
 /** Takes connections through the table of states.ts and carries out its actions. */
-export class Machine {
+export class CmMachine {
   readonly #options: ResolvedCmOptions
   readonly #table: ConnectionTable
-  readonly #sender: Sender
+  readonly #sender: CmSender
   readonly #counters: CmCounters
   readonly #events: CmEvent[] = []
   #undecided = 0
 
-  constructor(options: ResolvedCmOptions, table: ConnectionTable, sender: Sender, counters: CmCounters) {
+  constructor(options: ResolvedCmOptions, table: ConnectionTable, sender: CmSender, counters: CmCounters) {
     this.#options = options
     this.#table = table
     this.#sender = sender
@@ -72,7 +72,7 @@ export class Machine {
    * A new idle connection with an id drawn at random, or null when there is no room. The oldest connection in
    * timewait gives way. An application that takes no events gets no connections: each makes a few events at most.
    */
-  open(now: Nanos, passive: boolean, ends: Ends): Connection | null {
+  open(now: Nanos, passive: boolean, ends: Ends): CmConnection | null {
     if (!this.#hasRoomForEvents) return null
     if (this.#table.full) {
       const oldest = this.#table.oldestInTimewait()
@@ -94,12 +94,12 @@ export class Machine {
   }
 
   /** True if the trigger means something in the connection's state. */
-  allows(connection: Connection, trigger: Trigger): boolean {
+  allows(connection: CmConnection, trigger: Trigger): boolean {
     return TRANSITIONS[connection.state][trigger] !== undefined
   }
 
   /** Takes one transition of the table; false when there is none. A connection that becomes idle is forgotten. */
-  step(now: Nanos, connection: Connection, trigger: Trigger, input: Input): boolean {
+  step(now: Nanos, connection: CmConnection, trigger: Trigger, input: Input): boolean {
     const transition = TRANSITIONS[connection.state][trigger]
     if (!transition) {
       this.#counters.ignored++
@@ -113,7 +113,7 @@ export class Machine {
     return true
   }
 
-  #enter(connection: Connection, next: State): void {
+  #enter(connection: CmConnection, next: State): void {
     if (isUndecided(connection.state)) this.#undecided--
     if (isUndecided(next)) this.#undecided++
     if (!REPEATING.has(next) && connection.pending) {
@@ -125,8 +125,7 @@ export class Machine {
     connection.state = next
   }
 
-  #act(now: Nanos, connection: Connection, action: Action, input: Input, before: State): void {
-    const sender = this.#sender
+  #act(now: Nanos, connection: CmConnection, action: Action, input: Input, before: State): void {
     switch (action) {
       case 'sendReq':
         this.#sendAndAwait(now, connection, reqBytes(connection, input.req!))
@@ -160,6 +159,15 @@ export class Machine {
       case 'endChallenge':
         this.#endChallenge(connection)
         break
+      default:
+        if (!this.#reply(connection, action, input)) this.#tell(now, connection, action, input, before)
+    }
+  }
+
+  /** Sends a message that is sent once. False if the action is no such message. */
+  #reply(connection: CmConnection, action: Action, input: Input): boolean {
+    const sender = this.#sender
+    switch (action) {
       case 'sendRtu':
         sender.rtu(connection)
         break
@@ -198,12 +206,13 @@ export class Machine {
         )
         break
       default:
-        this.#tell(now, connection, action, input, before)
+        return false
     }
+    return true
   }
 
   /** Sends a message that is repeated until its answer comes. */
-  #sendAndAwait(now: Nanos, connection: Connection, message: Uint8Array): void {
+  #sendAndAwait(now: Nanos, connection: CmConnection, message: Uint8Array): void {
     connection.pending = message
     connection.retriesLeft = connection.maxRetries
     connection.intervalNs = connection.timeoutNs
@@ -214,7 +223,7 @@ export class Machine {
   }
 
   /** The same bytes again: transaction id, communication ids and all. */
-  #repeat(now: Nanos, connection: Connection): void {
+  #repeat(now: Nanos, connection: CmConnection): void {
     assert(
       connection.pending !== null,
       `connection ${connection.id} in ${connection.state} has nothing to repeat`,
@@ -227,21 +236,21 @@ export class Machine {
   }
 
   /** An MRA came: this wait, and those after further repetitions, take as long as the peer asks for. */
-  #extend(now: Nanos, connection: Connection, serviceTimeout: number): void {
+  #extend(now: Nanos, connection: CmConnection, serviceTimeout: number): void {
     connection.timed = false
     connection.intervalNs = this.#peerTimeout(serviceTimeout) + this.#peerTimeout(connection.lifeExponent)
     this.#table.setDeadline(connection, now + connection.intervalNs)
   }
 
   /** Has the application ask the peer whether it knows the connection. @param questions left, this one included */
-  #challenge(now: Nanos, connection: Connection, questions: number): void {
+  #challenge(now: Nanos, connection: CmConnection, questions: number): void {
     connection.challengesLeft = questions - 1
     this.#counters.challenges++
     this.#table.setDeadline(connection, now + CHALLENGE_NS)
     if (this.#hasRoomForEvents) this.#events.push({ type: 'challenged', id: connection.id })
   }
 
-  #endChallenge(connection: Connection): void {
+  #endChallenge(connection: CmConnection): void {
     connection.challengesLeft = -1
     this.#table.setDeadline(connection, NEVER)
   }
@@ -250,7 +259,7 @@ export class Machine {
     return timeoutNs(Math.min(exponent, this.#options.peerTimeoutExponentMax))
   }
 
-  #tell(now: Nanos, connection: Connection, action: Action, input: Input, before: State): void {
+  #tell(now: Nanos, connection: CmConnection, action: Action, input: Input, before: State): void {
     const id = connection.id
     switch (action) {
       case 'tellRequest':
@@ -273,7 +282,7 @@ export class Machine {
         this.#events.push({ type: 'timedOut', id })
         break
       case 'tellDisconnected':
-        // Told once: one that was closed for being stale heard it before its DREQ is answered.
+        // It is reported once: a stale connection was reported closed before its DREQ is answered.
         if (!connection.over) this.#events.push(disconnectedEvent(id, input, before))
         connection.over = true
         break

@@ -9,7 +9,7 @@ export interface CmOptions {
   caGuid: bigint
   /** Addresses of this host, at least one; the first is the one that it speaks of itself with. */
   addresses: readonly HostAddress[]
-  /** UDP port at which this host takes datagrams, 1 to 65,534. Peers with another one are told. Default 4791. */
+  /** UDP port at which this host takes datagrams, 1 to 65,534. Peers with another one learn it at connect. Default 4791. */
   udpPort?: number
   /** Unsigned 32-bit numbers: communication ids, source ports. */
   random: () => number

@@ -10,14 +10,14 @@ import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
 import type { HostAddress } from '../wire/net/address.js'
-import { namedAddress, type Refusal, refusalOf, sameGid } from './admission.js'
+import { type ConnectRefusal, namedAddress, refusalOf, sameGid } from './admission.js'
 import { peerOfRep, peerOfReq, requestEvent } from './agreement.js'
-import type { Connection, Ends } from './connection.js'
+import type { CmConnection, Ends } from './connection.js'
 import type { ConnectionTable } from './connection-table.js'
 import type { CmCounters } from './counters.js'
-import type { Machine } from './machine.js'
+import type { CmMachine } from './machine.js'
 import type { ResolvedCmOptions } from './options.js'
-import type { Sender } from './sender.js'
+import type { CmSender } from './sender.js'
 import type { State } from './states.js'
 import { ackTimeoutExponent, timeoutNs } from './timing.js'
 
@@ -31,11 +31,11 @@ const HANDSHAKE: ReadonlySet<State> = new Set<State>(['REQ_RCVD', 'MRA_REQ_SENT'
  * Incoming messages: finds the connection that one speaks of and the trigger that it is there, and answers those
  * that belong to no connection.
  */
-export class Receiver {
+export class CmReceiver {
   readonly #options: ResolvedCmOptions
   readonly #table: ConnectionTable
-  readonly #sender: Sender
-  readonly #machine: Machine
+  readonly #sender: CmSender
+  readonly #machine: CmMachine
   readonly #ports: ReadonlySet<number>
   readonly #counters: CmCounters
   /** The message at hand: 256 bytes, whatever the frame held. */
@@ -45,8 +45,8 @@ export class Receiver {
   constructor(
     options: ResolvedCmOptions,
     table: ConnectionTable,
-    sender: Sender,
-    machine: Machine,
+    sender: CmSender,
+    machine: CmMachine,
     ports: ReadonlySet<number>,
     counters: CmCounters,
   ) {
@@ -128,7 +128,7 @@ export class Receiver {
    * The peer seems to use the queue pair of a connection for another one. Only an established connection can be stale: the
    * others end by themselves.
    */
-  #claim(now: Nanos, holder: Connection): void {
+  #claim(now: Nanos, holder: CmConnection): void {
     this.#machine.step(now, holder, 'claim', {})
   }
 
@@ -168,7 +168,7 @@ export class Receiver {
     else this.#counters.unknown++
   }
 
-  #onFirstRep(now: Nanos, from: HostAddress, connection: Connection, message: rep.Rep): void {
+  #onFirstRep(now: Nanos, from: HostAddress, connection: CmConnection, message: rep.Rep): void {
     const holder = this.#table.byRemoteId(from, message.localCaGuid, message.localCommId)
     if (holder && holder.state !== 'TIMEWAIT') {
       this.#counters.ignored++
@@ -208,7 +208,7 @@ export class Receiver {
    * A time-out may come from a peer that never learned this end's id: it is known by the GUID and its own. Such a peer has
    * no established connection, so to end one both ids are needed.
    */
-  #rejected(from: HostAddress, message: rej.Rej): Connection | null {
+  #rejected(from: HostAddress, message: rej.Rej): CmConnection | null {
     if (message.reason === rej.Reason.TIMEOUT) {
       const guid = rej.informationGuid(this.#view, 0)
       const found = this.#table.byRemoteId(from, guid, message.localCommId)
@@ -254,23 +254,23 @@ export class Receiver {
   }
 
   /** Only an established connection has something to lose: before, its peer may not have the keys; after, it is ending. */
-  #mayEnd(connection: Connection, privateData: Uint8Array): boolean {
+  #mayEnd(connection: CmConnection, privateData: Uint8Array): boolean {
     if (connection.state !== 'ESTABLISHED' || this.#options.mayEnd(connection.id, privateData)) return true
     this.#counters.unprovenEnds++
     return false
   }
 
-  #byBothIds(): Connection | null {
+  #byBothIds(): CmConnection | null {
     return this.#table.byIds(messages.remoteCommId(this.#view, 0), messages.localCommId(this.#view, 0))
   }
 
   /** What answers a REQ is found by this end's id alone, and only while the peer's is not known. */
-  #byOwnId(): Connection | null {
+  #byOwnId(): CmConnection | null {
     return this.#table.byIds(messages.remoteCommId(this.#view, 0), 0)
   }
 
   /** The connection, if there is one and the message comes from its peer; otherwise counts why not. */
-  #expected(from: HostAddress, connection: Connection | null): Connection | null {
+  #expected(from: HostAddress, connection: CmConnection | null): CmConnection | null {
     if (!connection) this.#counters.unknown++
     else if (connection.remote.equals(from)) return connection
     else this.#counters.wrongSource++
@@ -278,7 +278,7 @@ export class Receiver {
   }
 
   /** A REJ that no connection sends: both ids turned round, the transaction id echoed. */
-  #refuse(to: HostAddress, message: MessageKind, reason: number, refusal?: Refusal): void {
+  #refuse(to: HostAddress, message: MessageKind, reason: number, refusal?: ConnectRefusal): void {
     const ids = this.#turnedIds()
     // What stands in the receiver's place of a REQ is reserved.
     if (message === MessageKind.REQ) ids.localCommId = refusal?.withOwnId ? this.#machine.drawId() : 0

@@ -7,14 +7,14 @@ import * as rej from '../wire/cm/rej.js'
 import * as rep from '../wire/cm/rep.js'
 import * as req from '../wire/cm/req.js'
 import * as rtu from '../wire/cm/rtu.js'
-import type { Connection, Ends } from './connection.js'
+import type { CmConnection, Ends } from './connection.js'
 import type { CmCounters } from './counters.js'
 import type { MadDatagram, Outbox } from './outbox.js'
 
 const NOTHING = new Uint8Array(0)
 
 /** Puts messages into the outbox: those of a connection, and those that answer for none. */
-export class Sender {
+export class CmSender {
   readonly #caGuid: bigint
   readonly #outbox: Outbox
   readonly #counters: CmCounters
@@ -26,17 +26,17 @@ export class Sender {
   }
 
   /** Sends ready-made bytes, for the first time or again. */
-  bytes(connection: Connection, message: Uint8Array): void {
+  bytes(connection: CmConnection, message: Uint8Array): void {
     this.#add(connection)?.bytes.set(message)
   }
 
-  rtu(connection: Connection): void {
+  rtu(connection: CmConnection): void {
     const datagram = this.#add(connection)
     if (datagram) rtu.write(datagram.view, 0, connection.transactionId, idsOf(connection))
   }
 
   /** MRA for a REQ, the one message that an application may take long to answer. */
-  mra(connection: Connection, serviceTimeout: number): void {
+  mra(connection: CmConnection, serviceTimeout: number): void {
     const datagram = this.#add(connection)
     if (!datagram) return
     const message = { ...idsOf(connection), message: MessageKind.REQ, serviceTimeout }
@@ -50,7 +50,7 @@ export class Sender {
 
   /** A connection's REJ. */
   reject(
-    connection: Connection,
+    connection: CmConnection,
     message: MessageKind,
     reason: number,
     privateData: Uint8Array = NOTHING,
@@ -80,20 +80,20 @@ export class Sender {
   }
 }
 
-export function reqBytes(connection: Connection, message: req.Req): Uint8Array {
+export function reqBytes(connection: CmConnection, message: req.Req): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES)
   req.write(new DataView(bytes.buffer), 0, connection.transactionId, message)
   return bytes
 }
 
-export function repBytes(connection: Connection, message: rep.Rep): Uint8Array {
+export function repBytes(connection: CmConnection, message: rep.Rep): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES)
   rep.write(new DataView(bytes.buffer), 0, connection.transactionId, message)
   return bytes
 }
 
 /** The peer must be known. A DREQ has a transaction id of its sender's own, and at most 220 bytes of private data. */
-export function dreqBytes(connection: Connection, privateData: Uint8Array): Uint8Array {
+export function dreqBytes(connection: CmConnection, privateData: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(mad.BYTES)
   const message = { ...idsOf(connection), remoteQpn: connection.peer!.qpn, privateData }
   dreq.write(new DataView(bytes.buffer), 0, transactionIdOf(connection.id), message)
@@ -110,7 +110,7 @@ export function transactionIdOf(commId: number): bigint {
   return (2n << 32n) | BigInt(turned.getUint32(0))
 }
 
-function idsOf(connection: Connection): CommIds & { privateData: Uint8Array } {
+function idsOf(connection: CmConnection): CommIds & { privateData: Uint8Array } {
   return { localCommId: connection.id, remoteCommId: connection.remoteId, privateData: NOTHING }
 }
 

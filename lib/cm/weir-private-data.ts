@@ -76,7 +76,7 @@ export function encode(parameters: ConnectParameters): Uint8Array {
   return framed(parametersCodec.encode(keyWords.length > 0 ? parameters : others))
 }
 
-/** What a weir says; null for a peer that is no weir, 'malformed' for what cannot be read. Never throws. */
+/** What a Weir host says; null for a peer that is none, 'malformed' for what cannot be read. Never throws. */
 export function decode(privateData: Uint8Array): ConnectParameters | null | 'malformed' {
   const parameters = unframed(privateData, parametersCodec)
   if (parameters === null || parameters === 'malformed') return parameters
@@ -105,7 +105,7 @@ export function encodeRejection(rejection: ConnectRejection): Uint8Array {
 }
 
 /**
- * Why a weir refused, or gave up; null for a peer that is no weir, 'malformed' for what cannot be read. Never throws.
+ * Why a Weir host refused, or gave up; null for a peer that is none, 'malformed' for what cannot be read. Never throws.
  */
 export function decodeRejection(privateData: Uint8Array): ConnectRejection | null | 'malformed' {
   return unframed(privateData, rejectionCodec)

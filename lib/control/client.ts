@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net'
 import { ERROR_CODES, type ErrorCode, WeirError } from '../errors.js'
 import { delimit, MessageSplitter } from './framing.js'
 import {
+  type ControlResponse,
   type Progress,
   type RequestContent,
-  type Response,
   type ResponseBodies,
   type ResponseKind,
   requests,
@@ -32,7 +32,7 @@ export interface RequestOptions {
 export const ANSWER_WITHIN_MS = 15_000
 
 interface Pending {
-  resolve: (response: Response) => void
+  resolve: (response: ControlResponse) => void
   reject: (error: WeirError) => void
   onProgress: (progress: Progress) => void
 }
@@ -102,7 +102,7 @@ export class ControlClient {
       this.#write(++this.#lastId, { cancel: { requestId: id } })
       expectAnswer(ANSWER_WITHIN_MS)
     }
-    const ended = new Promise<Response>((resolve, reject) =>
+    const ended = new Promise<ControlResponse>((resolve, reject) =>
       this.#pending.set(id, { resolve, reject, onProgress }),
     )
     this.#write(id, content)
@@ -165,7 +165,7 @@ export class ControlClient {
     }
   }
 
-  #onResponse(response: Response): void {
+  #onResponse(response: ControlResponse): void {
     const pending = this.#pending.get(response.id)
     // An error that answers a ping is no sign of life, but says what hangs.
     const isTrouble = response.error && pending === undefined

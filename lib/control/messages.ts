@@ -1,5 +1,5 @@
 /**
- * The messages of proto/control.proto as plain objects; what each field means is told there. Names end in units; Bps is
+ * The messages of proto/control.proto as plain objects; what each field means stands there. Names end in units; Bps is
  * bit/s.
  */
 
@@ -331,8 +331,8 @@ export type RequestKind = keyof RequestBodies
 export type ResponseKind = keyof ResponseBodies
 
 /** A decoded request: `body` names the field that is present. */
-export type Request = { id: number; body?: RequestKind } & Partial<RequestBodies>
-export type Response = { id: number; body?: ResponseKind } & Partial<ResponseBodies>
+export type ControlRequest = { id: number; body?: RequestKind } & Partial<RequestBodies>
+export type ControlResponse = { id: number; body?: ResponseKind } & Partial<ResponseBodies>
 
 /** Fields that are left out have their default. */
 export type Loose<T> = { [K in keyof T]?: T[K] extends (infer E)[] ? Loose<E>[] : T[K] }
@@ -344,12 +344,12 @@ const FILE = 'control.proto'
 const PATHS = ['path', 'directory', 'name', 'nameInFolder']
 const REQUEST_NAMES = ['SendRequest', 'GetRequest'].flatMap(type => PATHS.map(field => `${type}.${field}`))
 const RESPONSE_NAMES = ['TransferReply.path', 'TransferInfo.name', 'StatusReply.inbox', 'StatusReply.share']
-export const requests = new MessageCodec<Request>(
+export const requests = new MessageCodec<ControlRequest>(
   messageType(FILE, 'weir.control.Request'),
   CONTROL_MESSAGE_BYTES_MAX,
   REQUEST_NAMES,
 )
-export const responses = new MessageCodec<Response>(
+export const responses = new MessageCodec<ControlResponse>(
   messageType(FILE, 'weir.control.Response'),
   CONTROL_MESSAGE_BYTES_MAX,
   RESPONSE_NAMES,

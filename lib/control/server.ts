@@ -9,9 +9,9 @@ import { WeirError } from '../errors.js'
 import { whyNotWritten } from '../file-reason.js'
 import { delimit, MessageSplitter } from './framing.js'
 import {
+  type ControlRequest,
   type Loose,
   type Progress,
-  type Request,
   type RequestBodies,
   type RequestKind,
   type ResponseContent,
@@ -34,7 +34,7 @@ const LAST_WORDS_MS = 100
 export interface RequestContext {
   /** Aborts when the client cancels the request or goes away. */
   readonly signal: AbortSignal
-  /** Tells the client how far the request has got; skipped for a client that does not keep up. */
+  /** Sends the client how far the request has got; skipped for a client that does not keep up. */
   progress(progress: Loose<Progress>): void
 }
 
@@ -44,7 +44,7 @@ export type Handler<K extends RequestKind> = (
   context: RequestContext,
 ) => Promise<ResponseContent>
 
-/** Told about what deserves a line in the log. */
+/** Called with what deserves a line in the log. */
 export interface ControlEvents {
   onMalformed?(error: WeirError): void
   onDefect?(error: unknown): void
@@ -176,7 +176,7 @@ class Client {
     }
   }
 
-  #onRequest(request: Request): void {
+  #onRequest(request: ControlRequest): void {
     const { id, body } = request
     if (id === 0 || this.#running.has(id))
       throw new WeirError('WEIR_PROTOCOL', `request id ${id} is 0 or in use`)
@@ -195,7 +195,7 @@ class Client {
     this.#reply(id, { cancel: { found: abort !== undefined } })
   }
 
-  async #run(request: Request): Promise<void> {
+  async #run(request: ControlRequest): Promise<void> {
     const { id, body } = request
     const abort = new AbortController()
     this.#running.set(id, abort)

@@ -1,5 +1,5 @@
 /**
- * Tells a daemon that hangs from one that is busy. A request may take hours; a daemon whose threads run answers a ping meanwhile, whatever
+ * Distinguishes a daemon that hangs from one that is busy. A request may take hours; a daemon whose threads run answers a ping meanwhile, whatever
  * else it does. Time is counted in looks, not by the clock: a client that was stopped itself (Ctrl-Z) looks once when it goes on,
  * and has not read by then what waits for it.
  */

@@ -7,13 +7,13 @@ import { WeirError } from '../errors.js'
 import type { Logger } from '../log.js'
 import type { HostParts } from './host-parts.js'
 import { HOST_REQUESTS, type HostAbout, type HostRequest, type HostService } from './host-service.js'
-import type { HostOptions } from './local-host.js'
+import type { LocalHostOptions } from './local-host.js'
 import { WorkerHost } from './worker-host.js'
 
 /** How long the data path may take to show a sign of life: less than a client takes between two questions. */
 const PING_MS = 4000
 
-export interface DaemonOptions extends HostOptions {
+export interface DaemonOptions extends LocalHostOptions {
   /** Path of the control socket. */
   socketPath: string
   log: Logger
@@ -39,7 +39,7 @@ export class Daemon {
   static async start(options: DaemonOptions): Promise<Daemon> {
     const { socketPath, log, worker, ...hostOptions } = options
     let onDefect = (_error: unknown) => {}
-    // The transport is loaded by the thread that it runs on: it takes 0.3 s of CPU time and 10 MB.
+    // The thread that the transport runs on loads it: nobody else needs that memory and time.
     const service = worker && options.io !== 'raw' ? WorkerHost : (await import('./local-host.js')).LocalHost
     const host = await service.open(hostOptions, log, error => onDefect(error))
     try {

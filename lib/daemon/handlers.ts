@@ -85,7 +85,7 @@ function checkRetries(retries: number): void {
   throw new WeirError('WEIR_BAD_ARGUMENT', `${retries} retries are asked for, ${RETRIES_MAX} is the most`)
 }
 
-/** Runs a transfer that a client asked for, and tells the client how it stands. */
+/** Runs a transfer that a client asked for, and reports to the client how it stands. */
 async function run(
   loop: HostLoop,
   context: RequestContext,

@@ -3,11 +3,11 @@ import type { RequestBodies } from '../control/messages.js'
 import { createLog } from '../log.js'
 import { serveThread } from '../thread/serve-thread.js'
 import type { HostRequest } from './host-service.js'
-import { type HostOptions, LocalHost } from './local-host.js'
+import { LocalHost, type LocalHostOptions } from './local-host.js'
 
 /** What the thread is started with. */
 export interface HostStart {
-  options: HostOptions
+  options: LocalHostOptions
   /** Level of its log, which goes to the same standard error, line by line. */
   logLevel: string
   logName: string

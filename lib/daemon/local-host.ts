@@ -26,7 +26,7 @@ const PARTIALS_KEPT_MS = 7 * 24 * 3600 * 1000
 /** How long the NIC runs on after that, to tell the peers of connections that were just closed. */
 const LAST_WORDS_MS = 50
 
-export interface HostOptions extends NicOptions {
+export interface LocalHostOptions extends NicOptions {
   /** Folder that receives files. */
   inbox: string
   /** Folder whose files other hosts may get. Default: they may get none. */
@@ -51,7 +51,7 @@ export class LocalHost implements HostService {
    * @param onDefect called once if the NIC throws: it has stopped, and the host should be closed
    */
   static async open(
-    options: HostOptions,
+    options: LocalHostOptions,
     log: Logger,
     onDefect: (error: unknown) => void,
   ): Promise<LocalHost> {

@@ -10,7 +10,7 @@ import { interfaceRateBps } from '../io/interfaces/interface.js'
 import { HostLoop } from '../io/loop/host-loop.js'
 import { Intake } from '../io/loop/intake.js'
 import type { Port } from '../io/port.js'
-import { type Attempt, Reachability } from '../io/ports/reachability.js'
+import { type ConnectAttempt, Reachability } from '../io/ports/reachability.js'
 import type { Waiter } from '../io/waiter.js'
 import type { Recovery, Start } from '../nic/config.js'
 import { Nic } from '../nic/nic.js'
@@ -57,8 +57,8 @@ const ACK_EVERY_PACKETS = 16
  */
 const SPIN_NS: Nanos = 200_000
 /**
- * Lower bound on the measured T of a direct path: what two busy hosts were seen to take for a batch of packets and
- * its acknowledgement.
+ * Lower bound on the measured T of a direct path: two busy hosts take so long for a batch of packets and its
+ * acknowledgement.
  */
 const BASE_RTT_LEAST_NS: Nanos = 100_000
 /**
@@ -103,20 +103,20 @@ export interface NicOptions {
   /** T of every path. Default: the smallest round trip of the last 10 s. */
   baseRttNs?: Nanos
   /**
-   * Silence after which packets are sent again, rounded up to 4.096 us * 2^n; 8 of them end a connection.
+   * Silence after which packets are retransmitted, rounded up to 4.096 us * 2^n; 8 of them end a connection.
    * Default 268 ms.
    */
   ackTimeoutNs?: Nanos
   /**
    * One ACK per so many packets. Default 16; the sender asks for more of them when its window is small. With
-   * telemetry of switches on the path, 1 tells the sender of every packet's.
+   * telemetry of switches on the path, 1 returns that of every packet.
    */
   ackEveryPackets?: number
   /** Retries without progress before a connection fails, 0 to 7. Default 7. */
   retryCount?: number
   /** How connections begin: with ten packets, or at line rate as in the papers. Default careful. */
   start?: Start
-  /** What is sent again after a loss. Default selective, with peers that do so too. */
+  /** What is retransmitted after a loss. Default selective, with peers that do so too. */
   recovery?: Recovery
   /** Priority of this host's packets, 0 to 7. Default 0. */
   priority?: number
@@ -203,14 +203,14 @@ export async function openNic(
   }
 }
 
-/** Stops the loop and closes the port; the peers of its connections are not told. */
+/** Stops the loop and closes the port; the peers of its connections learn nothing of it. */
 export async function closeNic({ loop, port, reachability }: OpenedNic): Promise<void> {
   reachability.close()
   loop.close()
   await port.close()
 }
 
-function attemptOf(asked: Connecting, loop: HostLoop): Attempt {
+function attemptOf(asked: Connecting, loop: HostLoop): ConnectAttempt {
   return {
     address: asked.remote.toString(),
     port: asked.udpPort,

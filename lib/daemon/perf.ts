@@ -28,7 +28,7 @@ const PROGRESS_EVERY_MS = 1000
 
 /** The serving of other hosts' runs. */
 export interface ServedPerf {
-  /** Ends those that run, and takes no more. Resolves when their peers have been told, or after a second. */
+  /** Ends those that run, and takes no more. Resolves when their peers know it, or after a second. */
   endSessions(): Promise<void>
   close(): void
 }

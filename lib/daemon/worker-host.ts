@@ -4,7 +4,7 @@ import type { Logger } from '../log.js'
 import { ServiceThread } from '../thread/service-thread.js'
 import { GRACE_MS, type HostAbout, type HostRequest, type HostService } from './host-service.js'
 import type { HostStart } from './host-thread.js'
-import type { HostOptions } from './local-host.js'
+import type { LocalHostOptions } from './local-host.js'
 
 /** A thread that has not closed its host by then is ended as it is. */
 const CLOSE_MS_MAX = 2 * GRACE_MS + 3000
@@ -19,7 +19,7 @@ export class WorkerHost implements HostService {
 
   /** Throws what `LocalHost.open` throws. `onDefect` is called once, too, if the thread ends by itself. */
   static async open(
-    options: HostOptions,
+    options: LocalHostOptions,
     log: Logger,
     onDefect: (error: unknown) => void,
   ): Promise<WorkerHost> {

@@ -3,10 +3,10 @@ const RUNG = 0
 const ASLEEP = 1
 const BITS = 2
 
-/** Connections that a doorbell can tell apart: as many as a NIC has at a time. */
+/** Connections that a doorbell can distinguish: as many as a NIC has at a time. */
 export const BELLS_MAX = 1024
 
-/** Tells a NIC's thread which connections have new work, at the cost of a few words of memory while it is awake. */
+/** Shows a NIC's thread which connections have new work, at the cost of a few words of memory while it is awake. */
 export class Doorbell {
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array

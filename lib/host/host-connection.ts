@@ -6,13 +6,13 @@ import { checkReceiveWork } from '../qp/queues/receive-queue.js'
 import { checkSendWork } from '../qp/queues/send-queue.js'
 import type { ReceiveWork, SendWork } from '../qp/queues/work.js'
 import { pollFlushed } from './hosted-connection.js'
-import type { Established, VerbsCalls } from './messages.js'
+import type { EstablishedConnection, VerbsCalls } from './messages.js'
 import type { Queues } from './queues.js'
 
 /** What a connection asks of its host. */
 export interface HostOfConnection {
   call<K extends keyof VerbsCalls>(kind: K, body: VerbsCalls[K]): Promise<unknown>
-  /** Tells the NIC that the connection of that number has work. */
+  /** Shows the NIC that the connection of that number has work. */
   ring(bell: number): void
   regionOf(key: number): MemoryRegion | undefined
 }
@@ -26,7 +26,7 @@ export class HostConnection {
   readonly #queues: Queues
   readonly #host: HostOfConnection
   readonly #domain: DomainId
-  #about: Established | null = null
+  #about: EstablishedConnection | null = null
   #isClosed = false
   #resolveClosed: (error: Error | null) => void = () => {}
   #wakers: (() => void)[] = []
@@ -110,14 +110,14 @@ export class HostConnection {
     await this.closed
   }
 
-  /** Running figures: rate, window, round-trip time, what was sent again. Throws WEIR_BAD_STATE when the connection has ended. */
+  /** Running figures: rate, window, round-trip time, what was retransmitted. Throws WEIR_BAD_STATE when the connection has ended. */
   async stats(): Promise<ConnectionStats> {
     if (this.#isClosed) throw new WeirError('WEIR_BAD_STATE', 'the connection is closed')
     return (await this.#host.call('stats', { id: this.id })) as ConnectionStats
   }
 
   /** For its host. */
-  onEstablished(about: Established): void {
+  onEstablished(about: EstablishedConnection): void {
     this.#about = about
     if (this.#hasUntaken()) this.#ring()
   }

@@ -14,7 +14,7 @@ export interface ListenOptions {
    * before the last place was taken end once they are established. Default 16.
    */
   backlog?: number
-  /** What every peer that connects is told, in its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
+  /** What every peer that connects gets, as its `peerPrivateData`: 20 bytes at most, 16 of a host with a secret. Default: nothing. */
   privateData?: Uint8Array
   /**
    * Protection domain of the connections that are accepted; `'own'`: each has one of its own, `connection.domain`, so that no peer
@@ -60,7 +60,7 @@ export class HostListener {
   }
 
   /**
-   * The next connection, established. It can take work at once; what a peer sends before a receive is posted it sends again
+   * The next connection, established. It can take work at once; what a peer sends before a receive is posted it retransmits
    * (receiver not ready). Throws WEIR_BAD_STATE once the listener or its host is closed.
    */
   async accept(): Promise<HostConnection> {

@@ -12,7 +12,14 @@ import { ServiceThread } from '../thread/service-thread.js'
 import { Doorbell } from './doorbell.js'
 import { HostConnection, type HostOfConnection } from './host-connection.js'
 import { HostListener, type ListenOptions } from './host-listener.js'
-import type { Established, FromVerbs, ToVerbs, VerbsAbout, VerbsCalls, VerbsStart } from './messages.js'
+import type {
+  EstablishedConnection,
+  FromVerbs,
+  ToVerbs,
+  VerbsAbout,
+  VerbsCalls,
+  VerbsStart,
+} from './messages.js'
 import { Queues } from './queues.js'
 
 /** A thread that has not closed its NIC by then is ended as it is. */
@@ -156,7 +163,7 @@ export class Host {
     try {
       const body = { id: connection.id, remote, port, options: rest, queues: queues.shared, domain }
       const context = signal && { signal, progress: () => {} }
-      connection.onEstablished((await this.#call('connect', body, context)) as Established)
+      connection.onEstablished((await this.#call('connect', body, context)) as EstablishedConnection)
       return connection
     } catch (error) {
       this.#connections.delete(connection.id)
@@ -219,7 +226,7 @@ export class Host {
     )
   }
 
-  /** What the NIC's thread tells. */
+  /** What the NIC's thread reports. */
   #onEvent(event: FromVerbs): void {
     if (event.type === 'completions') this.#connections.get(event.id)?.onCompletions()
     else if (event.type === 'closed') this.#onClosed(event.id, event.error && errorOf(event.error))

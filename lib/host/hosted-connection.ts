@@ -5,7 +5,7 @@ import { type Completion, ReceiveOpcode } from '../qp/queues/completion-queue.js
 import { type ReceiveWork, type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import { WorkStatus } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
-import type { Established } from './messages.js'
+import type { EstablishedConnection } from './messages.js'
 import type { Queues } from './queues.js'
 import type { RegionOfKey, WorkRing } from './work-ring.js'
 
@@ -40,7 +40,7 @@ export class HostedConnection implements ConnectionHandler {
   readonly #privateData: Uint8Array
   readonly #send: SendWork = { id: 0, opcode: WorkOpcode.SEND, region: GONE, offset: 0, length: 0 }
   readonly #receive: ReceiveWork = { id: 0, region: GONE, offset: 0, length: 0 }
-  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be told. */
+  /** For each send in flight, by its number modulo the length: 1 if only its failure is to be reported. */
   #unsignaled = new Uint8Array(0)
   #sendsTaken = 0
   #sendsCompleted = 0
@@ -76,8 +76,8 @@ export class HostedConnection implements ConnectionHandler {
     return this.#queues!
   }
 
-  /** What the application is told of it once it is established. */
-  get about(): Established {
+  /** What the application learns of it once it is established. */
+  get about(): EstablishedConnection {
     const { id, bell, domain } = this
     const { id: qpn, remote, pathMtu, peerPrivateData } = this.connection!
     return {

@@ -1,4 +1,4 @@
-/** What an application's Host and the thread of its NIC ask and tell each other. */
+/** Requests and reports between an application's Host and the thread of its NIC. */
 import type { NicOptions } from '../daemon/open-nic.js'
 import type { ConnectOptions } from '../nic/types.js'
 import type { DomainId } from '../qp/memory/memory.js'
@@ -46,7 +46,7 @@ export interface VerbsCalls {
 }
 
 /** An established connection. */
-export interface Established {
+export interface EstablishedConnection {
   /** The host chooses it if it connected: 1 and up. The thread chooses it otherwise: -1 and down. */
   id: number
   /** Its number at the doorbell. */
@@ -59,12 +59,12 @@ export interface Established {
   domain: DomainId
 }
 
-/** What the host tells. */
+/** What the host reports. */
 export type ToVerbs = { type: 'wake' }
 
-/** What the thread tells. */
+/** What the thread reports. */
 export type FromVerbs =
-  | { type: 'incoming'; port: number; connection: Established; queues: SharedQueues }
+  | { type: 'incoming'; port: number; connection: EstablishedConnection; queues: SharedQueues }
   /** There are completions, and the application wanted to know. */
   | { type: 'completions'; id: number }
   /** The last word of a connection; what it had not taken from the queues stays there. */

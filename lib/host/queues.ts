@@ -6,7 +6,7 @@ export interface SharedQueues {
   sends: SharedArrayBuffer
   receives: SharedArrayBuffer
   completions: SharedArrayBuffer
-  /** 1 while the application sleeps until it is told of a completion. */
+  /** 1 while the application sleeps until a completion wakes it. */
   wanted: SharedArrayBuffer
 }
 
@@ -36,12 +36,12 @@ export class Queues {
     this.#wanted = new Int32Array(shared.wanted)
   }
 
-  /** Application: wants to be told of the next completion. Look for one after this, not before. */
+  /** Application: asks to be woken by the next completion. Look for one after this, not before. */
   want(): void {
     Atomics.store(this.#wanted, 0, 1)
   }
 
-  /** NIC: true, once, if the application wants to be told. */
+  /** NIC: true, once, if the application has asked for that. */
   takeWanted(): boolean {
     return Atomics.load(this.#wanted, 0) === 1 && Atomics.exchange(this.#wanted, 0, 0) === 1
   }

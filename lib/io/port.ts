@@ -62,7 +62,7 @@ const DROP_REASONS = [
   'poolEmpty',
   /** Arrived while the ring of received frames was full. */
   'ringFull',
-  /** Arrived while the kernel's queue was full, as far as the kernel tells. */
+  /** Arrived while the kernel's queue was full, as far as the kernel says. */
   'kernelFull',
   /** Longer than a slot, or than the port's MTU. */
   'tooLong',
@@ -81,7 +81,7 @@ const DROP_REASONS = [
   /** Lost on purpose by a FaultPort. */
   'fault',
 ] as const
-export type DropReason = (typeof DROP_REASONS)[number]
+export type PortDropReason = (typeof DROP_REASONS)[number]
 
 /** Always current; read them, do not write them. */
 export class PortCounters {
@@ -92,7 +92,7 @@ export class PortCounters {
   txBytes = 0
   /** Errors that the socket reported while receiving; no frame was attached to them. */
   rxErrors = 0
-  readonly drops: Record<DropReason, number> = {
+  readonly drops: Record<PortDropReason, number> = {
     poolEmpty: 0,
     ringFull: 0,
     kernelFull: 0,

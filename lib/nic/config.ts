@@ -16,7 +16,7 @@ import { checkSecret } from './keys/connection-key.js'
 import type { HostIntake } from './telemetry/host-hop.js'
 import type { Connecting, ConnectOptions } from './types.js'
 
-/** Silence after which packets are sent again by default: the standard's exponent 14 (IBA 9.9.2.1). */
+/** Silence after which packets are retransmitted by default: the standard's exponent 14 (IBA 9.9.2.1). */
 export const ACK_TIMEOUT_NS: Nanos = 67_108_864
 
 /** How a received ICRC is checked. 'off': in virtual time; 'ignore-id': on sockets that hide the IP identification. */
@@ -27,7 +27,7 @@ export interface NicConfig {
   pool: FramePool
   /** UDP port of RoCEv2 at which peers reach this host, 1 to 65534; telemetry comes to the next one. Default 4791. */
   udpPort?: number
-  /** Peers may have another `udpPort` than this host: what sends the frames heeds `Frame.udpPort`. Default false. */
+  /** Peers may have another `udpPort` than this host: what sends the frames obeys `Frame.udpPort`. Default false. */
   reachesOtherPorts?: boolean
   /** Called for each connection that this host asks for, unless it is to be patient. */
   onConnecting?: (connecting: Connecting) => void
@@ -90,7 +90,7 @@ export interface NicConfig {
   /** Work requests of one queue. Default 128. */
   queueDepth?: number
   /**
-   * What is sent again after a loss, when both ends say selective: what is missing. Otherwise all from there on, as in
+   * What is retransmitted after a loss, when both ends say selective: what is missing. Otherwise all from there on, as in
    * RoCEv2. Default selective.
    */
   recovery?: Recovery
@@ -108,7 +108,7 @@ export interface NicConfig {
   probeTimeoutLeastNs?: Nanos
   /**
    * Least retransmission timeout beyond the smoothed round trip (RFC 6298), ns; with selective repeat tail probes come first. It uses up no
-   * retry. Default NEVER: only `ackTimeoutNs` of silence has packets sent again, or more where round trips are longer.
+   * retry. Default NEVER: packets are only retransmitted after `ackTimeoutNs` of silence, or more where round trips are longer.
    */
   retransmitTimeoutLeastNs?: Nanos
   /** How ICRCs are made and checked. Default whole. */
@@ -117,14 +117,14 @@ export interface NicConfig {
   sourcePorts?: readonly number[]
   /** The port sends payloads from where they lie, see `Port.gathers`. Default false. */
   gathers?: boolean
-  /** The port takes runs of packets, see `Port.takesRuns`; peers are told if not. Default true. */
+  /** The port takes runs of packets, see `Port.takesRuns`; peers learn it if not. Default true. */
   takesRuns?: boolean
   /**
-   * What tells how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
+   * What shows how well this host keeps up with arriving packets: `telemetry.hostHop` makes it the last hop of the
    * paths to this host. Default: none.
    */
   hostIntake?: HostIntake
-  /** Payload bytes that this host's receive buffer takes at once, told to peers. Default: no limit. */
+  /** Payload bytes that this host's receive buffer takes at once; peers learn it at connect. Default: no limit. */
   receiveBudgetBytes?: number
   /** Priority, 0 to 7, of connections that name none, and of the connection manager's datagrams. Default 0. */
   priority?: number
@@ -298,7 +298,7 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
   checkOwnModes(options, settings)
 }
 
-/** What the connection is told, beside what its NIC is. Settings of the NIC may be for other connections. */
+/** The settings of the connection, beside those of its NIC. Settings of the NIC may be for other connections. */
 function checkOwnModes({ telemetry = {}, cc, paths = {} }: ConnectOptions, settings: NicSettings): void {
   checkHops(telemetrySettings(telemetry), settings.int.format)
   const own = { ...settings.telemetry, ...telemetry }

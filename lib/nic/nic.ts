@@ -159,7 +159,7 @@ export class Nic implements Node, Verbs, RxEvents {
     const missed = this.#tx.counters.noFrame
     const frame = this.#nextFrame(now)
     if (frame === null) {
-      // Nothing tells when frames are given back: without this wait the driver would call again at once, for ever.
+      // Nothing reports when frames are given back: without this wait the driver would call again at once, for ever.
       if (this.#tx.counters.noFrame > missed) this.#linkBusyUntil = now + NO_FRAME_RETRY_NS
       return null
     }
@@ -388,7 +388,7 @@ export class Nic implements Node, Verbs, RxEvents {
     if (sender.congestion.baseRtt?.takeDue(now)) this.#start.measure(flow)
     this.#feedback.onTimeout(now, flow)
     if (flow.path.selection !== null) this.#paths.onTimeout(now, flow)
-    sender.settle(now, this.#rx.sample)
+    sender.reportToCongestion(now, this.#rx.sample)
     this.#timers.set(index, NEVER)
     this.flowChanged(now, flow)
   }

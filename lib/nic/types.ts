@@ -97,7 +97,7 @@ export interface ConnectionHandler {
   /** A work request completed. `completion` is reused: keep nothing of it. */
   onCompletion(now: Nanos, connection: Connection, completion: Completion): void
   /**
-   * The end, once, after the last completion. `error` is null after an orderly disconnect by either side; a weir also
+   * The end, once, after the last completion. `error` is null after an orderly disconnect by either side; a Weir host also
    * tells its peer what has failed, and then `error` says that.
    */
   onClosed(now: Nanos, connection: Connection, error: WeirError | null): void

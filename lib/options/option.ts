@@ -82,7 +82,7 @@ interface Said {
   usual?: string
   /** Options beside it without which the example is refused. */
   with?: Readonly<Record<string, unknown>>
-  /** When it has no effect. Whoever gives it then is told so. */
+  /** When it has no effect. A user who gives it then gets an error that says so. */
   idle?: readonly IdleRule[]
   /** How command lines give it, where that is not NAME=VALUE. */
   command?: CommandForm

@@ -48,7 +48,7 @@ export function parseValue(what: string, option: ValueOption, text: string, bare
     if (!bare || !isNumber(option) || !Number.isFinite(number)) return readValue(option, inFile(option, text))
     if (isWithin(option, number)) return number
   } catch (error) {
-    // Whoever misspells a unit is told what units there are.
+    // The message of a parser lists the units that there are.
     if (error instanceof WeirError) throw refuse(`: ${error.message}`)
   }
   throw refuse(` is ${rangeText(option)}, not ${Number.isNaN(number) ? `"${text}"` : text}`)

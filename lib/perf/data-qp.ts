@@ -11,7 +11,7 @@ import { WorkStatus, workStatusText } from '../qp/queues/work-status.js'
 import type { Nanos } from '../time/nanos.js'
 
 /** What sends on a data connection. */
-export interface Sender {
+export interface PerfSender {
   /** A work request of the send queue is complete. */
   onSent(now: Nanos, connection: Connection): void
   /** A message of `bytes` arrived. */
@@ -38,7 +38,7 @@ export class DataQp implements ConnectionHandler {
   readonly domain: DomainId
   /** Null until the connection has been asked for. */
   connection: Connection | null = null
-  sender: Sender | null = null
+  sender: PerfSender | null = null
   established = false
   closed = false
   receivedMessages = 0

@@ -7,7 +7,7 @@ const NS_MAX = 3600e9
 /** Significant decimal digits that a time keeps: an error of 0.1 %. */
 const DIGITS = 3
 
-/** Loads the package with the first recorder: it takes 50 ms of CPU time, and most daemons measure nothing. */
+/** Loads the package with the first recorder, because most daemons measure nothing. */
 function buildHistogram(): Histogram {
   const { build } = createRequire(import.meta.url)('hdr-histogram-js') as typeof import('hdr-histogram-js')
   return build({

@@ -1,4 +1,4 @@
-/** The messages of proto/perf.proto as plain objects; what they mean is told there. */
+/** The messages of proto/perf.proto as plain objects; what they mean stands there. */
 import { MessageCodec, messageType } from '../proto/proto.js'
 
 /** CM port number at which a daemon lets itself be measured. */

@@ -3,7 +3,7 @@ import type { Connection } from '../nic/types.js'
 import type { MemoryRegion } from '../qp/memory/memory.js'
 import { type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
-import type { Sender } from './data-qp.js'
+import type { PerfSender } from './data-qp.js'
 import type { Op, RemoteMemory } from './messages.js'
 import type { Tally } from './tally.js'
 
@@ -28,10 +28,10 @@ export interface PingOptions {
 }
 
 /**
- * Sends, waits for the answer, sends again. Of a READ the completion is the answer. The first exchange is not counted:
+ * Sends, waits for the answer, and sends the next. Of a READ the completion is the answer. The first exchange is not counted:
  * the end that answers measures its T before it sends for the first time.
  */
-export class Ping implements Sender {
+export class Ping implements PerfSender {
   readonly #work: SendWork
   readonly #isRead: boolean
   readonly #tally: Tally
@@ -95,7 +95,7 @@ export class Ping implements Sender {
 }
 
 /** Answers each message with one of its length. */
-export class Pong implements Sender {
+export class Pong implements PerfSender {
   readonly #work: SendWork
   #owed = 0
 

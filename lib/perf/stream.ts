@@ -2,7 +2,7 @@ import type { Connection } from '../nic/types.js'
 import type { MemoryRegion } from '../qp/memory/memory.js'
 import { type SendWork, WorkOpcode } from '../qp/queues/work.js'
 import type { Nanos } from '../time/nanos.js'
-import type { Sender } from './data-qp.js'
+import type { PerfSender } from './data-qp.js'
 import type { Op, RemoteMemory } from './messages.js'
 import type { Tally } from './tally.js'
 
@@ -26,7 +26,7 @@ export interface StreamOptions {
 }
 
 /** Keeps `depth` messages in flight on one connection. They complete in the order in which they were posted. */
-export class Stream implements Sender {
+export class Stream implements PerfSender {
   readonly #work: SendWork
   readonly #tally: Tally
   /** When each message in flight was posted, by its number modulo the depth. */

@@ -1,6 +1,6 @@
 /**
- * Acknowledgements that travel in packets of another kind: notifications of HPCC++ carry the delayed ACK along
- * (draft-miao-rtgwg-hpccplus, section 3). AETH and PSN say what they say in an ACK.
+ * Acknowledgements in packets of another kind: notifications of HPCC++ carry the delayed ACK
+ * (draft-miao-rtgwg-hpccplus, section 3). AETH and PSN mean the same as in an ACK.
  */
 import type { Frame } from '../frame/frame.js'
 import type { Nanos } from '../time/nanos.js'

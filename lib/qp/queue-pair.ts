@@ -64,7 +64,7 @@ export class QueuePair {
   /** True if that packet was a request that had been sent before. */
   lastTransmittedWasRetransmission = false
   readonly #context: QpContext
-  /** A connection's: those of the next one are new. */
+  /** Halves of the current connection; the next one gets new ones. */
   #requester: Requester
   #responder: Responder
   #requestsTurn = false
@@ -108,21 +108,21 @@ export class QueuePair {
     return this.#context.tookBefore
   }
 
-  /** Payload bytes of requests sent and not acknowledged; after going back, only of those sent again since. */
+  /** Payload bytes of requests sent and not acknowledged; after going back, only of those retransmitted since. */
   get inFlightBytes(): number {
     return this.#requester.outbound.inFlightBytes
   }
 
   /**
-   * True if nothing that this end has requested is under way: all is acknowledged, or silence has taken it for lost.
+   * True if no request of this end is in flight: all are acknowledged, or taken for lost after silence.
    */
   get isQuiet(): boolean {
     return this.#requester.outbound.sendSeq === this.#requester.outbound.sndUna
   }
 
   /**
-   * True if a request of the peer has been refused by a NAK that took the queue pair into error, and the peer may still have to
-   * hear it: it has not refused a request of ours, which took it into error as well.
+   * True if this end has refused a request of the peer by a NAK that took the queue pair into error, and the peer may not have
+   * received it: it has not refused a request of ours, which would have taken it into error as well.
    */
   get hasRefused(): boolean {
     return this.#responder.refused && !this.#peerRefused
@@ -163,7 +163,7 @@ export class QueuePair {
     return this.#context.receiveQueue.count
   }
 
-  /** Round trip of the idle path, ns: silence is judged by it until one is measured. */
+  /** Round trip of the idle path, ns. Timers use it until a round trip is measured. */
   set baseRttNs(rttNs: Nanos) {
     this.#requester.outbound.trips.expectedNs = rttNs
   }
@@ -190,14 +190,14 @@ export class QueuePair {
     if (state === QpState.RTR) need(this.qpn, qpStateName(state), attributes, ['remoteQpn', 'receivePsn'])
     if (state === QpState.RTS && from === QpState.RTR)
       need(this.qpn, qpStateName(state), attributes, ['sendPsn'])
-    this.#settle(state, attributes)
+    this.#takeAttributes(state, attributes)
     context.state = state
     if (state === QpState.RESET) this.#reset()
     if (state === QpState.RTR) this.#responder.start(attributes.receivePsn!)
     if (state === QpState.RTS && from === QpState.RTR) this.#requester.start(attributes.sendPsn!)
   }
 
-  #settle(state: QpState, attributes: QpAttributes): void {
+  #takeAttributes(state: QpState, attributes: QpAttributes): void {
     const { remoteQpn, receivePsn, sendPsn, ...settings } = attributes
     const { pathMtu, responderResources, selectiveRepeat, grantedPackets } = attributes
     const fixed = { remoteQpn, receivePsn, pathMtu, responderResources, selectiveRepeat, grantedPackets }
@@ -210,7 +210,7 @@ export class QueuePair {
     }
     this.#context.settings.take(settings)
     if (remoteQpn !== undefined) this.#context.remoteQpn = remoteQpn
-    this.#requester.settle()
+    this.#requester.takeSettings()
   }
 
   #reset(): void {
@@ -265,7 +265,7 @@ export class QueuePair {
     return true
   }
 
-  /** A region that has ended passes: its work completes with an error, whoever owned it. */
+  /** A region that was deregistered passes: its work completes with an error, whoever owned it. */
   #checkDomain(region: MemoryRegion): void {
     const { domain } = this.#context.settings
     if (region.domain === domain || !region.valid) return
@@ -309,7 +309,7 @@ export class QueuePair {
     }
   }
 
-  /** A time that `nextTimeout` named has come; harmless when called early. */
+  /** Call at the time of `nextTimeout`; harmless when called early. */
   onTimeout(now: Nanos): void {
     if (!this.#context.requests) return
     const requester = this.#requester
@@ -395,7 +395,7 @@ export class QueuePair {
   }
 
   /**
-   * For a packet that carries an acknowledgement along: writes the AETH at `at`, and returns the PSN acknowledged, or -1
+   * For a packet that also carries an acknowledgement: writes the AETH at `at`, and returns the PSN acknowledged, or -1
    * if no ACK may go now.
    */
   writeDelayedAck(frame: Frame, at: number): number {

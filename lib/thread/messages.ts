@@ -1,4 +1,4 @@
-/** What a thread that offers a service and the thread that uses it tell each other. */
+/** Messages between a thread that offers a service and the thread that uses it. */
 import type { ErrorRecord } from './error-record.js'
 
 /** Ids are whole numbers of the user's choice, one for each call that is not answered yet. */

@@ -22,7 +22,7 @@ export interface ServiceEvents {
 }
 
 /**
- * Opens the service, answers calls until it is told to close, and lets the thread end. Does nothing on the main thread, where a test
+ * Opens the service, answers calls until it is closed, and lets the thread end. Does nothing on the main thread, where a test
  * may import the module.
  */
 export async function serveThread<Start>(

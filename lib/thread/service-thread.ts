@@ -11,7 +11,7 @@ export interface ServiceThreadOptions {
   what: string
   /** What the service is opened with. */
   start: unknown
-  /** Hears what the service tells unasked. */
+  /** Gets what the service reports unasked. */
   onEvent?: (event: never) => void
   /** Called once if the service stops by a defect, or its thread ends by itself. */
   onDefect: (error: unknown) => void
@@ -107,7 +107,7 @@ export class ServiceThread<About> {
     }
   }
 
-  /** Tells the service something that it does not answer. */
+  /** Sends the service something that it does not answer. */
   tell(event: unknown): void {
     this.#post({ type: 'event', event })
   }

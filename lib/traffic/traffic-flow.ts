@@ -7,7 +7,7 @@ import type { Nanos } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import { readSinkMemory, TRAFFIC_PORT } from './traffic-sink.js'
 
-/** Messages of a flow, unless told otherwise: 1 MiB, so that every packet but the flow's last is full. */
+/** Default length of a flow's messages: 1 MiB, so that every packet but the flow's last is full. */
 const MESSAGE_BYTES = 1 << 20
 /** Most messages posted at a time. */
 const POSTED_MAX = 4

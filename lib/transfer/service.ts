@@ -28,7 +28,12 @@ import { RingPool } from './session/ring-pool.js'
 import { type SendOptions, SendTask } from './session/send-task.js'
 import { ServeSession } from './session/serve-session.js'
 import type { Common, TaskOptions } from './session/task-options.js'
-import { type Direction, PassiveTransfer, type Transfer, type TransferResult } from './session/transfer.js'
+import {
+  PassiveTransfer,
+  type Transfer,
+  type TransferDirection,
+  type TransferResult,
+} from './session/transfer.js'
 
 const CHUNK_BYTES_DEFAULT = 1 << 20
 /** However short this end's chunks are, a peer's of the default size have room. */
@@ -63,7 +68,7 @@ export interface TransferServiceConfig {
 type OnStarted = (transfer: Transfer) => void
 
 /** How the log speaks of what has ended. */
-const DONE: Readonly<Record<Direction, string>> = {
+const DONE: Readonly<Record<TransferDirection, string>> = {
   send: 'sent',
   receive: 'received',
   get: 'fetched',
@@ -72,7 +77,7 @@ const DONE: Readonly<Record<Direction, string>> = {
 
 export class TransferService implements Listener {
   readonly #config: Required<TransferServiceConfig>
-  readonly #rings: Readonly<Record<Direction, RingPool>>
+  readonly #rings: Readonly<Record<TransferDirection, RingPool>>
   readonly #attempts = new Attempts()
   readonly #places: Readonly<Record<'receive' | 'serve', Places>>
   readonly #transfers = new Map<string, Transfer>()
@@ -266,7 +271,7 @@ export class TransferService implements Listener {
     this.#damagedChunks += transfer.damagedChunks
   }
 
-  #newId(direction: Direction): string {
+  #newId(direction: TransferDirection): string {
     return `${direction}-${++this.#lastId}`
   }
 
@@ -279,7 +284,7 @@ export class TransferService implements Listener {
     else this.#config.log.info(about, DONE[direction])
   }
 
-  #count(direction: Direction, bytes: number): void {
+  #count(direction: TransferDirection, bytes: number): void {
     if (direction === 'send' || direction === 'serve') this.sentBytes += bytes
     else this.receivedBytes += bytes
   }

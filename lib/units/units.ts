@@ -2,7 +2,7 @@
  * Quantities as people write them, and back: `1Gbps`, `50us`, `4MB`, `20%`. Inside Weir everything is a
  * plain number: bit/s, integer nanoseconds, bytes, fractions of one.
  *
- * Units are told apart by case only where it matters (`b` bit, `B` byte). K, M, G, T are powers of 1000, Ki, Mi,
+ * Case distinguishes units only where it matters (`b` bit, `B` byte). K, M, G, T are powers of 1000, Ki, Mi,
  * Gi, Ti of 1024. Parsing is exact: `8.32us` is 8320 ns, and a value that is no whole number of the base unit is
  * an error, not rounded.
  */

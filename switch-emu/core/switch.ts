@@ -9,7 +9,7 @@ import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as pfc from '../../lib/wire/net/pfc.js'
 import { parseFrame, WireError } from '../../lib/wire/parse.js'
 import { RESERVED_ID_FIRST } from '../../lib/wire/telemetry/hop-records.js'
-import type { Responder } from './answers/responder.js'
+import type { IpAnswers } from './answers/ip-answers.js'
 import type { FeatureOptions, FeatureReports } from './catalogue.js'
 import type { FeatureClass, FeatureSwitch, SwitchFeature } from './feature/feature.js'
 import { FeatureSet, losslessMaskOf } from './feature-set.js'
@@ -40,7 +40,7 @@ export interface SwitchOptions {
   /** Priorities by DSCP and PCP; everything has priority 0 when absent. */
   classifier?: ClassifierOptions
   /** Answers what cannot be forwarded; without it that is dropped. */
-  responder?: Responder
+  responder?: IpAnswers
   /** What it does beside forwarding: features by name, as `catalogue.ts` has them. */
   features?: FeatureOptions
   /** When the switch begins; timers of features count from there. Default 0. */
@@ -67,7 +67,7 @@ export class Switch implements Node, FeatureSwitch {
   readonly mtuBytes: number
   readonly losslessMask: number
   readonly #classifier: Classifier
-  readonly #responder: Responder | null
+  readonly #responder: IpAnswers | null
   /** When each port may start its next frame; NEVER if none waits. */
   readonly #schedule = new DeadlineHeap()
   readonly #features = new FeatureSet()

@@ -29,7 +29,7 @@ export interface Check {
 }
 
 /** Whether something works here, and if not, why. */
-export interface Verdict {
+export interface DoctorVerdict {
   works: boolean
   why?: string
 }
@@ -38,9 +38,9 @@ export interface Verdict {
 export interface Diagnosis {
   checks: Check[]
   /** Places for `weir run --on`. */
-  on: Record<'virtual' | 'overlay' | 'veth', Verdict>
+  on: Record<'virtual' | 'overlay' | 'veth', DoctorVerdict>
   /** Ways for `weir daemon --io`; `packetInLabs` is `packet` for the hosts of labs. */
-  io: Record<'dgram' | 'batch' | 'raw' | 'packet' | 'packetInLabs', Verdict>
+  io: Record<'dgram' | 'batch' | 'raw' | 'packet' | 'packetInLabs', DoctorVerdict>
   /** What `--io auto` takes, and why not what is faster. */
   auto: { takes: string; why?: string }
 }
@@ -80,7 +80,7 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
     captures,
     ...TOOLS.map(checkTool),
   ]
-  const here = (fault: string | null): Verdict =>
+  const here = (fault: string | null): DoctorVerdict =>
     fault === null ? { works: true } : { works: false, why: fault }
   return {
     checks,
@@ -100,7 +100,7 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
   }
 }
 
-function verdict(needed: readonly Check[]): Verdict {
+function verdict(needed: readonly Check[]): DoctorVerdict {
   const missing = needed.find(({ status }) => status === 'fail')
   return missing === undefined ? { works: true } : { works: false, why: `${missing.name}: ${missing.found}` }
 }

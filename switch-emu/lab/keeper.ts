@@ -21,7 +21,7 @@ type Request = KeeperStart | SwitchQuestion | { type: typeof RELEASE }
 /**
  * The body of the keeper, `weir internal lab-keeper`, which is started in new namespaces: they live as long as it
  * does. It builds the network in them, starts the switch process and the daemons, and takes everything down when it
- * is told to (SIGTERM), or when the process that started it goes away without having released it. Resolves after
+ * gets SIGTERM, or when the process that started it goes away without having released it. Resolves after
  * that.
  */
 export async function runKeeper(): Promise<void> {
@@ -115,7 +115,7 @@ class Keeper {
     this.end()
   }
 
-  /** Tells everybody who connects how the lab stands, or does what it is asked to. */
+  /** Answers everybody who connects with how the lab stands, or does what is asked. */
   async #serve(lab: string): Promise<void> {
     const path = keeperSocket(lab)
     this.#server = createServer({ allowHalfOpen: true }, socket => {

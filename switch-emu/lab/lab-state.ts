@@ -78,7 +78,7 @@ export function receivedFiles({ inboxFolder, dataFolder }: LabState): number {
   return entries.filter(entry => entry.isFile() && !entry.name.startsWith(DELIVERED_NAME)).length
 }
 
-/** Where the keeper tells how the lab stands. */
+/** Where the keeper says how the lab stands. */
 export function keeperSocket(lab: string): string {
   return join(labFolder(lab), 'keeper.sock')
 }

@@ -101,7 +101,7 @@ export async function labStatus(state: LabState): Promise<LabStatus> {
   }
 }
 
-/** How a lab stands, as far as it can be told without asking it. */
+/** How a lab stands, as far as it shows without asking it. */
 export function stateOf(state: LabState, keeper: KeeperStatus | null): LabStatus['state'] {
   if (!isKept(state)) return state.up || !isAlive(state.owner) ? 'broken' : 'starting'
   if (!state.up) return 'starting'

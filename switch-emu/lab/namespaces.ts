@@ -70,7 +70,7 @@ export function namespacesRefused(privilege: Privilege): string | null {
   return tried.status === 0 ? null : tried.stderr.trim() || `${program} ended with ${tried.status}`
 }
 
-/** What usually forbids namespaces, where it can be told, and the fix. */
+/** What usually forbids namespaces, where it shows, and the fix. */
 export function advice(): { why?: string; fix: string } {
   if (isMissing(spawnSync('unshare', ['--version'], { stdio: 'ignore' }).error)) {
     return { fix: 'sudo apt-get install util-linux' }

@@ -1,4 +1,4 @@
-/** From a scenario to the interfaces, addresses and neighbours of its lab: what to tell `ip`, worked out beforehand. */
+/** From a scenario to the interfaces, addresses and neighbours of its lab: the arguments of `ip`, worked out beforehand. */
 import { WeirError } from '../../lib/errors.js'
 import { macOf } from '../../lib/nic/config.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
@@ -25,7 +25,7 @@ const HOST_INTERFACE = 'eth0'
  * (SLOT_BYTES).
  */
 const MTU = 4500
-/** What hosts tell TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */
+/** What hosts advertise to TCP peers, bytes: TCP then fills frames of Ethernet's 1,500 bytes, and reads as fast as there. */
 const TCP_MSS = 1460
 /** Addresses of scenarios lie here. */
 const NETWORK = '10.0.0.0/8'

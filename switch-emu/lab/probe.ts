@@ -17,14 +17,14 @@ const SEEN = 'seen by captures'
 /** A protocol that no kernel knows: IEEE's local experimental EtherType. */
 const ETHER_TYPE = 0x88b5
 
-export interface PacketProbe {
+export interface PacketSocketTrial {
   /** Why a packet port cannot be had on a veth pair, or null. */
   fault: string | null
   /** A capture on the interface sees what the port sends. */
   seen: boolean
 }
 
-export function probePacketSockets(privilege: Privilege): PacketProbe {
+export function probePacketSockets(privilege: Privilege): PacketSocketTrial {
   const [program, ...args] = [
     ...inNewNamespaces(privilege),
     process.execPath,

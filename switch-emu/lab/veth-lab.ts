@@ -9,7 +9,7 @@ import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { refuseHostHop } from '../host-hop.js'
 import type { CapturePlace } from '../port-captures.js'
 import { Child } from '../real-time/child.js'
-import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
+import { aborted, type Lab, type LabHost, LabHosts, type LabUpOptions } from '../real-time/lab.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { SwitchClient } from '../real-time/switch-client.js'
 import type { SwitchQuestion, SwitchReply } from '../real-time/switch-messages.js'
@@ -39,7 +39,7 @@ export const DEFAULT_IO = 'packet'
 /** Ways to send and receive that may know how much waits for a host. A daemon that takes another one by itself refuses the setting. */
 const KNOWS_WHAT_WAITS = ['auto', 'batch']
 
-export interface VethLabOptions extends LabOptions {
+export interface VethLabOptions extends LabUpOptions {
   /** By which it can be found. Default: one that nobody else has. */
   name?: string
   /** How the daemons send: a name for `--io`. Default 'packet', which sees ECN marks and honours PFC. */
@@ -175,7 +175,7 @@ function prepare(scenario: Scenario, options: VethLabOptions): LabState {
     owner: identify(process.pid)!,
     privilege,
     io,
-    // Nobody can guess it, and it is made when the state tells of it: whatever is killed, `weir lab down` finds it.
+    // Nobody can guess it, and it is made when the state names it: whatever is killed, `weir lab down` finds it.
     dataFolder: join(tmpdir(), `weir-lab-${id}`),
     ...(options.inbox !== undefined && { inboxFolder: resolve(options.inbox) }),
     ...(options.captures !== undefined && { captures: options.captures }),

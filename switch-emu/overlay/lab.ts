@@ -7,7 +7,7 @@ import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import { refuseHostHop } from '../host-hop.js'
 import { Child } from '../real-time/child.js'
 import { daemonArguments } from '../real-time/daemon-arguments.js'
-import { aborted, type Lab, type LabHost, LabHosts, type LabOptions } from '../real-time/lab.js'
+import { aborted, type Lab, type LabHost, LabHosts, type LabUpOptions } from '../real-time/lab.js'
 import type { Ports, SwitchReport } from '../real-time/real-time-fabric.js'
 import { keyFileOption } from '../real-time/scenario-key.js'
 import { SwitchClient } from '../real-time/switch-client.js'
@@ -33,14 +33,14 @@ export class OverlayLab implements Lab {
   readonly #children: Child[] = []
   /** Option that names the key file of all daemons, if the scenario has a key. */
   #key: Record<string, string> = {}
-  readonly #options: LabOptions
+  readonly #options: LabUpOptions
   #switch!: SwitchClient<OverlayStart>
   #fail: (error: WeirError) => void = () => {}
   #isDown = false
   readonly #onExit = () => this.#abandon()
 
   /** Brings everything up, and takes everything down again if that fails. */
-  static async up(scenario: Scenario, options: LabOptions = {}, signal?: AbortSignal): Promise<OverlayLab> {
+  static async up(scenario: Scenario, options: LabUpOptions = {}, signal?: AbortSignal): Promise<OverlayLab> {
     refuseHostHop(scenario, 'on the overlay')
     for (let left = TRIES; ; left--) {
       const lab = new OverlayLab(scenario, options)
@@ -55,7 +55,7 @@ export class OverlayLab implements Lab {
     }
   }
 
-  private constructor(scenario: Scenario, options: LabOptions) {
+  private constructor(scenario: Scenario, options: LabUpOptions) {
     this.scenario = scenario
     this.#options = options
     this.folder = mkdtempSync(join(tmpdir(), 'weir-lab-'))

@@ -1,5 +1,5 @@
-import type { Flow, Scenario } from '../../lib/scenario/model/scenario.js'
-import { type Hop, Topology } from '../../lib/scenario/model/topology.js'
+import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
+import { type PathHop, Topology } from '../../lib/scenario/model/topology.js'
 
 /**
  * Bits a second that the traffic would move on an empty machine. The flows that the file lists share every link evenly (max-min
@@ -15,7 +15,7 @@ export function demandBps(scenario: Scenario): number {
 }
 
 /** Progressive filling: the link that leaves least to each of its flows decides about them; then the next. */
-function fairRates(topology: Topology, flows: readonly Flow[]): number {
+function fairRates(topology: Topology, flows: readonly ScenarioFlow[]): number {
   const left = new Map<string, number>()
   let open = flows.map(({ from, to }) => {
     const path = topology.pathKinds(from, to)[0] ?? []
@@ -46,7 +46,7 @@ function tightest(paths: readonly string[][], left: ReadonlyMap<string, number>)
   return found
 }
 
-function linkName({ node, port }: Hop): string {
+function linkName({ node, port }: PathHop): string {
   return `${node}:${port}`
 }
 

@@ -24,7 +24,7 @@ export interface LabHost {
 }
 
 /** Options of a lab. */
-export interface LabOptions {
+export interface LabUpOptions {
   /** Captures every switch port. */
   captures?: CapturePlace
 }
@@ -50,7 +50,7 @@ export interface Lab {
 /** Brings a lab up, or takes everything down again and throws. */
 export type BringUp<L extends Lab = Lab> = (
   scenario: Scenario,
-  options: LabOptions,
+  options: LabUpOptions,
   signal: AbortSignal,
 ) => Promise<L>
 
@@ -97,7 +97,7 @@ export async function withLab<L extends Lab, T>(
   up: BringUp<L>,
   scenario: Scenario,
   work: (lab: L, signal: AbortSignal) => Promise<T>,
-  options: LabOptions = {},
+  options: LabUpOptions = {},
 ): Promise<T> {
   checkRealTime(scenario)
   const interrupt = new Interrupt()

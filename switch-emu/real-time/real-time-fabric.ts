@@ -6,7 +6,7 @@ import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
 import type { PortResult, Series } from '../../lib/scenario/result/result.js'
 import { Random } from '../../lib/sim/random.js'
 import { type Nanos, NEVER } from '../../lib/time/nanos.js'
-import type { Responder } from '../core/answers/responder.js'
+import type { IpAnswers } from '../core/answers/ip-answers.js'
 import { Classifier } from '../core/forwarding/classifier.js'
 import { Fabric } from '../fabric.js'
 import { linksOf, type NodeLink } from '../node-links.js'
@@ -32,7 +32,7 @@ export interface RealTimeFabricOptions {
    * What the switches answer by themselves, by the number of the switch, for hosts with ordinary IP stacks. Default:
    * nothing.
    */
-  responder?: (switchId: number) => Responder
+  responder?: (switchId: number) => IpAnswers
   /** Bytes of the longest IP packet that the hosts' ports take. Default: frames' slots are the bound. */
   mtuBytes?: number
   /** Bytes of a host that may wait for its own link. Default: the Attachment's. */
@@ -263,7 +263,7 @@ function lateLimitNs(scenario: Scenario): Nanos {
   return rtts.length === 0 ? 0 : Math.round(Math.min(...rtts) / 4)
 }
 
-/** How the switch of a host tells priorities; undefined if it pauses nobody. */
+/** How the switch of a host distinguishes priorities; undefined if it pauses nobody. */
 function pausingClassifier(scenario: Scenario, host: string): Classifier | undefined {
   const sw = scenario.switches.find(({ name }) => name === hostLink(scenario, host).peer.node)
   return sw?.pfc === undefined ? undefined : new Classifier(classifierOptions(sw))

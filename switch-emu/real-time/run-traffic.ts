@@ -4,7 +4,7 @@ import { probesPaths } from '../../lib/cc/path-settings.js'
 import type { Progress, TrafficReply } from '../../lib/client/daemon-client.js'
 import type { PathFigures } from '../../lib/control/messages.js'
 import { type ErrorCode, WeirError } from '../../lib/errors.js'
-import { type Flow, type Scenario, withSeed } from '../../lib/scenario/model/scenario.js'
+import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
 import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
 import { scenarioError } from '../../lib/scenario/read/places.js'
 import type { CapacityResult, FeedbackResult, RunResult } from '../../lib/scenario/result/result.js'
@@ -98,7 +98,7 @@ function sum(values: readonly number[]): number {
 class TrafficRun {
   readonly series: FlowSeries
   readonly #lab: Lab
-  readonly #flows: readonly Flow[]
+  readonly #flows: readonly ScenarioFlow[]
   readonly #signal: AbortSignal
   readonly #onProgress: NonNullable<RealTimeOptions['onProgress']>
   /** The traffic's start on the wall clock, which all daemons share. */
@@ -110,7 +110,7 @@ class TrafficRun {
 
   constructor(
     lab: Lab,
-    flows: readonly Flow[],
+    flows: readonly ScenarioFlow[],
     signal: AbortSignal,
     onProgress: NonNullable<RealTimeOptions['onProgress']>,
   ) {
@@ -150,7 +150,7 @@ class TrafficRun {
     }
   }
 
-  async #run(flow: Flow, index: number, signal: AbortSignal): Promise<FlowOutcome> {
+  async #run(flow: ScenarioFlow, index: number, signal: AbortSignal): Promise<FlowOutcome> {
     const cc = flow.cc ?? this.#lab.scenario.cc
     let last: Progress | null = null
     try {
@@ -236,7 +236,7 @@ function unfinished(last: Progress | null): FlowOutcome {
   }
 }
 
-function lastEnd(flows: readonly Flow[], outcomes: readonly FlowOutcome[]): Nanos {
+function lastEnd(flows: readonly ScenarioFlow[], outcomes: readonly FlowOutcome[]): Nanos {
   return Math.max(0, ...flows.map((flow, i) => flow.startNs + (outcomes[i]!.fctNs ?? 0)))
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Progress } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
 import { whyNotRead } from '../../lib/file-reason.js'
-import type { Flow, Scenario } from '../../lib/scenario/model/scenario.js'
+import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { PortResult, RunResult } from '../../lib/scenario/result/result.js'
 import { MILLISECOND, SECOND } from '../../lib/time/nanos.js'
 import { type FlowOutcome, makeResult } from '../report.js'
@@ -116,7 +116,7 @@ class Sending {
     }
   }
 
-  async #send(transfer: FileTransfer, index: number): Promise<{ flow: Flow; outcome: FlowOutcome }> {
+  async #send(transfer: FileTransfer, index: number): Promise<{ flow: ScenarioFlow; outcome: FlowOutcome }> {
     const { from, to, path, name, startMs } = transfer
     await sleep(startMs, undefined, { signal: this.#signal })
     const startNs = Math.round(this.#elapsedMs() * MILLISECOND)

@@ -13,7 +13,7 @@ import { type Nanos, NEVER } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import { HostTable } from '../core/answers/host-table.js'
-import { Responder } from '../core/answers/responder.js'
+import { IpAnswers } from '../core/answers/ip-answers.js'
 import { PortCaptures } from '../port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { VethStart } from './veth-messages.js'
@@ -93,7 +93,7 @@ export class VethSwitch {
         startNs: monotonicNs(),
         mtuBytes: Math.min(...this.#ports.map(port => port.mtu)),
         backlogBytesMax: HOST_BACKLOG_BYTES,
-        responder: id => new Responder(hosts, id),
+        responder: id => new IpAnswers(hosts, id),
         deliver: (link, frame) => this.#deliver(link, frame),
         ...(this.#captures === null ? {} : { captures: this.#captures }),
       })

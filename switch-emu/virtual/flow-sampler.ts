@@ -1,4 +1,4 @@
-import type { Flow } from '../../lib/scenario/model/scenario.js'
+import type { ScenarioFlow } from '../../lib/scenario/model/scenario.js'
 import type { Series } from '../../lib/scenario/result/result.js'
 import { seriesName } from '../../lib/scenario/result/series.js'
 import type { Nanos } from '../../lib/time/nanos.js'
@@ -11,12 +11,12 @@ const SAMPLES_MAX = 1_000_000
 export class FlowSampler {
   readonly #series: Record<string, Series> = {}
   readonly #flows: readonly TrafficFlow[]
-  readonly #plan: readonly Flow[]
+  readonly #plan: readonly ScenarioFlow[]
   readonly #startNs: Nanos
   #count = 0
 
   /** @param startNs zero of the series' times */
-  constructor(flows: readonly TrafficFlow[], plan: readonly Flow[], startNs: Nanos) {
+  constructor(flows: readonly TrafficFlow[], plan: readonly ScenarioFlow[], startNs: Nanos) {
     this.#flows = flows
     this.#plan = plan
     this.#startNs = startNs

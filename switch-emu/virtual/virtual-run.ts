@@ -7,7 +7,7 @@ import { ACK_TIMEOUT_NS } from '../../lib/nic/config.js'
 import { Nic } from '../../lib/nic/nic.js'
 import type { TxCounters } from '../../lib/nic/tx/tx-pipeline.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
-import { type Flow, type Scenario, withSeed } from '../../lib/scenario/model/scenario.js'
+import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
 import { baseRttNs, Topology } from '../../lib/scenario/model/topology.js'
 import { headerSlotBytes } from '../../lib/scenario/model/wire-sizes.js'
 import { expandTraffic } from '../../lib/scenario/read/expand-traffic.js'
@@ -36,7 +36,7 @@ const FRAMES_MAX = 1 << 20
 const SINK_BYTES = 2 ** 31
 /** Series of single flows are kept for so many flows at most. */
 const FLOW_SERIES_MAX = 64
-/** So many round trips have to fit into the silence that has packets sent again. */
+/** So many round trips have to fit into the silence after which packets are retransmitted. */
 const ACK_TIMEOUT_ROUND_TRIPS = 4
 /** A connection that is not there after this time will never be. */
 const SETUP_MAX_NS = 60 * SECOND
@@ -79,7 +79,7 @@ export class VirtualRun {
   readonly #hosts = new Map<string, VirtualHost>()
   readonly #agenda = new Agenda()
   readonly #agendaId: number
-  readonly #plan: readonly Flow[]
+  readonly #plan: readonly ScenarioFlow[]
   readonly #topology: Topology
   /** Bytes of all flows. */
   readonly #bytes: number

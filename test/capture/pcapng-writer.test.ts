@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { CapturedPacket, CaptureReader } from '../../lib/capture/capture-reader.js'
-import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { Frame } from '../../lib/frame/frame.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-pcapng-'))
@@ -20,7 +20,7 @@ function frameOf(hex: string, wireLength: number): Frame {
 t.test('bytes of the file', async t => {
   const path = join(folder, 'bytes.pcapng')
   const writer = new PcapngWriter(path, { interfaceName: 's1:s2', rateBps: 1e9, snapBytes: 128, epochNs: 5n })
-  writer.write(0x1_2345_6789, frameOf('aabbccddee', 60), Direction.SENT)
+  writer.write(0x1_2345_6789, frameOf('aabbccddee', 60), PacketDirection.SENT)
   writer.close()
   writer.close()
   const blocks = [
@@ -34,7 +34,7 @@ t.test('bytes of the file', async t => {
     'aabbccddee000000 0200 0400 02000000 00000000 34000000',
   ]
   t.equal(readFileSync(path).toString('hex'), blocks.join('').replaceAll(' ', ''))
-  t.throws(() => writer.write(0, frameOf('', 0), Direction.SENT), { code: 'WEIR_BAD_STATE' })
+  t.throws(() => writer.write(0, frameOf('', 0), PacketDirection.SENT), { code: 'WEIR_BAD_STATE' })
 })
 
 t.test('times from an epoch of today on: the low half carries', async t => {
@@ -42,7 +42,7 @@ t.test('times from an epoch of today on: the low half carries', async t => {
   const epochNs = 1_795_282_664_957_964_617n
   const writer = new PcapngWriter(path, { interfaceName: 'p', rateBps: 1e9, epochNs })
   const times = [0, 1, 999_999_999, 4_294_967_295, 4_294_967_296, 86_400_000_000_001, 2 ** 52 + 1]
-  for (const now of times) writer.write(now, frameOf('00', 1), Direction.RECEIVED)
+  for (const now of times) writer.write(now, frameOf('00', 1), PacketDirection.RECEIVED)
   writer.close()
   const reader = CaptureReader.open(path)
   const packet = new CapturedPacket()
@@ -62,7 +62,7 @@ t.test('a process that is killed leaves a valid file', async t => {
   t.equal(count(path), 0, 'it can be read from the beginning')
   for (let i = 0; i < 5000; i++) {
     frame.view.setUint32(0, i)
-    writer.write(i * 1_000_000_007, frame, Direction.RECEIVED)
+    writer.write(i * 1_000_000_007, frame, PacketDirection.RECEIVED)
     // Nobody flushes: what is on the disk now is what a kill would leave.
     if (i % 997 === 0) t.ok(i + 1 - count(path) <= 600, 'what is missing is in one buffer')
   }

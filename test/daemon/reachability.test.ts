@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Attempt, Reachability } from '../../lib/io/ports/reachability.js'
+import { type ConnectAttempt, Reachability } from '../../lib/io/ports/reachability.js'
 import { freePort } from '../io/helpers.js'
 import { loopbackAddress, scratch } from '../support/daemon-process.js'
 import { errorOf, start } from './hosts.js'
@@ -24,7 +24,7 @@ function attemptAt(address: string, port: number) {
       },
     })
   })
-  return { attempt: attempt as unknown as Attempt & { waits: boolean }, given }
+  return { attempt: attempt as unknown as ConnectAttempt & { waits: boolean }, given }
 }
 
 t.test('no route, and nobody who listens', async t => {

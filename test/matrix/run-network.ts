@@ -25,7 +25,7 @@ import type { Pipe } from '../../lib/sim/pipe.js'
 import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
-import { Graph, type LinkEnd } from '../../switch-emu/core/forwarding/graph.js'
+import { Graph, type GraphEnd } from '../../switch-emu/core/forwarding/graph.js'
 import { installRoutes } from '../../switch-emu/core/forwarding/routes.js'
 import { Switch } from '../../switch-emu/core/switch.js'
 import { End } from '../swarm/end.js'
@@ -530,7 +530,7 @@ function addressOf(index: number): HostAddress {
   return HostAddress.parse(`10.0.0.${index + 1}`)
 }
 
-function plug(rates: Map<string, number[]>, node: string, rateBps: number): LinkEnd {
+function plug(rates: Map<string, number[]>, node: string, rateBps: number): GraphEnd {
   const ports = rates.get(node)!
   ports.push(rateBps)
   return { node, port: ports.length - 1 }

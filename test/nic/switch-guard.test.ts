@@ -1,7 +1,7 @@
 /** Direct responses of switches where hosts have a secret: who has not the key of the domain moves nothing. */
 import t from 'tap'
 import type { Frame } from '../../lib/frame/frame.js'
-import { Verdict } from '../../lib/nic/keys/feedback-guard.js'
+import { TagVerdict } from '../../lib/nic/keys/feedback-guard.js'
 import { SwitchGuard } from '../../lib/nic/keys/switch-guard.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { Random } from '../../lib/sim/random.js'
@@ -95,14 +95,14 @@ t.test('each is taken once, in order, from every switch by itself', async t => {
     return said
   }
   t.same([0, 1, 1, 0, 2, 3, 2, 3].map(verdict), [
-    Verdict.OK,
-    Verdict.OK,
-    Verdict.REPLAYED,
-    Verdict.REPLAYED,
-    Verdict.OK,
-    Verdict.OK,
-    Verdict.REPLAYED,
-    Verdict.REPLAYED,
+    TagVerdict.OK,
+    TagVerdict.OK,
+    TagVerdict.REPLAYED,
+    TagVerdict.REPLAYED,
+    TagVerdict.OK,
+    TagVerdict.OK,
+    TagVerdict.REPLAYED,
+    TagVerdict.REPLAYED,
   ])
   t.equal(pool.inUse, 0)
 })
@@ -128,13 +128,13 @@ for (const v6 of [false, true]) {
       said.set(verdict, (said.get(verdict) ?? 0) + 1)
       frame.bytes[place] = before
     }
-    t.same([...said], [[Verdict.FORGED, 100_000]])
+    t.same([...said], [[TagVerdict.FORGED, 100_000]])
     t.equal(
       new SwitchGuard(directTag.directKey(Buffer.from('another secret of 16'))).open(frame),
-      Verdict.FORGED,
+      TagVerdict.FORGED,
     )
-    t.equal(guard.open(frame), Verdict.OK, 'as it was')
-    t.equal(guard.open(frame), Verdict.MISSING, 'without its tag')
+    t.equal(guard.open(frame), TagVerdict.OK, 'as it was')
+    t.equal(guard.open(frame), TagVerdict.MISSING, 'without its tag')
     pool.give(frame)
   })
 }

@@ -2,13 +2,13 @@
 import t from 'tap'
 import { headroomBytes } from '../../lib/scenario/model/headroom.js'
 import { hostDscps } from '../../lib/scenario/model/priorities.js'
-import type { Switch } from '../../lib/scenario/model/scenario.js'
+import type { ScenarioSwitch } from '../../lib/scenario/model/scenario.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { checkProblems } from './problems-at.js'
 
 const NET = 'hosts: [h1, h2]\nlinks: [h1--s1, h2--s1]\n'
 
-function switchOf(settings: string): Switch {
+function switchOf(settings: string): ScenarioSwitch {
   return parseScenario(`${NET}switches: {s1: {${settings}}}`, 'x.yaml').switches[0]!
 }
 

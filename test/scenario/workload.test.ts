@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Flow, type Scenario, withSeed } from '../../lib/scenario/model/scenario.js'
+import { type Scenario, type ScenarioFlow, withSeed } from '../../lib/scenario/model/scenario.js'
 import {
   meanSize,
   parseDistribution,
@@ -75,7 +75,7 @@ traffic: ${traffic}
   )
 }
 
-const bytesOf = (flows: readonly Flow[]) => flows.reduce((sum, flow) => sum + flow.bytes, 0)
+const bytesOf = (flows: readonly ScenarioFlow[]) => flows.reduce((sum, flow) => sum + flow.bytes, 0)
 
 usual('arrivals come at the load asked for, each host as sender, all others as receivers', async t => {
   const seed = fixedSeed(t, 5)
@@ -126,7 +126,8 @@ usual('the same seed gives the same flows; the seed asked for overrides those of
   const plain = make('')
   const pinned = make(', seed: 7')
   // tap's own comparison takes seconds for so many.
-  const same = (a: readonly Flow[], b: readonly Flow[], what: string) => t.ok(isDeepStrictEqual(a, b), what)
+  const same = (a: readonly ScenarioFlow[], b: readonly ScenarioFlow[], what: string) =>
+    t.ok(isDeepStrictEqual(a, b), what)
   same(expandTraffic(plain), expandTraffic(make('')), 'the same')
   same(expandTraffic(withSeed(plain, 1)), expandTraffic(plain), 'the default seed is 1')
   same(expandTraffic(pinned), expandTraffic(withSeed(plain, 7)), "a workload's own seed")

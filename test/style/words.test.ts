@@ -1,11 +1,14 @@
-/** Words that a reader has to guess, in documents, and comments without a subject. */
+/** Words that a reader has to guess, in documents and comments, and comments without a subject. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { repositoryRoot } from '../support/fixtures.js'
 
 const FOLDERS = ['bench', 'bin', 'lib', 'switch-emu', 'test']
-const PRIVATE_WORDS = /\b(told|heeds?|heeded|goes again|sent again|gone again)\b/i
+const PRIVATE_WORDS =
+  /\b(told|heeds?|heeded|(?:goes|gone|sends|sent) again|tells? of)\b|\b(?:a|no) weir\b|\bweirs\b/
+/** From where a comment begins, or a line within one. */
+const COMMENT = /(?:^\s*(?:\/?\*\*? ?)|\/\*\*? |(?:^|\s)\/\/ )(.*)/
 const HEADLESS = /^\s*(?:\/\/|\/?\*\*?) ?Of /
 
 function files(folder: string, ending: string): string[] {
@@ -22,6 +25,15 @@ function linesWith(paths: readonly string[], pattern: RegExp): string[] {
   )
 }
 
+function commentsOf(path: string): string[] {
+  return readFileSync(join(repositoryRoot, path), 'utf8')
+    .split('\n')
+    .flatMap((line, i) => {
+      const comment = COMMENT.exec(line)
+      return comment ? [`${path}:${i + 1}: ${comment[1]}`] : []
+    })
+}
+
 t.test('the documents have the words of the field', async t => {
   const documents = [
     'README.md',
@@ -32,6 +44,13 @@ t.test('the documents have the words of the field', async t => {
     ...['docs', 'lib', 'switch-emu'].flatMap(folder => files(folder, '.md')),
   ]
   t.same(linesWith(documents, PRIVATE_WORDS), [])
+})
+
+t.test('the comments have them too', async t => {
+  const sources = ['bin', 'lib', 'switch-emu'].flatMap(folder => files(folder, '.ts'))
+  const lines = sources.flatMap(path => commentsOf(path).filter(line => PRIVATE_WORDS.test(line)))
+  t.same(lines, [])
+  t.ok(sources.length > 300, `${sources.length} files`)
 })
 
 t.test('a comment begins with what it is about', async t => {

@@ -20,7 +20,7 @@ import { Random } from '../../lib/sim/random.js'
 import { MILLISECOND, type Nanos, SECOND } from '../../lib/time/nanos.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { directKey } from '../../lib/wire/weir/direct-tag.js'
-import { Graph, type LinkEnd } from '../../switch-emu/core/forwarding/graph.js'
+import { Graph, type GraphEnd } from '../../switch-emu/core/forwarding/graph.js'
 import { installRoutes } from '../../switch-emu/core/forwarding/routes.js'
 import { Pfc } from '../../switch-emu/core/pfc/pfc.js'
 import { Switch } from '../../switch-emu/core/switch.js'
@@ -139,7 +139,7 @@ class World {
   readonly #agenda = new Agenda()
   readonly #agendaId: number
   /** By link: its ends, which routes are made of, and whether the switches take it for up. */
-  readonly #links: { a: LinkEnd; b: LinkEnd; known: boolean }[] = []
+  readonly #links: { a: GraphEnd; b: GraphEnd; known: boolean }[] = []
   #hashSeed: number
   #reroutes = 0
   #flaps = 0
@@ -262,7 +262,7 @@ class World {
     installRoutes(graph, located, tables, { seed: this.#hashSeed })
   }
 
-  #makeSwitch(id: number, name: string, links: readonly { a: LinkEnd; b: LinkEnd }[]): Switch {
+  #makeSwitch(id: number, name: string, links: readonly { a: GraphEnd; b: GraphEnd }[]): Switch {
     const random = this.#random.fork(name)
     const { rateBps, bufferBytes, directResponses, lossless, secret } = this.#plan
     const delays: { rateBps: number; delayNs: Nanos }[] = []
@@ -650,7 +650,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, n) => total + n, 0)
 }
 
-function nextPort(ports: Map<string, number>, node: string): LinkEnd {
+function nextPort(ports: Map<string, number>, node: string): GraphEnd {
   const port = ports.get(node)!
   ports.set(node, port + 1)
   return { node, port }

@@ -9,7 +9,7 @@ import {
   loadFrame,
   PACKET_BYTES_MAX,
 } from '../../lib/capture/capture-reader.js'
-import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { WeirError } from '../../lib/errors.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
@@ -172,7 +172,7 @@ t.test('a capture that may stop does so when its file cannot be written, and say
     else t.throws(() => capture.flush(), { code: 'WEIR_NO_FILE' })
     fails.restore()
     t.equal(capture.fault, mayStop ? 'cannot write x: ENOSPC' : '')
-    if (mayStop) capture.write(1, frame, Direction.SENT)
+    if (mayStop) capture.write(1, frame, PacketDirection.SENT)
   }
   t.equal(writer.amount.packets, 0, 'it is left alone then')
 })

@@ -3,7 +3,7 @@ import type { Frame } from '../../lib/frame/frame.js'
 import type { FramePool } from '../../lib/frame/frame-pool.js'
 import { HostAddress } from '../../lib/wire/net/address.js'
 import { HostTable } from '../../switch-emu/core/answers/host-table.js'
-import { Responder } from '../../switch-emu/core/answers/responder.js'
+import { IpAnswers } from '../../switch-emu/core/answers/ip-answers.js'
 import type { Switch } from '../../switch-emu/core/switch.js'
 import { internetSum } from '../io/helpers.js'
 import { buildFrame } from './build-frame.js'
@@ -19,7 +19,7 @@ function build() {
   const hosts = new HostTable()
   for (let n = 0; n < 3; n++) hosts.add(HostAddress.fromIpv4(HOST(n)), MAC(n))
   hosts.add(HostAddress.parse('fd00::1'), MAC(1))
-  return starSwitch({ ports: [GIGABIT, GIGABIT, GIGABIT], responder: new Responder(hosts, 0x0102) })
+  return starSwitch({ ports: [GIGABIT, GIGABIT, GIGABIT], responder: new IpAnswers(hosts, 0x0102) })
 }
 
 function frameOf(pool: FramePool, hex: string): Frame {
@@ -78,7 +78,7 @@ t.test(
       ports: [GIGABIT, GIGABIT],
       features: { ecn },
       classifier: { dscp: { 0: 1 }, pcp: { 0: 2 } },
-      responder: new Responder(oneHost(), 1),
+      responder: new IpAnswers(oneHost(), 1),
     })
     t.equal(answers(node, pool, frameOf(pool, arpRequest(0, 2))).length, 1)
     t.equal(pool.inUse, 0)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { EgressQueue } from '../../switch-emu/core/queueing/egress-queue.js'
-import { QUANTUM_BYTES, Scheduler } from '../../switch-emu/core/queueing/scheduler.js'
+import { QUANTUM_BYTES, QueueScheduler } from '../../switch-emu/core/queueing/queue-scheduler.js'
 import { seeded } from './helpers.js'
 
 /** Eight queues that can be filled, and a scheduler that serves them. */
@@ -9,10 +9,10 @@ class Bench {
   readonly pool = new FramePool(1 << 14, 256)
   readonly queues = Array.from({ length: 8 }, () => new EgressQueue(1e12, 1 << 14))
   readonly sentBytes = new Array<number>(8).fill(0)
-  readonly scheduler: Scheduler
+  readonly scheduler: QueueScheduler
 
   constructor(weights?: number[]) {
-    this.scheduler = new Scheduler(weights)
+    this.scheduler = new QueueScheduler(weights)
   }
 
   fill(priority: number, bytes: number): void {
@@ -133,6 +133,6 @@ t.test('weights are checked', async t => {
     [0, 0, 0, 0, 0, 0, 0, -1],
     [0.5, 0, 0, 0, 0, 0, 0, 0],
   ]) {
-    t.throws(() => new Scheduler(weights), { code: 'WEIR_BAD_ARGUMENT' })
+    t.throws(() => new QueueScheduler(weights), { code: 'WEIR_BAD_ARGUMENT' })
   }
 })

@@ -1,7 +1,7 @@
 /** What Wireshark makes of compact records, INT-MD, IFA and IOAM: by switch-emu/wireshark/weir.lua, and of IOAM over IPv6 by itself. */
 import { join } from 'node:path'
 import t from 'tap'
-import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { Frame } from '../../lib/frame/frame.js'
 import * as icrc from '../../lib/wire/ib/icrc.js'
 import * as ipv6 from '../../lib/wire/net/ipv6.js'
@@ -91,7 +91,7 @@ t.test(
   async t => {
     const path = join(t.testdir({}), 'made.pcapng')
     const writer = new PcapngWriter(path, { interfaceName: 's1:s2', rateBps: 1e9 })
-    writer.write(0, traced(), Direction.SENT)
+    writer.write(0, traced(), PacketDirection.SENT)
     writer.close()
     const trace = 'ipv6.opt.ioam.trace.'
     const node = `${trace}node.`

@@ -1,7 +1,7 @@
 /** What Wireshark makes of captures of virtual runs, and of single frames. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Direction, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import { PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
 import { Frame } from '../../lib/frame/frame.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import * as aeth from '../../lib/wire/ib/aeth.js'
@@ -41,7 +41,7 @@ testWhole('{name: hpcc}')
 function captureOf(t: Test, frames: readonly Frame[]): string {
   const path = join(t.testdir({}), 'made.pcapng')
   const writer = new PcapngWriter(path, { interfaceName: 's1:s2', rateBps: 1e9 })
-  for (const [i, frame] of frames.entries()) writer.write(i, frame, Direction.SENT)
+  for (const [i, frame] of frames.entries()) writer.write(i, frame, PacketDirection.SENT)
   writer.close()
   return path
 }

@@ -184,6 +184,6 @@ t.test('a peer of whom nobody knows after 30 s counts as alive', async t => {
   await new Promise(setImmediate)
   t.same(answers, [true, true])
   const gone = challenge.begin(40 * SECOND)
-  challenge.settle(false)
+  challenge.answer(false)
   t.equal(await gone, false)
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { GetterMachine } from '../../lib/transfer/protocol/getter-machine.js'
 import { advanceCount } from '../../lib/transfer/protocol/machine.js'
-import type { Offer, PathFigures, Ready, TransferMessage } from '../../lib/transfer/protocol/messages.js'
+import type { Offer, Ready, SenderFigures, TransferMessage } from '../../lib/transfer/protocol/messages.js'
 import { ReceiverMachine } from '../../lib/transfer/protocol/receiver-machine.js'
 import { SenderMachine } from '../../lib/transfer/protocol/sender-machine.js'
 import { ServerMachine } from '../../lib/transfer/protocol/server-machine.js'
@@ -238,7 +238,7 @@ t.test('a receiver does not believe everything', async t => {
 })
 
 const ring = { rkey: 7, address: 65536, bytes: 4 * CHUNK }
-const path: PathFigures = {
+const path: SenderFigures = {
   rateBps: 1e9,
   windowBytes: 3 * CHUNK,
   pathQueueBytes: 0,

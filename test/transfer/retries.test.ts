@@ -13,7 +13,7 @@ import { Share } from '../../lib/transfer/file/share.js'
 import { TransferFailure } from '../../lib/transfer/protocol/failure.js'
 import { decodeMessage, encodeMessage, type TransferMessage } from '../../lib/transfer/protocol/messages.js'
 import { TransferService } from '../../lib/transfer/service.js'
-import { mayPass, Retries } from '../../lib/transfer/session/retries.js'
+import { AttemptRetries, mayPass } from '../../lib/transfer/session/retries.js'
 import type { Transfer, TransferResult } from '../../lib/transfer/session/transfer.js'
 import { type FakeVerbs, fakePair, type Hook, realTime } from '../support/fake-verbs.js'
 import { filesIn } from '../support/files-in.js'
@@ -394,15 +394,15 @@ t.test('a file that was delivered and has been changed since is not taken for de
 })
 
 t.test('waits double, up to 30 seconds, and begin anew after progress', async t => {
-  const retries = new Retries(7, SECOND)
+  const retries = new AttemptRetries(7, SECOND)
   const waits = () => Array.from({ length: 8 }, () => retries.next() / SECOND)
   t.same(waits(), [1, 2, 4, 8, 16, 30, 30, -1 / SECOND])
   t.equal(retries.inRow, 7)
   retries.onProgress()
   t.equal(retries.inRow, 0)
   t.equal(retries.next(), SECOND)
-  t.equal(new Retries(0, SECOND).next(), -1)
-  const many = new Retries(1000, SECOND)
+  t.equal(new AttemptRetries(0, SECOND).next(), -1)
+  const many = new AttemptRetries(1000, SECOND)
   for (let i = 0; i < 1000; i++) t.ok(many.next() <= 30 * SECOND)
   t.equal(many.next(), -1)
 })

@@ -3,7 +3,7 @@
  * CUBIC everywhere else: at the beginning too, when nothing is known. Both end the same way when telemetry appears or
  * stays away: the other one goes on with the window that there is.
  *
- * A record of the receiving host alone is no telemetry of the path: it tells nothing about links.
+ * A record of the receiving host alone is no telemetry of the path: it says nothing of links.
  */
 import type { Nanos } from '../../time/nanos.js'
 import type { HopRecords } from '../../wire/telemetry/hop-records.js'
@@ -180,7 +180,7 @@ export class Auto implements CongestionControl {
   }
 
   /**
-   * The rate of the slowest link that the telemetry tells of: HPCC++'s greatest window and its steps follow from it. The
+   * The rate of the slowest link in the telemetry: HPCC++'s greatest window and its steps follow from it. The
    * host's own link may be a thousand times as fast.
    */
   #slowest(hops: HopRecords): number {

@@ -123,7 +123,7 @@ export class CubicGrowth {
   /**
    * It begins as round trips have grown in the first slow start. That may not have been a queue of this flow: until the
    * first loss the window grows by `firstGrowth` in a round trip at least, while round trips are short.
-   * @param queuedNs a round trip that tells of a queue
+   * @param queuedNs a round trip that shows a queue
    */
   beginFirst(now: Nanos, cwnd: number, queuedNs: Nanos): void {
     this.beginFresh(now, cwnd)

@@ -102,7 +102,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
       0,
       1,
       0.05,
-      'share of itself by which the window grows in a round trip at least, from the end of the first slow start to the first loss, while round trips tell of no queue (as Linux: tcp_cubic, which does not ask for that)',
+      'share of itself by which the window grows in a round trip at least, from the end of the first slow start to the first loss, while round trips show no queue (as Linux: tcp_cubic, which does not ask for that)',
     ),
   ),
   flag('prr', true, 'in recovery packets leave as others arrive, down to the new window (RFC 9937)'),

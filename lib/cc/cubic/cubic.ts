@@ -12,7 +12,7 @@ import { CubicGrowth } from './cubic-growth.js'
 import { type CubicConstants, cubicConstants } from './cubic-options.js'
 import { HyStart } from './hystart.js'
 import { Prr } from './prr.js'
-import { RoundTrips } from './round-trips.js'
+import { RttEstimator } from './rtt-estimator.js'
 import { WindowUse } from './window-use.js'
 
 /** The window after a timeout, in packets (RFC 5681, section 3.1: LW). */
@@ -29,7 +29,7 @@ const IDLE_SSTHRESH = 3 / 4
 /** The controller of one flow. */
 export class Cubic implements CongestionControl {
   readonly name = 'cubic'
-  /** Telemetry tells it nothing of the path. */
+  /** Telemetry says nothing of the path. */
   readonly collectsAll = false
   readonly observed = ['windowBytes', 'ssthreshBytes', 'wMaxBytes', 'wEstBytes', 'rateBps'] as const
   readonly #constants: CubicConstants
@@ -37,7 +37,7 @@ export class Cubic implements CongestionControl {
   readonly #mtu: number
   readonly #growth: CubicGrowth
   readonly #prr: Prr
-  readonly #rtt: RoundTrips
+  readonly #rtt: RttEstimator
   readonly #use = new WindowUse()
   /** Judges the first slow start: while there is no threshold (RFC 9406, section 4.3). */
   #hystart: HyStart
@@ -53,12 +53,12 @@ export class Cubic implements CongestionControl {
   #rateBps = 0
   /** Recovery, after a reduction, until a packet sent since is acknowledged. */
   #recovering = false
-  /** The first transmission after the last reduction: what was sent before tells nothing about the window since. */
+  /** The first transmission after the last reduction: what was sent before says nothing of the window since. */
   #recoverySeq = 0
   /** The newest transmission acknowledged, and the next one to be made. */
   #ackedSeq = -1
   #sndNxt = 0
-  /** A loss has been told of since the last acknowledgement was: it is not safe (RFC 9937). */
+  /** A loss has been reported since the last acknowledgement, so it is not safe (RFC 9937). */
   #lossTold = false
   /** Timeouts have followed each other, and nothing has been acknowledged since the first. */
   #timedOut = false
@@ -78,7 +78,7 @@ export class Cubic implements CongestionControl {
       constants,
     )
     this.#prr = new Prr(context.mtuBytes)
-    this.#rtt = new RoundTrips(constants.timeoutLeastNs)
+    this.#rtt = new RttEstimator(constants.timeoutLeastNs)
     this.#hystart = new HyStart(constants)
     this.#expectedRttNs = context.careful
       ? Math.min(context.baseRttNs, FIRST_WINDOW_MOST_NS)
@@ -96,7 +96,7 @@ export class Cubic implements CongestionControl {
     return this.#cwnd
   }
 
-  /** HyStart++ sees a queue as late as acknowledgements tell of it. */
+  /** HyStart++ sees a queue as late as acknowledgements show it. */
   get ackShare(): number | undefined {
     return this.#isFirstSlowStart ? SLOW_START_ACK_SHARE : undefined
   }
@@ -211,14 +211,14 @@ export class Cubic implements CongestionControl {
 
   onCnp(_now: Nanos): void {
     if (this.#ackedSeq < this.#recoverySeq) return
-    // It names no packet. What has been acknowledged since the last reduction tells that a round trip has passed.
+    // It names no packet. What has been acknowledged since the last reduction shows that a round trip has passed.
     this.#reduce(this.#constants.betaEcn, this.#ackedSeq, this.#sndNxt, this.#use.inFlightBytes, true)
     this.#pace()
   }
 
   /**
    * A congestion event (section 4.6).
-   * @param seq the packet that tells of it; @param recoverFs bytes that were in flight before it
+   * @param seq the packet that shows it; @param recoverFs bytes that were in flight before it
    * @param byQueue a queue on the path dropped or marked it
    */
   #reduce(beta: number, seq: number, sndNxt: number, recoverFs: number, byQueue: boolean): void {

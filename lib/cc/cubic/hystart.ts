@@ -1,6 +1,6 @@
 /**
  * HyStart++: the first slow start ends when round trips grow, or when the acknowledgements of one round keep coming for a whole
- * round trip. Both tell of a bottleneck. It first goes on more slowly for some rounds, to find out whether the queue is its own
+ * round trip. Both show a bottleneck. It first goes on more slowly for some rounds, to find out whether the queue is its own
  * (RFC 9406, section 4.2). The pace bounds bursts, so L is infinite.
  *
  * Where this differs from the RFC:

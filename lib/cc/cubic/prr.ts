@@ -30,7 +30,7 @@ export class Prr {
 
   /**
    * Bytes that may be sent after an acknowledgement.
-   * @param safe it moved the oldest unacknowledged packet, and told of no further loss
+   * @param safe it moved the oldest unacknowledged packet, and reported no further loss
    */
   onAck(deliveredBytes: number, inFlightBytes: number, safe: boolean): number {
     this.#delivered += deliveredBytes

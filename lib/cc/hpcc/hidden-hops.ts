@@ -1,6 +1,6 @@
 /**
- * What a path holds behind the hops that its telemetry tells: there were more hops than slots, or records that cannot be read. Of
- * those hops only the round trip tells something: what it is longer than T, without the queues that are told, packets have waited
+ * What a path holds behind the hops that its telemetry names: there were more hops than slots, or records that cannot be read.
+ * Only the round trip shows something of those hops: the time beyond T, less the queues that telemetry names, packets have waited
  * elsewhere. A link with a queue is taken to send at its full rate, as after a switch's direct response: u = queue / T + 1.
  */
 import type { Nanos } from '../../time/nanos.js'
@@ -12,7 +12,7 @@ const NOISE = 0.05
 const MEAN_SHARE = 1 / 8
 const DEVIATION_SHARE = 1 / 4
 
-/** The hops of one flow's path that are not told. */
+/** The hops of one flow's path that telemetry does not name. */
 export class HiddenHops {
   /** The least round trips of the T before this one, and of this one: hosts make single ones longer. */
   #before: Nanos = Number.POSITIVE_INFINITY
@@ -50,7 +50,7 @@ export class HiddenHops {
   }
 
   /**
-   * The least u' of the links that are not told. Where nothing waits it is eta: as a link may be full there, windows grow by W_ai
+   * The least u' of the links that telemetry does not name. Where nothing waits it is eta: as a link may be full there, windows grow by W_ai
    * alone.
    */
   utilization(hops: HopRecords, tNs: Nanos, eta: number): number {

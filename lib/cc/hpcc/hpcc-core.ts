@@ -38,12 +38,12 @@ export class HpccCore {
   readonly #last = new HopRecords()
   /** When the rows of L were stored, by this host's clock. */
   readonly #lastNs = new Float64Array(this.#last.tsNs.length)
-  /** When U was averaged last, where only the busiest link is told. */
+  /** When U was averaged last, where telemetry names only the busiest link. */
   #averagedNs: Nanos = Number.NEGATIVE_INFINITY
   readonly #hidden = new HiddenHops()
   /** The telemetry that is being measured is a probe's. */
   #probed = false
-  /** The row of the busiest link, of the telemetry that was measured last; -1: it is none of those that are told. */
+  /** The row of the busiest link, of the telemetry that was measured last; -1: telemetry names no such link. */
   #busiest = 0
 
   readonly #context: CongestionContext
@@ -57,14 +57,14 @@ export class HpccCore {
     this.#eta = constants.eta
     this.#maxStage = constants.maxStage
     this.#countFlows = constants.countFlows && Number.isNaN(constants.wAi)
-    this.#settle(context.baseRttNs)
+    this.#setBaseRtt(context.baseRttNs)
     this.#wAi = this.#wAiExpected
     this.#w = this.#wBegin
     this.#wc = this.#wBegin
   }
 
   /** What follows from T. */
-  #settle(baseRttNs: Nanos): void {
+  #setBaseRtt(baseRttNs: Nanos): void {
     const { lineRateBps, careful, mtuBytes } = this.#context
     const { wAi, flows, minRate: minRateBps } = this.#constants
     this.t = baseRttNs
@@ -82,7 +82,7 @@ export class HpccCore {
   onBaseRtt(baseRttNs: Nanos): void {
     const longer = baseRttNs / this.t
     const share = this.#wAiExpected > 0 ? this.#wAi / this.#wAiExpected : 1
-    this.#settle(baseRttNs)
+    this.#setBaseRtt(baseRttNs)
     this.#wAi = this.#wAiExpected * share
     this.#w = this.#begins ? this.#wBegin : this.bounded(this.#w * longer)
     this.#wc = this.#begins ? this.#wBegin : this.bounded(this.#wc * longer)
@@ -184,7 +184,7 @@ export class HpccCore {
     return hidden
   }
 
-  /** A round trip was measured; of the hops that are not told nothing else is known. */
+  /** A round trip was measured; nothing else is known of hops that telemetry does not name. */
   onRoundTrip(now: Nanos, rttNs: Nanos): void {
     this.#hidden.onRoundTrip(now, rttNs, this.t)
   }

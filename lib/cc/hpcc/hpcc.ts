@@ -38,7 +38,7 @@ export class Hpcc implements CongestionControl {
     this.#onPackets(now, sample, sample.hops.accumulated)
   }
 
-  /** @param several the telemetry is of all packets since the last one that told any, not of that packet alone */
+  /** @param several the telemetry is of all packets since the last echo, not of that packet alone */
   #onPackets(now: Nanos, sample: AckSample, several: boolean): void {
     if (sample.hops.count === 0) return
     if (this.#core.measureInflight(now, sample.hops)) {
@@ -101,7 +101,7 @@ export class Hpcc implements CongestionControl {
     else this.#onPackets(now, sample, sample.hops.accumulated || sample.rttNs === 0)
   }
 
-  /** The packet's number tells whether its own telemetry has come already (draft-01, section 6.3). Then the response says nothing new. */
+  /** The packet's number shows whether its own telemetry has come already (draft-01, section 6.3). Then the response says nothing new. */
   onDirectResponse(_now: Nanos, sample: AckSample): void {
     if (sample.seq <= this.#lastSeq) return
     const sentWith = this.#direct.windowOf(sample.seq, this.#core.referenceWindowBytes)
@@ -132,7 +132,7 @@ export class Hpcc implements CongestionControl {
 
   onSent(_now: Nanos, _seq: number, _bytes: number): void {}
   onCnp(_now: Nanos): void {}
-  /** The drafts have no rule for losses: the telemetry of packets that got through tells how long the queue is. */
+  /** The drafts have no rule for losses: the telemetry of packets that got through shows how long the queue is. */
   onLoss(_now: Nanos, loss: LossSample): void {
     this.#cap.onLoss(loss, this.#core.windowBytes, this.#core.utilization >= this.#eta)
   }

@@ -63,7 +63,7 @@ export class PathLoad {
   /**
    * U of the busiest link, without what the flow itself puts on it. A link that is also on the flow's own path
    * carries the flow: of that link's U the flow's share of its bytes is left out, or all of it on ratio-only links,
-   * which do not tell bytes.
+   * which have no bytes.
    *
    * @param own the path that the flow takes: this one or another
    * @param ownBps rate at which the flow sends, bit/s

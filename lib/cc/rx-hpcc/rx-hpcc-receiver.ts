@@ -9,9 +9,9 @@ import { RX_HPCC_OPTIONS } from './rx-hpcc.js'
 
 /** Packets that were sent with a W are measured for so many T before the next W follows from them. */
 const SETTLE_ROUND_TRIPS = 2
-/** After so many T without a W sent the next W is sent even if it is no news: it tells N as well, and the last one may be lost. */
+/** After so many T without a W sent the next W is sent even if it is no news: it carries N as well, and the last one may be lost. */
 const REFRESH_ROUND_TRIPS = 16
-/** A W that does not come into force within so many T and the queueing delay is sent again, then after twice as many, and so on… */
+/** A W that does not come into force within so many T and the queueing delay is retransmitted, then after twice as many, and so on… */
 const FIRST_PATIENCE_ROUND_TRIPS = 2
 /** …but at least as often as this. */
 const PATIENCE_MAX_ROUND_TRIPS = 64
@@ -23,12 +23,12 @@ const URGENT = 0.5
  *
  * The listing sets Wc = W whenever it sends W, once per T. But a window takes a round trip to come back as packets: what
  * arrives before was sent with earlier windows, and W_n+1 = W_n eta / U(W_n-1) has no damping. The sender-based algorithm
- * waits for the first packet that was sent with a new Wc (lines 22-26). Here packets tell with which W they were sent, so
+ * waits for the first packet that was sent with a new Wc (lines 22-26). Here packets say with which W they were sent, so
  * the receiver does the same: Wc is the W that it sent last, and the next W follows from packets with that W alone. They
  * are measured for two T, by when line 9 has forgotten most of what came before them. Otherwise flows that measure at
  * different moments of a queue that is growing or draining go apart.
  *
- * A sender that does not tell is taken to use W once a T and the queueing delay that the telemetry states have passed.
+ * A sender that does not say is taken to use W once a T and the queueing delay that the telemetry states have passed.
  */
 export class RxHpccReceiver implements ReceiverControl {
   readonly #core: HpccCore
@@ -79,7 +79,7 @@ export class RxHpccReceiver implements ReceiverControl {
   }
 
   /**
-   * Until the W sent last is in force, nothing that arrives tells of it. The queueing delay counts once, however long the receiver
+   * Until the W sent last is in force, nothing that arrives speaks of it. The queueing delay counts once, however long the receiver
    * waits: where the sender overloads a link the delay grows with the time.
    */
   #await(now: Nanos, tells: boolean, queuedNs: Nanos): number {

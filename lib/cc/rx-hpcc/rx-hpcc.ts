@@ -1,6 +1,6 @@
 /**
  * Rx-HPCC: HPCC++ with the window worked out at the receiver (draft-miao-rtgwg-hpccplus, section on receiver-based HPCC).
- * This is the sender's end, which does as it is told. The receiver's is in rx-hpcc-receiver.ts; or, to the letter of the
+ * This is the sender's end, which obeys the receiver's windows. The receiver's is in rx-hpcc-receiver.ts; or, to the letter of the
  * draft, in rx-listing.ts.
  */
 import { type Nanos, NEVER } from '../../time/nanos.js'

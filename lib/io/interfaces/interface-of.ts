@@ -4,7 +4,7 @@ import { HostAddress } from '../../wire/net/address.js'
 
 /**
  * Name of the network interface that has this address of this host, or null. Node leaves out interfaces without
- * carrier, such as a link whose other end is not up yet: on Linux the kernel's tables tell of those.
+ * carrier, such as a link whose other end is not up yet: on Linux the kernel's tables have those.
  *
  * @param address literal; of 127.0.0.0/8 any. Throws WEIR_BAD_ARGUMENT for anything else
  */

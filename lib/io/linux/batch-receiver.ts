@@ -116,7 +116,7 @@ export class BatchReceiver {
 
   #read(): boolean {
     this.#message = this.#count = 0
-    // The last call brought fewer than asked for: the queue was empty, and the caller is told so once.
+    // The last call brought fewer than asked for: the queue was empty, and the caller learns so once.
     if (this.#drained) {
       this.#drained = false
       return false

@@ -50,7 +50,7 @@ export interface BatchSenderOptions {
  * full, payloads are copied into the slots, so that nothing refers to an application's memory after `flush`.
  * Consecutive packets of equal size to the same place leave as one run that the kernel, or the network card, cuts
  * (UDP_SEGMENT), which saves most of its work. When it cuts them it numbers them 0, 1, 2… in the IP identification,
- * which the ICRC covers; two weirs count that field as zero, so only packets with a shim, which only a weir
+ * which the ICRC covers; two Weir hosts count that field as zero, so only packets with a shim, which only a Weir host
  * understands, are joined. Frames that must leave alone never are.
  */
 export class BatchSender {
@@ -130,7 +130,7 @@ export class BatchSender {
       const left = this.#messageCount - this.#firstUnsent
       const sent = this.#libc.sendmmsg(this.#fd, this.#batch.header(this.#firstUnsent), left, 0)
       if (sent > 0) {
-        this.#settle(this.#firstUnsent + sent, true)
+        this.#giveBack(this.#firstUnsent + sent, true)
         continue
       }
       const errno = this.#libc.errno()
@@ -140,7 +140,7 @@ export class BatchSender {
       }
       // A device that cannot cut, or an old kernel: from now on packets leave one by one.
       if (errno === EIO || errno === EINVAL) this.#segmentsMax = 1
-      this.#settle(this.#firstUnsent + 1, false)
+      this.#giveBack(this.#firstUnsent + 1, false)
     }
     this.#clear()
     return true
@@ -266,7 +266,7 @@ export class BatchSender {
   }
 
   /** The kernel is done with the messages before `end`. */
-  #settle(end: number, sent: boolean): void {
+  #giveBack(end: number, sent: boolean): void {
     const counters = this.#counters
     const from = this.#firstFrame
     const to = this.#endOf[end - 1]!

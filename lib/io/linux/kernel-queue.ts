@@ -23,8 +23,8 @@ const RELEASE_SHARE = 1 / 4
  *   63,000. The ratio is taken from what was read last, whose charge follows from how the kernel allocates (seen on
  *   loopback and veth; drivers of network cards allocate in pages, which comes to about the same).
  * - A reader takes over the whole queue at once, and the charge of that stays until the last datagram of it has been
- *   read, or a quarter of the buffer. So what has been read since is subtracted here. When the kernel starts again is
- *   not told: it shows by a charge that has become smaller, or by everything taken over having been read.
+ *   read, or a quarter of the buffer. So what has been read since is subtracted here. The kernel does not say when it
+ *   starts again: it shows by a charge that has become smaller, or by everything taken over having been read.
  */
 export class KernelQueue {
   readonly #releaseBytes: number

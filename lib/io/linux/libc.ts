@@ -1,6 +1,6 @@
 /**
  * Linux's system calls, straight from TypeScript, by koffi (an optional package: everything that does not ask for
- * this file works without). A call costs some 0.25 us. Pointers are plain numbers, exact up to 2^53: addresses of
+ * this file works without). Pointers are plain numbers, exact up to 2^53: addresses of
  * user space on 64-bit Linux have 47 bits, or 52 at most where a program asks for it.
  */
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { WeirError } from '../../errors.js'
 /** An address in this process, or 0 for none. */
 export type Pointer = number
 
-/** Calls return -1 when they fail: `errno` then tells why. Buffers are taken as they are: views over any memory. */
+/** Calls return -1 when they fail: `errno` then says why. Buffers are taken as they are: views over any memory. */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number
   bind(fd: number, address: Uint8Array, bytes: number): number

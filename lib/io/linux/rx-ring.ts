@@ -33,9 +33,8 @@ export const RING_RESERVE_BYTES = 2
  * `next` moves to the next frame, whose fields then hold; `release` ends its use.
  *
  * Each frame has a slot of the longest frame's size. TPACKET_V3, which packs frames into blocks, holds many times more
- * short frames in the same memory. But there a frame can be read only when its block is full or a millisecond old: a ping
- * over one port took 0.67 ms on average instead of 0.1; and forwarding became no cheaper (4 KiB frames: 2.9 us of CPU each
- * instead of 2.5 to 2.7).
+ * short frames in the same memory. But there a frame can be read only when its block is full or a millisecond old,
+ * and forwarding became no cheaper (HACKING.md, "System calls and copies").
  */
 export class RxRing {
   /** The ring's memory, in which frames lie. */

@@ -47,7 +47,7 @@ export class TxBatch {
   }
 
   /**
-   * Sends the messages from `first` on; waits while the socket's buffer is full, unless told not to. Returns how many went before
+   * Sends the messages from `first` on; waits while the socket's buffer is full, unless the caller forbids it. Returns how many went before
    * one that the kernel refused, or -1 if it refused the first.
    */
   send(fd: number, first: number): number {

@@ -59,7 +59,7 @@ export interface UdpSocketOptions {
 }
 
 /**
- * A UDP socket by system calls, never blocking: it tells TOS, arrivals joined by the kernel (GRO) and losses of its
+ * A UDP socket by system calls, never blocking: it reports TOS, arrivals joined by the kernel (GRO) and losses of its
  * queue, and sends with DF and IP identification 0 (IP_PMTUDISC_DO on a socket that is not connected).
  */
 export class UdpSocket {

@@ -3,7 +3,7 @@ import { Timespec } from './timespec.js'
 
 const CLOCK_REALTIME = 0
 
-/** The time of day as the kernel stamps packets with it. A reading costs some 0.2 us and makes no object. */
+/** The time of day as the kernel stamps packets with it. A reading makes no object. */
 export class WallClock {
   /** Time of the last reading: seconds since 1970… */
   seconds = 0

@@ -18,14 +18,14 @@ export interface HostLoopOptions {
   onRound?: (now: Nanos) => void
   /** Called once if the node throws: a defect. The loop has stopped. Default: throws out of the event loop. */
   onError?: (error: unknown) => void
-  /** Told what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
+  /** Called with what each round takes in, on ports whose `waitingBytes` is not NaN. Default: none. */
   intake?: Intake
 }
 
 /** Most frames received, and most frames sent, in one round before the event loop gets its turn. */
 const BATCH_FRAMES = 64
 /**
- * Deadlines wait for what has arrived, no longer than so many rounds: they tell of silence, and what would break it may stand behind the frames
+ * Deadlines wait for what has arrived, no longer than so many rounds: they mean silence, and what would break it may stand behind the frames
  * of others. So many rounds take in what any receive buffer holds, but for frames that are short.
  */
 const DEADLINES_PUT_OFF_ROUNDS = 64

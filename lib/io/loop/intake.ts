@@ -15,11 +15,11 @@ const WINDOW_NS: Nanos = 100 * MILLISECOND
 
 /**
  * How well a host keeps up with what arrives, as seen by the loop that takes it in: one snapshot a round, which the
- * NIC tells senders as the path's last hop.
+ * NIC reports to senders as the path's last hop.
  *
  * The rate is that at which the host can take packets in: bytes per busy time. A round is busy from its first frame
  * to its end, and up to the next round if more frames waited by then (queueing theory's busy period), so whatever
- * else the thread does counts while packets wait. The greatest of these rates in the last 100 to 200 ms is told, as
+ * else the thread does counts while packets wait. The result is the greatest of these rates in the last 100 to 200 ms, as
  * BBR takes the greatest delivery rate of the last rounds for the bottleneck's (draft-ietf-ccwg-bbr, section on
  * BBR.max_bw). A mean would fall with every moment for which the process did not run; a sender held to that would
  * make rounds shorter, and the mean smaller still. What the host cannot keep up with shows as its queue.

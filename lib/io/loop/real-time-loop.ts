@@ -30,8 +30,8 @@ export interface RealTimeLoopOptions {
 const TIMER_LEAST_NS: Nanos = 1_200_000
 const TIMER_LATE_NS: Nanos = 200_000
 /**
- * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs some 50 us of
- * CPU on a virtual machine, so much shorter naps would use up the time that they are to leave to others.
+ * The longest nap, which is also the longest that an arriving packet waits. Sleeping and waking costs so
+ * much CPU on a virtual machine that much shorter naps would use up the time that they are to leave to others.
  */
 const NAP_MOST_NS: Nanos = 350_000
 
@@ -49,7 +49,7 @@ const LINGER_NS: Nanos = 2_000_000
 /**
  * To yield a core that nobody else wants takes some microseconds. If it takes this long, another thread was waiting for the core, and the loop
  * sleeps for a while where it would spin: the other thread may be the very peer that it waits for. A loop without a waiter
- * never yields while it spins, as it goes through Node's event loop at each look, and so cannot tell.
+ * never yields while it spins, as it goes through Node's event loop at each look, and so cannot know.
  */
 const CONTENDED_NS: Nanos = 30_000
 const CONCEDE_NS: Nanos = 20_000_000

@@ -10,7 +10,7 @@ import { BatchReceiver, RECEIVER_ROOM_BYTES } from '../linux/batch-receiver.js'
 import { FdWaiter } from '../linux/fd-waiter.js'
 import { SenderPool } from '../linux/sender-pool.js'
 import { UdpSocket } from '../linux/udp-socket.js'
-import { type DropReason, type Port, PortCounters } from '../port.js'
+import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import { openEach, sourcePortsFor } from '../source-port.js'
 import type { Waiter } from '../waiter.js'
 import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
@@ -237,7 +237,7 @@ export class BatchPort implements Port {
     this.counters.drops.kernelFull = this.#roce.receiver.overflows + this.#int.receiver.overflows
   }
 
-  #faultOf(frame: Frame): DropReason | null {
+  #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#isFull) return 'txFull'
     return frameFault(frame, this.#family, this.mtu)

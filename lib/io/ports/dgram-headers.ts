@@ -1,6 +1,6 @@
 /**
  * Ethernet, IP and UDP headers of a datagram that came by an ordinary socket, as its sender must have meant them when
- * it computed the ICRC: no IP options, TOS 0 unless the socket tells it, ID 0, don't fragment, UDP checksum 0. The
+ * it computed the ICRC: no IP options, TOS 0 unless the socket reports it, ID 0, don't fragment, UDP checksum 0. The
  * ICRC leaves out TOS, TTL and the checksums, so their true values do not matter; addresses and ports are the true
  * ones.
  *
@@ -18,7 +18,7 @@ const L4_V6 = L3 + ipv6.BYTES
 export const HEADER_BYTES_V4 = L4_V4 + udp.BYTES
 export const HEADER_BYTES_V6 = L4_V6 + udp.BYTES
 
-/** Locally administered addresses, as the kernel does not tell the true ones. */
+/** Locally administered addresses, as the kernel does not report the true ones. */
 const MAC_HERE = 0x0200_0000_0001
 const MAC_THERE = 0x0200_0000_0002
 const TTL = 64

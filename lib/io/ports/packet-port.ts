@@ -18,7 +18,7 @@ import {
 import { attachFilter, type FilterInstruction } from '../linux/socket-filter.js'
 import { TxBatch } from '../linux/tx-batch.js'
 import type { WallClock } from '../linux/wall-clock.js'
-import { type DropReason, type Port, PortCounters } from '../port.js'
+import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import type { Waiter } from '../waiter.js'
 import { FrameRing } from './frame-ring.js'
 
@@ -187,7 +187,7 @@ export class PacketPort implements Port {
     if (!this.#closed && this.#socket.takeError() !== 0) this.#counters.rxErrors++
   }
 
-  /** Never called: the waiter tells. */
+  /** Never called: the waiter sees arrivals. */
   onReadable(_callback: () => void): void {}
 
   /** Never called: there is always room. */
@@ -271,7 +271,7 @@ export class PacketPort implements Port {
     this.#pool.give(this.#leaving.shift()!)
   }
 
-  #faultOf(frame: Frame): DropReason | null {
+  #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (!frame.materialised || frame.length < ethernet.BYTES) return 'malformed'
     return frame.length > this.mtu + ethernet.headerBytes(frame.view, 0) ? 'tooLong' : null

@@ -100,7 +100,7 @@ export class PeerSocket {
     if (!this.#timer) this.#timer = setTimeout(this.#look, LOOK_EVERY_MS)
   }
 
-  /** Nothing tells when the socket's queue has emptied, so it is looked at again. */
+  /** Nothing reports when the socket's queue has emptied, so it is looked at again. */
   readonly #look = (): void => {
     this.#timer = null
     if (this.#closed || this.#held.length === 0) return

@@ -9,7 +9,7 @@ import * as ipv4 from '../../wire/net/ipv4.js'
 import * as udp from '../../wire/net/udp.js'
 import { AddressCache } from '../interfaces/address-cache.js'
 import { interfaceMtu } from '../interfaces/interface.js'
-import { type DropReason, type Port, PortCounters } from '../port.js'
+import { type Port, PortCounters, type PortDropReason } from '../port.js'
 import { DatagramSocket, IN_FLIGHT_MAX, KERNEL_OVERHEAD } from './datagram-socket.js'
 import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
@@ -237,7 +237,7 @@ export class RawPort implements Port {
     }
   }
 
-  #faultOf(frame: Frame): DropReason | null {
+  #faultOf(frame: Frame): PortDropReason | null {
     if (this.#closed) return 'closed'
     if (this.#inFlight >= this.#maxInFlight) return 'txFull'
     return frameFault(frame, 4, this.mtu)

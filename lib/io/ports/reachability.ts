@@ -14,7 +14,7 @@ const REFUSAL_MS = 4000
 const PEERS_MAX = 64
 
 /** A connection that has been asked for. */
-export interface Attempt {
+export interface ConnectAttempt {
   /** Literal address of the peer. */
   readonly address: string
   /** Its UDP port. */
@@ -48,7 +48,7 @@ export class Reachability {
   }
 
   /** Looks after the attempt until it waits no more. */
-  watch(attempt: Attempt): void {
+  watch(attempt: ConnectAttempt): void {
     const { address, port } = attempt
     const key = `${address} ${port}`
     const there = this.#watches.get(key)
@@ -65,7 +65,7 @@ export class Reachability {
 
 /** All attempts to reach one peer that wait now. */
 class Watch {
-  attempts: Attempt[]
+  attempts: ConnectAttempt[]
   readonly #local: string
   readonly #address: string
   readonly #port: number
@@ -77,7 +77,7 @@ class Watch {
   #refusals = 0
   #ended = false
 
-  constructor(local: string, first: Attempt, onEnd: () => void) {
+  constructor(local: string, first: ConnectAttempt, onEnd: () => void) {
     this.#local = local
     this.#address = first.address
     this.#port = first.port

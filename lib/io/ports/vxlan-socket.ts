@@ -7,7 +7,7 @@ import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
 import * as vxlan from '../../wire/net/vxlan.js'
 import { interfaceMtu } from '../interfaces/interface.js'
-import { type DropReason, PortCounters } from '../port.js'
+import { PortCounters, type PortDropReason } from '../port.js'
 import { DatagramSocket } from './datagram-socket.js'
 
 const OUTER_BYTES_MAX = ipv6.BYTES + udp.BYTES + vxlan.BYTES
@@ -155,7 +155,7 @@ export class VxlanSocket {
     this.#onFrame(link, frame)
   }
 
-  #faultOf(frame: Frame): DropReason | null {
+  #faultOf(frame: Frame): PortDropReason | null {
     if (!frame.materialised || frame.length < ethernet.BYTES) return 'malformed'
     return frame.length - ethernet.BYTES > this.mtu ? 'tooLong' : null
   }

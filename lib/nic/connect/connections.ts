@@ -46,7 +46,7 @@ const READS_OUTSTANDING = 16
 const PATH_MTU_MAX = 4096
 /** A connection that is not confirmed for so long gives way when there is no other place. */
 const CONFIRM_WITHIN_NS = 100 * MILLISECOND
-/** Packets of small messages are more than their bytes tell. */
+/** Packets of small messages are more than their bytes say. */
 const GRANTED_LEAST = 512
 const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
@@ -74,7 +74,7 @@ interface Host extends FlowHost {
 
 /**
  * Makes and ends connections: joins the connection manager's events to flows, and both to the applications'
- * handlers. What two weirs tell each other beyond the standard travels in the messages' private data.
+ * handlers. What two Weir hosts say beyond the standard travels in the messages' private data.
  */
 export class Connections {
   readonly #nic: Host
@@ -360,7 +360,7 @@ export class Connections {
   }
 
   /**
-   * A peer that is no weir sends packets as long as its request says, and expects as long ones. True if this host cannot have them: the
+   * A plain RoCEv2 peer sends packets as long as its request says, and expects as long ones. True if this host cannot have them: the
    * request is rejected then (IBA 12.6.7.2, reason 26).
    */
   #refusesMtu(now: Nanos, { id, pathMtu, remote }: ConnectRequest): boolean {
@@ -495,7 +495,7 @@ function keptBytes({ pathMtu, pool }: NicSettings): number {
   return Math.min(pool.slotBytes, pathMtu + SLOT_BYTES - PATH_MTU_MAX)
 }
 
-/** An application's own error, as the end of a connection tells it. */
+/** An application's own error, as the end of a connection reports it. */
 function asWeirError(error: unknown): WeirError {
   if (error instanceof WeirError) return error
   return new WeirError('WEIR_INTERNAL', error instanceof Error ? error.message : String(error), {
@@ -504,7 +504,7 @@ function asWeirError(error: unknown): WeirError {
 }
 
 /**
- * Packets that the peer may have on their way: data within the budget that this end has told it, and PSNs of the READs that fit into
+ * Packets that the peer may have on their way: data within the budget that this end has advertised, and PSNs of the READs that fit into
  * its own.
  */
 function grantedPackets({ receiveBudgetBytes, packetsInFlightMax }: NicSettings, flow: Flow): number {

@@ -39,7 +39,7 @@ interface Owner {
  * queue pair the NAK takes into error; until then it repeats the NAK when the peer repeats the request. And an end
  * whose peer has left while it waits for answers waits a little longer, as they may have been overtaken.
  *
- * To Linux's librdmacm a DREQ is an orderly end, whatever came before. A weir that leaves because of an error says so
+ * To Linux's librdmacm a DREQ is an orderly end, whatever came before. A Weir host that leaves because of an error says so
  * in the private data.
  */
 export class Endings {
@@ -61,8 +61,8 @@ export class Endings {
   }
 
   /**
-   * The queue pair is in error, or the connection must not be used. The handler hears why once the peer has been
-   * told.
+   * The queue pair is in error, or the connection must not be used. The handler learns why once the peer
+   * knows.
    */
   fail(now: Nanos, flow: Flow, error: WeirError): void {
     if (flow.ending.phase === 'left') this.#owner.close(now, flow, error)

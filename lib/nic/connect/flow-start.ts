@@ -40,7 +40,7 @@ export class FlowStart {
   }
 
   /**
-   * T is not known, and the flow does not wait for it: its first round trips tell. The connection manager's round trip is no measure of T, as it
+   * T is not known, and the flow does not wait for it: its first round trips measure it. The connection manager's round trip is no measure of T, as it
    * includes the time that the peer's application takes to accept; it bounds the guess.
    */
   beginUnmeasured(flow: Flow): void {
@@ -64,7 +64,7 @@ export class FlowStart {
     const known = begun && baseRtt === null
     if (known || sender.baseRttProbe !== null || flow.ending.phase !== 'established' || !flow.peer.isWeir)
       return
-    // Telemetry tells of the queues that others make.
+    // Telemetry shows the queues that others make.
     const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
     const rttNs = begun ? stats.rttNs || handshake.roundTripNs : 0
     sender.measure(new BaseRttProbe(begun ? baseRtt!.takeSequences() : 0, collects, rttNs))

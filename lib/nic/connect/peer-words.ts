@@ -1,4 +1,4 @@
-/** What two weirs tell each other beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+/** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
 import * as weirData from '../../cm/weir-private-data.js'
@@ -48,7 +48,7 @@ function ownFeatures({ takesRuns }: NicSettings, { peer: { selectiveRepeat }, pa
   return always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (takesRuns ? 0 : NO_RUNS) | keepsPort
 }
 
-/** The other end's words, null for a peer that is no weir. Words that cannot be read count as none. */
+/** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
   return words === 'malformed' ? null : words

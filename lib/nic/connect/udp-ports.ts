@@ -5,7 +5,7 @@ import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { Connecting } from '../types.js'
 
-/** For messages: the peer's port is told if it is not this host's. */
+/** For messages: the peer's port is named if it is not this host's. */
 export function peerOf({ remote, peer: { udpPort } }: Flow): string {
   return udpPort === 0 ? remote.toString() : `${remote} on UDP port ${udpPort}`
 }

@@ -1,7 +1,7 @@
 import { type Nanos, NEVER } from '../../time/nanos.js'
 
 const SLOTS = 8
-/** A change by less than this share of T is not told. */
+/** A change by less than this share of T is not reported. */
 const NOTICED = 1 / 128
 
 /**

@@ -15,7 +15,7 @@ const ANSWER_ROUND_TRIPS = 2
  * others make, if that is less; a probe without an answer is given up after 50 ms, or two round trips
  * where they are known to be longer, and fifteen in all are tried.
  *
- * Telemetry tells of the queue behind a probe. The one before it was as long or longer where queues shrink; where they grow, the one behind the
+ * Telemetry shows the queue behind a probe. The one before it was as long or longer where queues shrink; where they grow, the one behind the
  * probe before was no longer. So the lesser of the two is subtracted.
  */
 export class BaseRttProbe {

@@ -9,7 +9,7 @@ const NONE = -1
 const UNKNOWN_PACKETS = 10
 /** A flow that falls idle has its path measured once the last clean round trip is older than this share of the window. */
 const OLD = 1 / 2
-/** Queues that telemetry tells of are none if they cost a smaller share of the round trip. */
+/** Queues in telemetry count as none if they cost a smaller share of the round trip. */
 const QUEUES_NONE = 1 / 8
 /** Probes of a flow that has begun are numbered from here on, telemetry's own from 0; a round of them takes as many numbers. */
 const FIRST_SEQUENCE = 0x800000
@@ -19,7 +19,7 @@ const QUIET_ROUND_TRIPS = 2
 
 /**
  * T of a flow that goes on being measured (base-rtt-filter.ts). Round trips come from acknowledgements and, when the flow falls idle, from probes, to a
- * peer that answers them. One is clean if its packet left while nothing else was in flight and its telemetry, if there is any, tells of no queues.
+ * peer that answers them. One is clean if its packet left while nothing else was in flight and its telemetry, if there is any, shows no queues.
  *
  * Until the first round trip T is a guess, and the window is ten packets at most.
  */
@@ -65,7 +65,7 @@ export class FlowBaseRtt {
     return this.#measured(now, rttNs, clean)
   }
 
-  /** A notification tells of a READ response's round trip, 0 = it is not known. Others may have been under way. */
+  /** A notification has measured a READ response's round trip, 0 = it is not known. Others may have been under way. */
   onResponse(now: Nanos, rttNs: Nanos): Nanos {
     return this.#measured(now, rttNs, false)
   }
@@ -118,7 +118,7 @@ export class FlowBaseRtt {
   }
 }
 
-/** How long it takes links to send the queues that telemetry tells of. */
+/** How long it takes links to send the queues that telemetry shows. */
 export function queuesNs(hops: HopRecords): Nanos {
   let sumNs = 0
   for (let i = 0; i < hops.count; i++) {

@@ -8,7 +8,7 @@ const SHORT_NS: Nanos = 1_000_000
 const GROWTH = 1.25
 
 /**
- * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget told at connect
+ * What one of the flows that send to a host may have in flight: its share of the host's receive buffer, the budget advertised at connect
  * divided by N; and, on a long path, what is on the way there, which does not wait in that buffer. That is what has been acknowledged in a
  * round trip of the idle path: so a buffer that is small beside the path's bandwidth-delay product does not keep the path empty.
  */
@@ -25,7 +25,7 @@ export class HostShare {
   #lastRate = 0
 
   /**
-   * The peer has told N; 0 = it has not. N leaves out flows between two messages. If
+   * The peer has said N; 0 = it has not. N leaves out flows between two messages. If
    * all of them took N to have fallen at once, together they would overrun the buffer.
    */
   onFlows(flows: number): void {

@@ -30,7 +30,7 @@ export class Losses {
     sample.newestSeq = Math.max(sample.newestSeq, newest)
   }
 
-  /** What was told of last had not been lost. */
+  /** What was reported last had not been lost. */
   takeBack(): void {
     this.#spurious = true
   }
@@ -40,7 +40,7 @@ export class Losses {
     return this.#spurious || this.#sample.lostBytes > 0 || this.#sample.byTimeout
   }
 
-  /** Tells the controller of all of it. */
+  /** Reports all of it to the controller. */
   tell(now: Nanos, module: CongestionModule, inFlightBytes: number, ackedBytes: number): void {
     if (this.#spurious) module.onSpurious(now)
     this.#spurious = false

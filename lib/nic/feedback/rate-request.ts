@@ -29,7 +29,7 @@ const FIRST_TIMEOUT_ROUND_TRIPS = 4
 /** …but at least as often as this. */
 const TIMEOUT_MAX_NS = 50 * MILLISECOND
 
-/** A change of T is told so often, as no answer tells that it has been heard. */
+/** A change of T is sent so often, because no answer says that it has arrived. */
 const CHANGE_REPEATS = 3
 
 /** The sender's part of receiver-based control: asks the receiver to work out the window, until it answers. */

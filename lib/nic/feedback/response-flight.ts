@@ -26,9 +26,9 @@ export interface Paced {
 /**
  * READ responses under way, for the controller of the end that sends them. Nothing acknowledges them: a notification of
  * one says that all sent before it have arrived or been lost, and a response that the peer asks for again was lost. They are
- * counted by transmissions, so one that is sent again is under way again.
+ * counted by transmissions, so one that is retransmitted is in flight again.
  *
- * A peer that is no weir sends no notifications. What left a round trip ago is presumed to have arrived there, and its READs
+ * A plain RoCEv2 peer sends no notifications. What left a round trip ago is presumed to have arrived there, and its READs
  * show what has (`onTaken`).
  */
 export class ResponseFlight {
@@ -156,7 +156,7 @@ export class ResponseFlight {
   }
 
   /**
-   * The peer has shown that it has so many bytes more: fills in what that says. READs tell late, and not how long the queue on the
+   * The peer has shown that it has so many bytes more: fills in what that says. READs show it late, and not how long the queue on the
    * path is: beyond what it began with the window grows only as long as responses arrive about as fast as they leave.
    * @param baseRttNs T
    */
@@ -170,7 +170,7 @@ export class ResponseFlight {
     sample.inFlightBytes += Math.min(this.inFlightBytes, windowBytes)
   }
 
-  /** The rate is a mean over T at least. What the first READ to tell shows began to leave at a time that is not known. */
+  /** The rate is a mean over T at least. What the first such READ shows began to leave at a time that is not known. */
   #measureTaken(now: Nanos, bytes: number, baseRttNs: Nanos): void {
     if (this.#takenSinceNs < 0) {
       this.#takenSinceNs = now

@@ -36,7 +36,7 @@ export class Transmissions {
       this.#firstResponsePsn = psn
     }
     const again = psn <= this.#lastResponsePsn
-    // Nothing tells which of them have arrived: as many are remembered as may be under way.
+    // Nothing says which of them have arrived: as many are remembered as may be in flight.
     const oldestPsn = Math.max(this.#firstResponsePsn, psn - this.#packets + 1)
     this.#responses.record(psn, now, this.count - 1, again, oldestPsn)
     this.lastResponseNs = now

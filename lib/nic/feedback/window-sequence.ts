@@ -3,7 +3,7 @@ const MASK = 0xffffff
 const LOW_MASK = 0x7f
 
 /**
- * Numbers of the windows that one end works out for the other, 24 bits. A window that is sent again keeps its number. A
+ * Numbers of the windows that one end works out for the other, 24 bits. A window that is retransmitted keeps its number. A
  * window that a later one has overtaken is ignored. Data packets say with which window they were sent.
  */
 export class WindowSequence {

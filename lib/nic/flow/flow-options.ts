@@ -25,7 +25,7 @@ export interface FlowOptions {
   intFormat: number
   intSlots: number
   telemetry: TelemetrySettings
-  /** This host as the last hop of the path. Default: it is not told. */
+  /** This host as the last hop of the path. Default: it adds no record. */
   hostHop?: HostHop | null
   pathSettings: PathSettings
   /** Bound on unacknowledged packets, a power of two. */

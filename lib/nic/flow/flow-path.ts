@@ -103,7 +103,7 @@ export class FlowPath {
     if (this.#keptPort === 0) this.#keptPort = sourcePort
   }
 
-  /** Telemetry tells of so many switches. True if they are more than ever before. */
+  /** Telemetry names so many switches. True if they are more than ever before. */
   onSwitches(passed: number): boolean {
     if (passed <= this.#switchesPassed) return false
     this.#switchesPassed = passed

@@ -15,7 +15,7 @@ export interface FlowPaths {
   probes: PathProbes | null
   /** Index of the path that the flow takes. */
   current: number
-  /** Index of a better one, as the last round told; -1: there is none. */
+  /** Index of a better one, as the last round showed; -1: there is none. */
   better: number
   /** When the next round of probes may begin. */
   nextRoundNs: Nanos

@@ -27,7 +27,7 @@ export class FlowTable {
 
   /**
    * @param connectionsMax connections at a time, 1 to 65,534
-   * @param random source of 32-bit numbers: which QPNs there will be. Whoever is not told a QPN must not guess it; and a host
+   * @param random source of 32-bit numbers: which QPNs there will be. Nobody else must be able to guess a QPN; and a host
    * that restarts must not claim the queue pairs that its peers still think connected.
    */
   constructor(connectionsMax: number, random: () => number = () => 0) {

@@ -106,7 +106,7 @@ export class Flow implements QpObserver {
   nextTimeout(now: Nanos, probeWaits: boolean, requestWaits: boolean): Nanos {
     const deadline = this.sender.nextTimeout(now, probeWaits, requestWaits)
     const { endsNs } = this.ending
-    // A deadline that has passed is handled when the flow's handler is told what has happened.
+    // A deadline that has passed is handled when the flow's handler learns what has happened.
     return endsNs > now ? Math.min(deadline, endsNs) : deadline
   }
 

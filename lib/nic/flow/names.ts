@@ -8,7 +8,7 @@ const ROUNDS = 6
 const GUID = 0xff
 
 /**
- * What peers know a host and its queue pairs by: a GUID and QPNs that nobody can guess who has not been told. They follow
+ * What peers know a host and its queue pairs by: a GUID and QPNs that nobody else can guess. They follow
  * from two random numbers, so a NIC draws the same amount from its source however many connections it has.
  */
 export class Names {

@@ -3,7 +3,7 @@ import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
 
-/** What a peer that is a weir has said of itself. */
+/** What a peer that is a Weir host has said of itself. */
 export interface PeerFeatures {
   answersPaths: boolean
   numbersWindows: boolean
@@ -98,7 +98,7 @@ export class Peer {
     return this.#challenged
   }
 
-  /** The peer is a weir, and both do what both can. */
+  /** The peer is a Weir host, and both do what both can. */
   agree(said: PeerFeatures): void {
     this.#isWeir = true
     this.#answersPaths = said.answersPaths

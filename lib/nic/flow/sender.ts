@@ -237,8 +237,8 @@ export class Sender implements WindowFollower {
     this.#takenSeq = seq
   }
 
-  /** Tells the congestion module what the queue pair has reported since the last call. */
-  settle(now: Nanos, sample: AckSample): void {
+  /** Passes to the congestion module what the queue pair has reported since the last call. */
+  reportToCongestion(now: Nanos, sample: AckSample): void {
     if (this.#losses.any) this.#tellLosses(now)
     if (this.#ackedSeq >= 0) this.#acknowledge(now, sample)
     if (this.#takenPackets > 0) this.#tellTaken(now, sample)
@@ -264,7 +264,7 @@ export class Sender implements WindowFollower {
     this.congestion.onAck(now, seq, sample)
   }
 
-  /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer tells of them. */
+  /** A READ of the peer shows that it has earlier responses. That is all that a plain RoCEv2 peer says of them. */
   #tellTaken(now: Nanos, sample: AckSample): void {
     const bytes = this.#takenPackets * this.#peer.pathMtu
     this.#takenPackets = 0
@@ -293,7 +293,7 @@ export class Sender implements WindowFollower {
     if ((sample.hops.count === 0 && !arrived) || !this.#fill(sample, now, ofResponse, psn)) return
     sample.ackedBytes = 0
     if (arrived) {
-      // It tells that the response has arrived, even where no switch has written anything.
+      // It shows that the response has arrived, even where no switch has written anything.
       this.#responses.onArrived(now, sample)
       this.congestion.onResponses(now, sample)
     } else this.congestion.onTelemetry(now, sample)
@@ -345,7 +345,7 @@ export class Sender implements WindowFollower {
     // Nothing but telemetry answers READ responses.
     const share = this.#sent.lastWasResponse ? this.#ackShare : 1
     this.telemetry.sparse = isSparse ? Math.ceil(windowPackets * share) : 0
-    // Only a weir answers READ responses. It has to do so before the window is used up.
+    // Only a Weir host answers READ responses. It has to do so before the window is used up.
     this.#responses.askEvery = isSparse && this.#peer.isWeir ? Math.max(1, packets) : 0
     this.#pacer.inRuns = isSparse
   }

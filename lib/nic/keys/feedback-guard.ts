@@ -3,14 +3,14 @@ import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import { ReplayWindow } from './replay-window.js'
 
 /** What a guard says of a received packet. */
-export const Verdict = {
+export const TagVerdict = {
   OK: 0,
   /** It is too short to hold a tag. */
   MISSING: 1,
   FORGED: 2,
   REPLAYED: 3,
 } as const
-export type Verdict = (typeof Verdict)[keyof typeof Verdict]
+export type TagVerdict = (typeof TagVerdict)[keyof typeof TagVerdict]
 
 /**
  * Authenticates the feedback of one connection, both ways: what the peer sends must bear a tag by the connection's key, and
@@ -37,13 +37,13 @@ export class FeedbackGuard {
   }
 
   /** Checks a received packet, and takes the tag off if it is right: the packet has no payload then. */
-  open(frame: Frame): Verdict {
+  open(frame: Frame): TagVerdict {
     const missing =
       frame.payloadLength < feedbackTag.BYTES || frame.length < frame.payload + feedbackTag.BYTES
-    if (missing) return Verdict.MISSING
-    if (!feedbackTag.verify(frame, this.#receiveKey)) return Verdict.FORGED
-    if (!this.#window.add(feedbackTag.sequence(frame.view, frame.payload))) return Verdict.REPLAYED
+    if (missing) return TagVerdict.MISSING
+    if (!feedbackTag.verify(frame, this.#receiveKey)) return TagVerdict.FORGED
+    if (!this.#window.add(feedbackTag.sequence(frame.view, frame.payload))) return TagVerdict.REPLAYED
     frame.payloadLength = 0
-    return Verdict.OK
+    return TagVerdict.OK
   }
 }

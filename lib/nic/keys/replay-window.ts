@@ -10,7 +10,7 @@ export class ReplayWindow {
   #highest = 0
   readonly #seen = new Uint32Array(WORDS)
 
-  /** False for a number that has come before, is too old to tell, or is 0. @param sequence whole, below 2^53 */
+  /** False for a number that has come before, is too old to be known, or is 0. @param sequence whole, below 2^53 */
   add(sequence: number): boolean {
     if (sequence <= 0 || sequence <= this.#highest - REPLAY_WINDOW) return false
     if (sequence > this.#highest) this.#moveTo(sequence)

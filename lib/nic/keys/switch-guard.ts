@@ -1,13 +1,13 @@
 import type { Frame } from '../../frame/frame.js'
 import * as directTag from '../../wire/weir/direct-tag.js'
-import { Verdict } from './feedback-guard.js'
+import { TagVerdict } from './feedback-guard.js'
 
 /** Switches of which a flow remembers what they have said; a path has 15 at most. */
 const SWITCHES = 16
 
 /**
  * Authenticates what switches say directly to one connection, by the key of the domain; each switch numbers its
- * responses upwards (`lib/wire/weir/direct-tag.ts`). An older response tells nothing that a newer one has not told, so one
+ * responses upwards (`lib/wire/weir/direct-tag.ts`). An older response says nothing beyond a newer one, so one
  * that was overtaken is refused like a replay.
  */
 export class SwitchGuard {
@@ -22,16 +22,16 @@ export class SwitchGuard {
   }
 
   /** Checks a received response, and takes the tag off if it is right. */
-  open(frame: Frame): Verdict {
+  open(frame: Frame): TagVerdict {
     const { view, payload } = frame
     const missing =
       frame.payloadLength < directTag.BYTES || frame.length < payload + directTag.BYTES || frame.shim < 0
-    if (missing) return Verdict.MISSING
-    if (!directTag.verify(frame, this.#key)) return Verdict.FORGED
+    if (missing) return TagVerdict.MISSING
+    if (!directTag.verify(frame, this.#key)) return TagVerdict.FORGED
     if (!this.#isNewer(directTag.switchId(view, payload), directTag.sequence(view, payload)))
-      return Verdict.REPLAYED
+      return TagVerdict.REPLAYED
     frame.payloadLength = 0
-    return Verdict.OK
+    return TagVerdict.OK
   }
 
   #isNewer(id: number, sequence: number): boolean {

@@ -115,7 +115,7 @@ export class PathSelector {
         this.#round(now, flow)
     } else if (paths.phase === 'draining') {
       if (flow.sender.isQuiet(now)) this.#move(now, flow, paths.better)
-      else if (now >= paths.untilNs) this.#settle(now, flow)
+      else if (now >= paths.untilNs) this.#rest(now, flow)
     } else if (paths.phase === 'new') {
       if (flow.sender.congestion.begun && flow.sender.hasData(now)) this.#start(now, flow)
     } else this.#considerWaiting(now, flow)
@@ -162,7 +162,7 @@ export class PathSelector {
       ports.map(port => this.#path(flow, port)),
       flow.stats,
     )
-    // Without a choice it sends at once, and the first rounds tell whether to move.
+    // Without a choice it sends at once, and the first rounds decide whether to move.
     paths.phase =
       flow.path.settings.start === 'choose' || flow.path.settings.admission > 0 ? 'choosing' : 'settled'
     this.#round(now, flow)
@@ -195,7 +195,7 @@ export class PathSelector {
     if (probes.paths.every(path => path.tellsNothing)) {
       // A network without telemetry: there is nothing to choose by, and nothing to refuse for.
       paths.nextRoundNs = NEVER
-      if (paths.phase === 'choosing') this.#settle(now, flow)
+      if (paths.phase === 'choosing') this.#rest(now, flow)
     } else if (paths.phase === 'choosing') {
       paths.nextRoundNs = probes.startedNs + t
       const known = probes.rounds >= 2 && probes.paths.every(path => path.isMeasured)
@@ -246,10 +246,10 @@ export class PathSelector {
     const paths = flow.path.selection!
     const path = leastUsed(paths.probes!.paths, this.#nic.random)
     if (path >= 0 && path !== paths.current) this.#switchTo(flow, path)
-    this.#settle(now, flow)
+    this.#rest(now, flow)
   }
 
-  #settle(now: Nanos, flow: Flow): void {
+  #rest(now: Nanos, flow: Flow): void {
     const paths = flow.path.selection!
     paths.phase = 'settled'
     paths.better = -1
@@ -344,7 +344,7 @@ export class PathSelector {
     this.#switchTo(flow, path)
     flow.stats.pathMoves++
     paths.holdUntilNs = now + HOLD_INTERVALS * this.#intervalNs(flow)
-    this.#settle(now, flow)
+    this.#rest(now, flow)
   }
 
   #switchTo(flow: Flow, path: number): void {

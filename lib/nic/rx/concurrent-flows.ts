@@ -2,7 +2,7 @@
  * N: the flows that have data outstanding towards this host now, as the receiver reports it (draft-miao-rtgwg-hpccplus, section on
  * receiver-based HPCC).
  *
- * What tells is the data itself, so this holds for every RoCEv2 peer. A flow is open from the first packet of a message until the
+ * The data itself shows it, so this holds for every RoCEv2 peer. A flow is open from the first packet of a message until the
  * whole message has arrived; a packet that is missing keeps it open. Behind a whole message another may be on its way, so the flow
  * counts for two more round trips.
  */

@@ -181,7 +181,7 @@ export class Feedback {
   #acknowledge(now: Nanos, flow: Flow, frame: Frame, at: number, sample: AckSample): void {
     if (!delayedAck.acknowledges(frame.view, at)) return
     flow.qp.onDelayedAck(now, frame, delayedAck.psn(frame.view, at))
-    flow.sender.settle(now, sample)
+    flow.sender.reportToCongestion(now, sample)
   }
 
   /** A switch's answer: to the sender, with BECN, or to the receiver that works out the window. */

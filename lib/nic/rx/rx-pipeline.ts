@@ -19,7 +19,7 @@ import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import type { IcrcMode } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
-import { Verdict } from '../keys/feedback-guard.js'
+import { TagVerdict } from '../keys/feedback-guard.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
@@ -51,7 +51,7 @@ export interface RxEvents {
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
   /** A packet of the peer has come on a flow that is challenged. */
   onAlive(now: Nanos, flow: Flow): void
-  /** The peer sends the flow payload from another UDP source port than before. Told before the packet is looked at. */
+  /** The peer sends the flow payload from another UDP source port than before. Called before the packet is looked at. */
   onPeerMoved(flow: Flow, sourcePort: number): void
   /** A data packet with telemetry has arrived, or a READ response that asks for an answer; the queue pair has handled it. */
   onCollected(now: Nanos, flow: Flow, frame: Frame): void
@@ -180,7 +180,7 @@ export class RxPipeline {
       flow.qp.onPacket(now, frame)
       if (flow.path.keptPort === 0 && (flow.qp.took || flow.qp.sndUna > sndUna))
         flow.path.onGenuine(udp.sourcePort(frame.view, frame.l4))
-      flow.sender.settle(now, this.sample)
+      flow.sender.reportToCongestion(now, this.sample)
       if (flow.qp.took) this.#onTaken(now, frame, flow, opcode)
       // The peer waits for this answer, whether or not it has to say something new.
       else if (flow.qp.tookBefore && asksForAnswer(frame, flow, opcode))
@@ -195,8 +195,8 @@ export class RxPipeline {
   }
 
   /**
-   * What else a packet tells that the queue pair has taken: where it came from, what it met on its way. One that came before,
-   * or that nobody awaits, tells nothing: it may be forged by whoever can forge an address.
+   * What else a packet shows that the queue pair has taken: where it came from, what it met on its way. One that came before,
+   * or that nobody awaits, shows nothing: it may be forged by whoever can forge an address.
    */
   #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
     if (isMarked(frame)) flow.receiver.onMarked()
@@ -215,9 +215,9 @@ export class RxPipeline {
   #isAuthentic(flow: Flow, frame: Frame, opcode: number): boolean {
     const guard = opcode === Opcode.DIRECT_NOTIFY ? flow.peer.switchGuard! : flow.peer.guard!
     const verdict = guard.open(frame)
-    if (verdict === Verdict.OK) return true
-    if (verdict === Verdict.MISSING) this.counters.untaggedFeedback++
-    else if (verdict === Verdict.FORGED) this.counters.forgedFeedback++
+    if (verdict === TagVerdict.OK) return true
+    if (verdict === TagVerdict.MISSING) this.counters.untaggedFeedback++
+    else if (verdict === TagVerdict.FORGED) this.counters.forgedFeedback++
     else this.counters.replayedFeedback++
     flow.stats.refusedFeedback++
     return false
@@ -263,7 +263,7 @@ export class RxPipeline {
     if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
   }
 
-  /** The path is longer than the telemetry of this connection tells: the next one is to have more slots. */
+  /** The path is longer than the telemetry of this connection has room for: the next one is to have more slots. */
   #onOverflow(flow: Flow): void {
     const { passed, endsAtHost } = this.sample.hops
     const switches = passed - (endsAtHost ? 1 : 0)
@@ -290,7 +290,7 @@ const VERIFIERS: Record<IcrcMode, ((frame: Frame) => boolean) | null> = {
   'ignore-id': icrc.verifyIgnoringId,
 }
 
-/** A weir that sends READ responses asks now and then whether they arrive. */
+/** A Weir host that sends READ responses asks now and then whether they arrive. */
 function asksForAnswer(frame: Frame, flow: Flow, opcode: number): boolean {
   if (!flow.peer.isWeir || flow.receiver.control !== null) return false
   return isReadResponse(opcode) && bth.ackRequest(frame.view, frame.bth)

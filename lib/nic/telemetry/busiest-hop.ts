@@ -2,7 +2,7 @@ import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as intShim from '../../wire/telemetry/int-shim.js'
 
 /**
- * Another hop than the one told last is the busiest if it is by this share. Links in a row that the same flows fill are equally busy but for
+ * Another hop than the one named last is the busiest if it is by this share. Links in a row that the same flows fill are equally busy but for
  * chance, and the sender learns most from two telemetries of one link in a row.
  */
 const MORE = 0.02
@@ -14,7 +14,7 @@ const MORE = 0.02
  * as others name no link.
  */
 export class BusiestHop {
-  /** The hop that was told last, by its place on the path. */
+  /** The hop that was named last, by its place on the path. */
   #told = -1
   #now = new HopRecords()
   #last = new HopRecords()
@@ -33,7 +33,7 @@ export class BusiestHop {
     for (let i = 0; i < intShim.WIDE_SLOT_BYTES; i += 4) {
       view.setUint32(intShim.BYTES + i, view.getUint32(from + i))
     }
-    // The busiest of those that are told: that there were others must not be lost.
+    // The echo names the busiest of the hops it knows, and must still say that there were others.
     intShim.setHops(view, 0, hops.overflow ? 2 : 1, 1)
     const kept = intShim.flags(view, 0) & ~(isHost ? 0 : intShim.FLAG_HOST)
     intShim.setFlags(view, 0, kept | intShim.FLAG_BUSIEST_ONLY)

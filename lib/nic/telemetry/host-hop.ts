@@ -37,7 +37,7 @@ const TWO_48 = 0x1_0000_0000_0000
 
 /**
  * The receiving host as the last hop of a path: HPCC++ then holds senders to what the host can take in, as it holds
- * them to what a link can carry. Where no switch tells of itself it is the only hop.
+ * them to what a link can carry. Where no switch writes telemetry it is the only hop.
  *
  * A wide record says exactly that. A compact one can name only a few rates, and a host's rate varies: it describes a
  * host that takes in at the line's rate with all bytes scaled in proportion, which gives the sender the same U.

@@ -21,7 +21,7 @@ export class ProbedPath {
   readonly plausibility: FlowPlausibility
   /** It answered the last probe that was sent. */
   answered = false
-  /** Its last answer had no telemetry: no switch on it tells of itself. */
+  /** Its last answer had no telemetry: no switch on it writes any. */
   tellsNothing = false
   /** Probes in a row that it has not answered. */
   missed = 0

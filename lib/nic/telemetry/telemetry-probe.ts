@@ -38,7 +38,7 @@ const SENT_PROBES = 16
  * one in each round trip would be too many.
  *
  * An answer that comes after it was given up is still used: behind a queue that has just grown every answer is late,
- * and these tell the most.
+ * and these show the most.
  *
  * A flow that has stalled sends a probe whatever its share; a flow whose data packets collect telemetry sends probes
  * only then. With delayed acknowledgements a window may become smaller than the number of packets for which the
@@ -120,7 +120,7 @@ export class TelemetryProbe {
 
   /**
    * An answer of so many bytes arrived. Returns the number of the flow's first transmission after the probe, which
-   * tells the controller whether the probe was sent before or after its last update. -1 for an answer to no known
+   * shows the controller whether the probe was sent before or after its last update. -1 for an answer to no known
    * probe, or to one older than the last answered.
    */
   onAnswer(now: Nanos, sequence: number, wireBytes: number): number {

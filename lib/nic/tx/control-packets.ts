@@ -34,7 +34,7 @@ const PATH_RUN_MAX = PATHS_MAX
 
 /**
  * Flows that have such packets to send, in turns. A flow has at most one waiting of each kind; of path probes and
- * their answers, one for each path. A second one takes the place of the first and tells what both had to tell: so the
+ * their answers, one for each path. A second one takes the place of the first and says what both had to say: so the
  * number of flows bounds them. They are never paced.
  */
 export class ControlPackets {

@@ -1,7 +1,7 @@
 import type { ConnectRequest } from '../../cm/events.js'
 import { udpSourcePortOfQpns } from '../../cm/flow-label.js'
 
-/** Where UDP source ports of RoCEv2 lie: 0xc000 and the 14 bits above (IBA annex 17; what a CM flow label can tell). */
+/** Where UDP source ports of RoCEv2 lie: 0xc000 and the 14 bits above (IBA annex 17; what a CM flow label can name). */
 const FIRST = 0xc000
 const COUNT = 0x4000
 
@@ -36,7 +36,7 @@ export class SourcePorts {
   }
 
   /**
-   * The passive end's source port: the peer's or, if the request does not tell it, the one that Linux would take.
+   * The passive end's source port: the peer's or, if the request does not name it, the one that Linux would take.
    * @param qpn of this end
    */
   ofRequest(request: ConnectRequest, qpn: number): number {

@@ -82,7 +82,7 @@ export class TxPipeline {
   }
 
   /**
-   * A notification with the telemetry that waits and the acknowledgement that is due; null when there is no telemetry to tell,
+   * A notification with the telemetry that waits and the acknowledgement that is due; null when no telemetry waits,
    * unless the peer has asked.
    */
   notification(flow: Flow, concurrentFlows: number): Frame | null {

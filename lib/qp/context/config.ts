@@ -45,15 +45,15 @@ export interface QpConfig {
   /** The port sends payloads from where they lie: they are not copied into frames. Default false. */
   gathers?: boolean
   /**
-   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and sends again only what
+   * Selective repeat, if the peer does it too: keeps what came out of order, sends SACKs, and retransmits only what
    * is missing. Default false.
    */
   selectiveRepeat?: boolean
   /** Packets out of order that each half keeps for selective repeat, 1 to 65,536. Default 2048. */
   reorderPackets?: number
   /**
-   * One of them is kept if it is no more than so many PSNs beyond the highest that has come: what the peer may have on its way. 1 to
-   * 2^23. Default: maxPacketsInFlight, beyond the next one expected.
+   * A packet out of order is kept if it is no more than so many PSNs beyond the highest that has arrived: what the peer may have
+   * in flight. 1 to 2^23. Default: maxPacketsInFlight, beyond the next one expected.
    */
   grantedPackets?: number
   /** Where it keeps them. Default: a pool of its own for both halves. */
@@ -64,16 +64,16 @@ export interface QpConfig {
    */
   reorderTolerance?: number
   /**
-   * Shortest silence after which selective repeat sends the last packet again; NEVER = it does not. Default 0: two
+   * Shortest silence after which selective repeat retransmits the last packet; NEVER = it does not. Default 0: two
    * round trips.
    */
   probeTimeoutLeastNs?: Nanos
   /**
-   * Least retransmission timeout beyond the smoothed round trip (RFC 6298). NEVER: only the transport timer's silence has packets sent
-   * again, and it is longer where round trips are. Default NEVER, as the standard has it.
+   * Least retransmission timeout beyond the smoothed round trip (RFC 6298). NEVER: packets are only retransmitted after the
+   * silence of the transport timer, which is longer where round trips are. Default NEVER, as the standard has it.
    */
   retransmitTimeoutLeastNs?: Nanos
-  /** Bounds what all queue pairs of the host ask for at once by READs. Default: no bound. */
+  /** Bounds what all queue pairs of the host request at once by READs. Default: no bound. */
   readRoom?: ReadRoom
 }
 
@@ -102,8 +102,8 @@ export interface QpAttributes {
 }
 
 /**
- * Every setting, checked, with defaults filled in. A class, so that all settings have one hidden class: made from
- * literals and spreads each had its own, and with many queue pairs every look at a setting was a search.
+ * Every setting, checked, with defaults filled in. It is a class so that all settings have one hidden class: made
+ * from literals and spreads each had its own, and with many queue pairs V8 searched at every access.
  */
 export class QpSettings implements Required<QpConfig> {
   qpn: number

@@ -19,11 +19,11 @@ export class QpContext {
   remoteQpn = 0
   /** Request packets and READ responses sent so far: numbers them, from 0. */
   transmissions = 0
-  /** The packet at hand was new, and is carried out or kept: not one that came before, or that nobody awaits. */
+  /** The current packet is new, and is carried out or kept. It did not arrive before, and somebody awaits it. */
   took = false
-  /** It was a response that came before. */
+  /** The current packet is a response that has arrived before. */
   tookBefore = false
-  /** Ends timers and packets under way; set by the queue pair. */
+  /** Ends timers and what is being sent; set by the queue pair. */
   onStopped: () => void = () => {}
 
   constructor(settings: QpSettings, observer: QpObserver) {

@@ -7,19 +7,19 @@ export class QpCounters {
   requestBytes = 0
   retransmittedPackets = 0
   retransmittedBytes = 0
-  /** Sent again although they had not been lost, and responses asked for again that came twice; bytes of requests counted as whole packets. */
+  /** Retransmitted although they had not been lost, and responses requested again that came twice; bytes of requests counted as whole packets. */
   spuriousPackets = 0
   spuriousBytes = 0
   timeouts = 0
-  /** Probes among those repeated: the last packet sent once more because nothing had been heard of it. */
+  /** Tail probes among the retransmissions. */
   tailProbes = 0
   /** ACKs, NAKs and atomic responses that were in range. */
   acks = 0
-  /** Those among them that told nothing new. */
+  /** Those among them that said nothing new. */
   duplicateAcks = 0
   /** SACKs that were taken. */
   sacks = 0
-  /** PSN sequence errors that the peer told of. */
+  /** PSN sequence errors that the peer reported. */
   naks = 0
   rnrNaks = 0
   /** READ or atomic responses whose loss a later answer showed. */
@@ -45,7 +45,7 @@ export class QpCounters {
   /** Requests for memory that the peer may not reach: no such key, another protection domain, no right, out of bounds, closed. */
   refusedAccess = 0
 
-  // Packets dropped without a word, by reason.
+  // Packets dropped without an answer, by reason.
   /** The state of the queue pair does not take it. */
   droppedState = 0
   /** BTH transport version other than 0 (IBA 9.6.1). */
@@ -60,7 +60,7 @@ export class QpCounters {
   droppedResponseOrder = 0
   /** A SACK that cannot be true: of packets never sent, or of none at all. */
   droppedSack = 0
-  /** Out of order, and further ahead than what the peer may have on its way. */
+  /** Out of order, and further ahead than what the peer may have in flight. */
   droppedBeyondWindow = 0
   /** Out of order, without room to keep it. */
   droppedReorder = 0

@@ -1,7 +1,7 @@
 import type { Nanos } from '../../time/nanos.js'
 import type { WorkStatus } from '../queues/work-status.js'
 
-/** Follows what a queue pair sends and hears. Called from within `onPacket` and `onTimeout`; may post work. */
+/** Follows what a queue pair sends and receives. Called from within `onPacket` and `onTimeout`; may post work. */
 export interface QpObserver {
   /**
    * An ACK, NAK or response came that acknowledges something, or repeats what was known.
@@ -10,10 +10,10 @@ export interface QpObserver {
    */
   onAcked(now: Nanos, seq: number, newlyAckedBytes: number): void
   /**
-   * Something was lost and will be sent again: everything from `sndUna` on, or with selective repeat what was found
+   * Something was lost and will be retransmitted: everything from `sndUna` on, or with selective repeat what was found
    * missing. Not called after an RNR NAK: there nothing was lost.
    * @param lostBytes payload bytes that were in flight, or of the missing packets; 0 for READs and their responses
-   * @param newestSeq unwrapped PSN of the lost packet with payload that was sent last, as far as the peer has told; after a
+   * @param newestSeq unwrapped PSN of the lost packet with payload that was sent last, as far as the peer has said; after a
    * timeout `sndUna`, though all that was in flight is taken for lost
    */
   onRetransmit(now: Nanos, lostBytes: number, byTimeout: boolean, newestSeq: number): void
@@ -21,7 +21,7 @@ export interface QpObserver {
   onSpurious(now: Nanos): void
   /**
    * A READ of the peer shows that it has received all responses up to `seq`: it would have one more outstanding than it may
-   * (IBA 9.7.4.1), or it asks again from there on (9.7.6).
+   * (IBA 9.7.4.1), or it requests the READ again from there on (9.7.6).
    */
   onAnswersTaken(now: Nanos, seq: number): void
   /** The queue pair has gone into error; all its work has been flushed. */

@@ -10,7 +10,7 @@ export const Access = {
   REMOTE_ATOMIC: 8,
 } as const
 
-/** All rights of a peer: a region without any of them cannot be invalidated by it. */
+/** All rights of a peer. A peer cannot invalidate a region in which it has none of them. */
 export const REMOTE_ACCESS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC
 
 /**
@@ -33,7 +33,7 @@ const PAGE = 4096
  * A registered piece of memory. Made by MemoryTable.
  *
  * Its addresses are those that a peer names; they are drawn by the table and say nothing about where the
- * bytes are. Two regions may share addresses: the key tells them apart (IBA 10.6.3).
+ * bytes are. Two regions may share addresses: the key distinguishes them (IBA 10.6.3).
  */
 export class MemoryRegion {
   /** L_Key and R_Key alike: 32 bits, never 0. */

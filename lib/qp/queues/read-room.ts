@@ -1,12 +1,12 @@
 /**
- * Bounds the bytes that all queue pairs of a host ask for at once by READs. Nothing acknowledges READ responses, so
- * what is asked for has to fit into the host's receive buffer. A READ longer than half of the bound is asked for
- * in parts: were it one request, it would be more than the buffer takes, or leave the link idle between its last
- * response and the next request. A queue pair for which there is no room waits for its turn.
+ * Bounds the bytes that all queue pairs of a host request at once by READs. Nothing acknowledges READ responses, so
+ * what is requested has to fit into the host's receive buffer. A READ longer than half of the bound is requested in
+ * parts: as one request it would exceed the buffer, or leave the link idle between its last response and the next
+ * request. A queue pair for which there is no room waits for its turn.
  */
 export class ReadRoom {
   readonly #limitBytes: number
-  /** Bytes asked for that have not come yet. */
+  /** Bytes requested that have not arrived yet. */
   #outBytes = 0
   /** Bytes that each waiting queue pair would ask for, by QPN, first come first. */
   readonly #waiting = new Map<number, number>()

@@ -41,7 +41,7 @@ export class ReorderPool {
 
 /**
  * Packets of one queue pair that came out of order, by PSN, until those before them have come. Then the handlers of
- * packets in order take them, so every operation means what it means without loss, however its packets travelled.
+ * packets in order take them, so every operation has the same result as without loss.
  * (The alternative, to put bytes into place as they arrive, would save one copy of the few packets behind a gap; but
  * it must find the place of a packet whose message's first packet is missing, and undo what it did when that first
  * packet is refused.)
@@ -113,7 +113,7 @@ export class ReorderBuffer {
     return this.count > 0 && seq >= this.#lowestSeq && seq <= this.highestSeq
   }
 
-  /** Is it kept? The PSN must be in the span. */
+  /** True if the packet is kept. The PSN must be in the span. */
   has(seq: number): boolean {
     return this.#isInRing(seq) && this.#frames[seq & (this.#frames.length - 1)] !== null
   }

@@ -1,6 +1,6 @@
 import * as sack from '../../wire/weir/sack.js'
 
-/** More would be a burst of SACKs; what is left out a later one may name. */
+/** More would be a burst of SACKs. A later SACK may name what is left out. */
 const RANGES_MAX = 8
 
 /**

@@ -31,7 +31,7 @@ export class SendSlot {
   firstSeq = 0
   /** Unwrapped PSN of the last packet; of a READ, that of its last response (IBA 9.7.1). */
   lastSeq = 0
-  /** Unwrapped PSNs and bytes of the whole work request, where a READ is asked for in parts. */
+  /** Unwrapped PSNs and bytes of the whole work request, where a READ is requested in parts. */
   workFirstSeq = 0
   workLastSeq = 0
   workLength = 0
@@ -46,7 +46,7 @@ export class SendSlot {
     return this.lastSeq < this.workLastSeq
   }
 
-  /** Answered by data, so not acknowledged by an ACK for something later (IBA 9.7.6). */
+  /** The peer answers it by data, so an ACK for something later does not acknowledge it (IBA 9.7.6). */
   get awaitsResponse(): boolean {
     return this.opcode >= WorkOpcode.RDMA_READ
   }
@@ -54,8 +54,8 @@ export class SendSlot {
 
 /**
  * The send queue: a ring of slots that are made once. `head` and `tail` count slots and never wrap; the requester walks from
- * one to the other. A slot is a work request, but for a READ that is longer than the host's receive buffer can take:
- * that is asked for in parts, each with a slot and a READ request of its own, and completes once.
+ * one to the other. A slot is a work request. The exception is a READ longer than the host's receive buffer:
+ * it is requested in parts, each with a slot and a READ request of its own, and completes once.
  */
 export class SendQueue {
   /** Work requests at a time. */
@@ -104,7 +104,7 @@ export class SendQueue {
 
   /**
    * Takes a checked work request; false when the queue or its completion queue is full.
-   * @param readBytesMax of one READ request, a multiple of `pathMtu`: a longer READ is asked for in parts
+   * @param readBytesMax of one READ request, a multiple of `pathMtu`: a longer READ is requested in parts
    */
   post(work: SendWork, pathMtu: number, readBytesMax = Number.POSITIVE_INFINITY): boolean {
     if (this.pending === this.depth || !this.#cq.reserve()) return false
@@ -147,8 +147,8 @@ export class SendQueue {
   }
 
   /**
-   * Ends the slot at the head, and with it its work request, unless this is a part that has succeeded and another one follows: one that fails
-   * ends all of it. Unsignaled work requests leave a completion only when they fail.
+   * Ends the slot at the head. Its work request ends as well, unless the slot is a part that has succeeded and another one follows:
+   * a part that fails ends all of the READ. Unsignaled work requests leave a completion only when they fail.
    */
   completeHead(status: WorkStatus): void {
     const slot = this.at(this.head++)

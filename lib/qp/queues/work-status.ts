@@ -32,7 +32,7 @@ export function workStatusName(status: WorkStatus): string {
   return NAMES.find(name => WorkStatus[name] === status) ?? `status ${status}`
 }
 
-/** What ends connections in practice, for people. */
+/** The statuses that end connections in practice, in words for people. */
 const MEANINGS: Partial<Record<WorkStatus, string>> = {
   [WorkStatus.RETRY_EXC_ERR]: 'the peer answers no more',
   [WorkStatus.RNR_RETRY_EXC_ERR]: 'the peer had nowhere to receive into for too long',

@@ -15,7 +15,7 @@ export type WorkOpcode = (typeof WorkOpcode)[keyof typeof WorkOpcode]
 
 /** A work request for the send queue. The memory must stay untouched until its completion. */
 export interface SendWork {
-  /** The application's own: comes back in the completion. */
+  /** The application's own number, which the completion returns. */
   id: number
   opcode: WorkOpcode
   /** Local memory: the source of SEND and WRITE, the destination of READ and atomics. */

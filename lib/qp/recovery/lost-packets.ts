@@ -1,6 +1,6 @@
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
-/** Packets taken for lost, until the observer is told. */
+/** Packets taken for lost, until the observer learns of them. */
 export class LostPackets {
   #packets = 0
   #bytes = 0

@@ -1,9 +1,9 @@
-/** What has been acknowledged since the observer was last told. */
+/** What has been acknowledged since the last report to the observer. */
 export class NewlyAcked {
   #bytes = 0
   #newestSeq = -1
 
-  /** Payload bytes; less than 0 for what had been told already. */
+  /** Payload bytes; less than 0 for what had been reported already. */
   addBytes(bytes: number): void {
     this.#bytes += bytes
   }

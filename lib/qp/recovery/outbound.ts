@@ -24,7 +24,7 @@ export class Outbound {
   log: SendLog
   /** The oldest PSN without an answer. */
   sndUna = 0
-  /** The next new PSN to be sent. Of a READ under way: the one behind its last response. */
+  /** The next new PSN to be sent: behind a READ, the one after its last response. */
   sndNxt = 0
   /** The next PSN to be sent, new or again. */
   sendSeq = 0
@@ -55,7 +55,7 @@ export class Outbound {
     this.goBack()
   }
 
-  /** Everything from `sndUna` on is to be sent again. */
+  /** Everything from `sndUna` on is to be retransmitted. */
   goBack(): void {
     this.trips.stop()
     this.sendSeq = this.sndUna
@@ -74,12 +74,12 @@ export class Outbound {
     this.context.settings.readRoom.leave(this.context.qpn)
   }
 
-  /** Bytes that a READ at `sendSeq` asks for: one that is repeated from its middle asks for the rest. */
+  /** Bytes that a READ at `sendSeq` requests: one that is repeated from its middle requests the rest. */
   bytesToAsk(slot: SendSlot): number {
     return bytesBetween(slot, this.sendSeq, slot.lastSeq + 1, this.context.settings.pathMtu)
   }
 
-  /** The READ or atomic at `sendSeq` has been asked for. */
+  /** The READ or atomic at `sendSeq` has been requested. */
   awaitResponse(slot: SendSlot): void {
     const { qpn, settings } = this.context
     const bytes = this.bytesToAsk(slot)
@@ -95,7 +95,7 @@ export class Outbound {
     this.#awaitedBytes -= bytes
   }
 
-  /** Forgets what has been asked for: it will be asked for again, or not at all. */
+  /** Forgets what has been requested: it will be requested again, or not at all. */
   #awaitNothing(): void {
     this.context.settings.readRoom.give(this.#awaitedBytes)
     this.#awaitedBytes = 0

@@ -9,18 +9,18 @@ const WIDTH_MAX = 64
 /**
  * What the arrival of one packet says of packets sent before it (RFC 8985, section 6.2: RACK). A packet is lost when
  * one that was sent later has arrived, and the reordering window has passed since it should have arrived as well.
- * "Later" is by transmissions, which are numbered: so one sent again is found lost again by the same rule.
+ * "Later" is by transmissions, which are numbered: so the same rule finds a retransmitted packet lost again.
  *
  * | situation | reordering window |
  * |---|---|
- * | no packet has ever been overtaken; three have arrived out of order, or a recovery is under way | 0 |
+ * | no packet has ever been overtaken, and either three have arrived out of order or a recovery is under way | 0 |
  * | otherwise | a quarter of the least round trip, times n, at most a smoothed round trip |
  *
  * n grows by one, at most once a round trip, when the peer says that a packet arrived twice, and is 1 again after 16
  * recoveries without that.
  *
- * Where this differs from the RFC: transmissions that leave at one moment are told apart by their number; before a
- * round trip has been measured nothing is lost by time alone, and the tail probe finds it.
+ * Where this differs from the RFC: transmissions that leave at one moment are ordered by their number; before a
+ * round trip has been measured time alone shows no loss, and the tail probe finds it.
  */
 export class Rack {
   /** The latest transmission known to have arrived, -1 = none. */
@@ -45,9 +45,9 @@ export class Rack {
   /**
    * The latest transmission of a packet is known to have arrived.
    *
-   * A tail probe with the first packet that is missing is doubtful: where a queue has grown to many round trips, the answer is to the
-   * original, and what was sent between the two is on its way. RFC 8985 probes with the last packet alone, whose answer
-   * comes behind those of all others.
+   * A tail probe that repeats the first missing packet is doubtful evidence. Where a queue has grown to many round trips, the
+   * original is answered, and what was sent between the two is still in flight. RFC 8985 probes with the last packet
+   * alone, whose answer comes behind those of all others.
    */
   onArrived(now: Nanos, number: number, sentNs: Nanos, repeated: boolean): void {
     const rttNs = now - sentNs

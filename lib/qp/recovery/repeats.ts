@@ -3,8 +3,8 @@ import { powerOfTwo } from '../queues/reorder-buffer.js'
 const FIRST_CAPACITY = 64
 
 /**
- * Packets that were sent again, in the order in which they left: PSN and number of the transmission. An entry is out of date once its packet has
- * been answered or has left once more. Bounded: beyond that the oldest are forgotten, and only silence tells of their loss.
+ * Packets that were retransmitted, in the order in which they left: PSN and number of the transmission. An entry is out of date once its packet has
+ * been answered or has left once more. When the list is full the oldest entries are forgotten, and only silence shows their loss.
  */
 export class Repeats {
   readonly #capacityMax: number

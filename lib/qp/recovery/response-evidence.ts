@@ -1,13 +1,15 @@
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * What responses that have come tell of responses that have not. Nobody at the requester knows when a response left. One is taken for lost when
- * one that lies at least `tolerance` packets further on has come (RFC 6675, section 5, by distance as in Mathis and
- * Mahdavi's FACK), or the very last one; and one that was asked for again, when a response has come that was asked for
- * later: they come in the order in which they are asked for again, ahead of all others.
+ * What responses that have come show of responses that have not. The requester does not know when a response left.
+ *
+ * | response | taken for lost when |
+ * |---|---|
+ * | requested once | one at least `tolerance` packets further on has come (RFC 6675, section 5, by distance as in Mathis and Mahdavi's FACK), or the last one of all |
+ * | requested again | a response has come that was requested again later: they come in the order of those requests, ahead of all others |
  */
 export class ResponseEvidence {
-  /** The latest transmission that has been answered by a response, of those that asked for responses again. */
+  /** The latest transmission that a response has answered, of those that requested responses again. */
   answeredNumber = -1
   /** The highest PSN whose response has come. */
   #highestSeq = NO_SEQ
@@ -23,7 +25,7 @@ export class ResponseEvidence {
     this.#highestSeq = Math.max(this.#highestSeq, seq)
   }
 
-  /** Responses were asked for again too early. */
+  /** Responses were requested again too early. */
   onTwice(toleranceMax: number): void {
     this.#tolerance = Math.min(toleranceMax, 2 * this.#tolerance)
   }
@@ -33,7 +35,7 @@ export class ResponseEvidence {
     return Math.max(this.#seenSeq, sndUna)
   }
 
-  /** The first PSN that is not shown to be lost, of responses asked for once: up to there all is looked at now. */
+  /** The first PSN that is not shown to be lost, of responses requested once. All before it has been looked at. */
   until(sndNxt: number, bound: number): number {
     const highest = this.#highestSeq
     const spared = highest >= sndNxt - 1 ? highest : highest - this.#tolerance + 1

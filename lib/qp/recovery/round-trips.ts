@@ -4,10 +4,10 @@ const NONE = -1
 
 /**
  * Round-trip times of a connection's own requests (RFC 6298, section 2): one packet at a time is timed, and only one that was
- * sent once, as the answer to a repeated one does not tell which of them it answers (section 3: Karn).
+ * sent once, as the answer to a repeated one does not say which of them it answers (section 3: Karn).
  *
  * Nothing is timed before the peer has answered something: when the first window meets those of many other senders,
- * its first packet finds a queue that says nothing of what its last one will find.
+ * the queue that its first packet finds says nothing of the queue that its last one will find.
  */
 export class RoundTrips {
   /** The packet whose answer is timed, or -1. */
@@ -45,7 +45,7 @@ export class RoundTrips {
     return true
   }
 
-  /** Times nothing until the next packet is sent: everything is sent again, or nothing may be sent. */
+  /** Times nothing until the next packet is sent: everything is retransmitted, or nothing may be sent. */
   stop(): void {
     this.timedSeq = NONE
   }

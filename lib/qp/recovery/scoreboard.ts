@@ -40,12 +40,12 @@ export class Scoreboard {
     return (this.#marksOf(seq) & SACKED) !== 0
   }
 
-  /** Taken for lost, and not sent again since. */
+  /** Taken for lost, and not retransmitted since. */
   isLost(seq: number): boolean {
     return (this.#marksOf(seq) & LOST) !== 0
   }
 
-  /** Sent again since it was taken for lost. */
+  /** Retransmitted since it was taken for lost. */
   isResent(seq: number): boolean {
     return (this.#marksOf(seq) & RESENT) !== 0
   }
@@ -74,21 +74,21 @@ export class Scoreboard {
     this.#set(seq, RESENT, una)
   }
 
-  /** Removes the lost mark: it was not lost after all, or has been sent again. */
+  /** Removes the lost mark: it was not lost after all, or has been retransmitted. */
   find(seq: number): void {
     if (!this.isLost(seq)) return
     this.#marks[seq & this.#mask]! &= ~LOST
     this.lostCount--
   }
 
-  /** Not known to have arrived any more; its bytes have been reported all the same. */
+  /** Takes back that it has arrived; its bytes have been reported as acknowledged. */
   unsack(seq: number): void {
     if (!this.isSacked(seq)) return
     this.#marks[seq & this.#mask]! &= ~SACKED
     this.sackedCount--
   }
 
-  /** Neither lost nor sent again. */
+  /** Neither lost nor retransmitted. */
   unlose(seq: number): void {
     this.find(seq)
     if (seq < this.top) this.#marks[seq & this.#mask]! &= ~RESENT

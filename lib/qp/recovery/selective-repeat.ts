@@ -13,13 +13,13 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
  * The requester's part of selective repeat: which packets the peer has although an earlier one is missing, which are
- * taken for lost, and which of those have been sent again. Packets of SENDs and WRITEs, and requests, are lost on the
- * way there, and SACKs tell of that; responses of READs and atomics are lost on the way back, and those that came out
+ * taken for lost, and which of those have been retransmitted. Packets of SENDs and WRITEs, and requests, are lost on the
+ * way there, and SACKs show that; responses of READs and atomics are lost on the way back, and those that came out
  * of order are kept here until their turn.
  *
- * Requests are found lost as RACK has it (rack.ts), whether they were sent once or again: packets sent once are looked at in the order of
- * their PSNs, which is that of their departure, and those sent again in the order in which they left again.
- * Responses are found lost by the order of those that come (response-evidence.ts).
+ * RACK (rack.ts) finds lost requests, whether they were sent once or again. It looks at packets sent once in the order of
+ * their PSNs, which is that of their departure, and at retransmitted ones in the order in which they left again.
+ * The order of the responses that come shows which are lost (response-evidence.ts).
  */
 export class SelectiveRepeat {
   /** Responses that came out of order. */
@@ -35,19 +35,19 @@ export class SelectiveRepeat {
    * before it.
    */
   #executedSeq = NO_SEQ
-  /** No request before this PSN has to be looked at that was sent once. */
+  /** Requests before this PSN that were sent once need not be looked at. */
   #judgedSeq = NO_SEQ
-  /** Requests sent again, and responses asked for again. */
+  /** Requests retransmitted, and responses requested again. */
   readonly #repeats: Repeats
   readonly #responseRepeats: Repeats
   readonly #evidence: ResponseEvidence
-  /** The packet that a tail probe repeats, although others that were sent behind it may be on their way. */
+  /** The packet that a tail probe repeats, although others that were sent behind it may be in flight. */
   #doubtfulSeq = NO_SEQ
   /** A recovery is under way until everything before this PSN is answered. */
   #recoverySeq = NO_SEQ
-  /** When the next request is lost, unless it is told of before. */
+  /** When the next request counts as lost, unless its arrival is reported before. */
   deadlineNs: Nanos = NEVER
-  /** What the observer has not been told of. */
+  /** What has not been reported to the observer. */
   readonly lost = new LostPackets()
 
   constructor(outbound: Outbound) {
@@ -69,12 +69,12 @@ export class SelectiveRepeat {
     return this.#board.top > this.#outbound.sndUna
   }
 
-  /** True if there are lost packets to be sent again. */
+  /** True if there are lost packets to be retransmitted. */
   get hasLost(): boolean {
     return this.#board.lostCount > 0
   }
 
-  /** The lowest PSN to be sent again; there must be one. */
+  /** The lowest PSN to be retransmitted; there must be one. */
   get lostSeq(): number {
     return this.#board.firstLost()
   }
@@ -84,12 +84,12 @@ export class SelectiveRepeat {
     return this.#board.isSacked(seq)
   }
 
-  /** True if the peer has said that it has it, even if it is no longer believed. */
+  /** True if the peer has said that it has the packet, even if this end no longer believes it. */
   isTold(seq: number): boolean {
     return this.#board.isTold(seq)
   }
 
-  // ---- What the peer tells
+  // ---- What the peer says
 
   /** It has carried out everything up to `seq`, and sent the responses. */
   acknowledged(now: Nanos, seq: number): void {
@@ -120,7 +120,7 @@ export class SelectiveRepeat {
    * news.
    */
   sacked(now: Nanos, seq: number): boolean {
-    // The oldest unanswered packet has to be sent again if the peer was not ready for it, even if the peer keeps it.
+    // The oldest unanswered packet has to be retransmitted if the peer was not ready for it, even if the peer keeps it.
     if (seq <= Math.max(this.#executedSeq, this.#outbound.sndUna) || this.#board.isSacked(seq)) return false
     const queue = this.#outbound.context.sendQueue
     const slot = queue.at(queue.find(seq))
@@ -156,12 +156,12 @@ export class SelectiveRepeat {
     if (number > this.#evidence.answeredNumber) this.#evidence.answeredNumber = number
   }
 
-  /** A response has come that had come before: it was asked for again too early. */
+  /** A response has come that had come before: it was requested again too early. */
   answeredTwice(): void {
     this.#evidence.onTwice(this.#board.span)
   }
 
-  /** Requests that were sent again have arrived twice. */
+  /** Requests that were retransmitted have arrived twice. */
   arrivedTwice(): void {
     this.#rack.onDuplicates(this.#outbound.context.transmissions)
   }
@@ -182,7 +182,7 @@ export class SelectiveRepeat {
 
   // ---- What is lost
 
-  /** Finds out what is lost, from all that was told. */
+  /** Finds out what is lost, from all that the peer has reported. */
   detect(now: Nanos): void {
     this.deadlineNs = NEVER
     if (this.#outbound.context.sendQueue.isEmpty) return
@@ -236,7 +236,7 @@ export class SelectiveRepeat {
     return true
   }
 
-  /** Requests sent again, in the order in which they left. */
+  /** Retransmitted requests, in the order in which they left. */
   #judgeRepeats(now: Nanos, windowNs: Nanos): void {
     const queue = this.#outbound.context.sendQueue
     for (; !this.#repeats.isEmpty; this.#repeats.shift()) {
@@ -303,19 +303,19 @@ export class SelectiveRepeat {
   }
 
   /**
-   * A packet that was sent and is not known to have arrived is to be sent again; until then it is not in flight. The
-   * observer is not told.
+   * A packet that was sent and is not known to have arrived is to be retransmitted; until then it is not in flight. The
+   * observer does not learn of it.
    */
   repeat(slot: SendSlot, seq: number): void {
     if (seq < this.#outbound.sendSeq) this.#outbound.inFlightBytes -= this.#bytesOf(slot, seq)
     this.#board.lose(seq, this.#outbound.sndUna)
   }
 
-  // ---- What is sent again, and passed
+  // ---- What is retransmitted, and passed over
 
   /**
-   * The packet `seq` is being sent again, because it was lost or after going back. Returns, of a READ, how many PSNs are asked
-   * for again: if its request has arrived, the run of lost responses, else all.
+   * The packet `seq` is being retransmitted, because it was lost or after going back. For a READ it returns how many PSNs are
+   * requested again: the run of lost responses if its request has arrived, else all.
    */
   resend(now: Nanos, slot: SendSlot, seq: number): number {
     const { sndUna, log, context } = this.#outbound
@@ -364,10 +364,10 @@ export class SelectiveRepeat {
   }
 
   /**
-   * Prepares for going back: all that is not known to have arrived will be sent again from `sndUna` on. `sndUna`
-   * itself is sent again in any case: the peer has just asked for it, or has been silent.
+   * Prepares for going back: all that is not known to have arrived will be retransmitted from `sndUna` on. `sndUna`
+   * itself is retransmitted in any case: the peer has just asked for it, or has been silent.
    *
-   * @param forget the peer may have dropped what it kept, against its word (RFC 2018, section 8)
+   * @param forget the peer may have dropped what it has acknowledged by a SACK (RFC 2018, section 8)
    */
   goBack(forget: boolean): void {
     const { sndUna, sndNxt } = this.#outbound
@@ -386,7 +386,7 @@ export class SelectiveRepeat {
     this.deadlineNs = NEVER
   }
 
-  /** It need not have gone back: what was sent once is on its way. */
+  /** Going back was needless: what was sent once is in flight. */
   judgeAnew(): void {
     this.#judgedSeq = NO_SEQ
   }

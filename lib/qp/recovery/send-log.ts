@@ -28,7 +28,7 @@ export class SendLog {
 
   /**
    * The packet leaves.
-   * @param again it had been sent before: no answer tells which of the two it answers (Karn)
+   * @param again it had been sent before: no answer says which of the two it answers (Karn)
    * @param oldestSeq the oldest PSN that may still be asked for
    */
   record(seq: number, now: Nanos, number: number, again: boolean, oldestSeq: number): void {

@@ -5,22 +5,22 @@ const COUNT_MASK = 0x7f
 const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
- * Which packets were sent again although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
- * DSACK does, RFC 2883); as the network can double packets too, at most as many count as were sent again since. With
- * other peers an answer tells that came sooner after a repeat by timeout than any round trip takes (RFC 3522). What they name
- * in a NAK, and all behind it, they have dropped.
+ * Which packets were retransmitted although they had not been lost. A peer with selective repeat says how many packets have reached it twice (as
+ * DSACK does, RFC 2883); as the network can duplicate packets too, no more of them count than were retransmitted since. With
+ * other peers an answer shows it that comes sooner after a retransmission by timeout than any round trip takes (RFC 3522). Such a
+ * peer has dropped the packet that it names in a NAK, and all behind it.
  *
- * A recovery was spurious when everything that it sent again had arrived (as in RFC 3708, section 3), or when after a timeout
- * packets are acknowledged that have not been sent again (RFC 5682). Then the controller takes its reduction back.
+ * A recovery was spurious when everything that it retransmitted had arrived (as in RFC 3708, section 3), or when after a timeout
+ * packets are acknowledged that have not been retransmitted (RFC 5682). Then the controller takes its reduction back.
  */
 export class Spurious {
   readonly #context: QpContext
-  /** Told last by the peer. */
+  /** The peer's last count. */
   #told = 0
-  /** Sent again, and not told to have arrived twice; forgotten once a packet is answered that left after the last of them. */
+  /** Retransmitted, and not reported to have arrived twice; forgotten once a packet is answered that left after the last of them. */
   #open = 0
   #openUntilSeq = NO_SEQ
-  /** Packets sent again that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
+  /** Retransmitted packets that may have been lost, in a recovery that may turn out to be spurious; and the PSN that ends it. */
   #needed = 0
   #recovering = false
   #recoverySeq = NO_SEQ
@@ -37,14 +37,14 @@ export class Spurious {
     this.#needed = 0
   }
 
-  /** A packet is sent again. */
+  /** A packet is retransmitted. */
   onRepeat(sndNxt: number): void {
     this.#open++
     this.#openUntilSeq = sndNxt
     if (this.#recovering) this.#needed++
   }
 
-  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them were sent twice by this end. */
+  /** The peer says how many packets have arrived twice, modulo 2^7. Returns how many of them this end has sent twice. */
   onCount(count: number): number {
     const more = (count - this.#told) & COUNT_MASK
     // An older answer that was overtaken.
@@ -53,12 +53,12 @@ export class Spurious {
     return this.#count(Math.min(more, this.#open))
   }
 
-  /** An answer came too soon to be one to the repeat. */
+  /** An answer came too soon to answer the retransmission. */
   onEarly(): void {
     this.#count(Math.min(1, this.#open))
   }
 
-  /** A response has come that had come before. False if none has been asked for again: it was doubled on the way. */
+  /** A response has come that had come before. False if none has been requested again: the network has duplicated it. */
   onResponseTwice(bytes: number): boolean {
     if (this.#open === 0) return false
     this.#context.counters.spuriousPackets++

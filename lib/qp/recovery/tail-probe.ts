@@ -7,27 +7,27 @@ const FIRST_LEAST_NS: Nanos = 1_000_000
 
 /**
  * When a requester with selective repeat probes for the loss of the last packets it sent (RFC 8985, section 7).
- * Nothing that arrives later could tell of them, and the transport timer is long: the standard counts its timeouts
+ * Nothing that arrives later could show it, and the transport timer is long: the standard counts its timeouts
  * (retry count) and breaks the connection after the last one, so it cannot be as short as a round trip. A probe is
- * the last packet once more, asking for an answer. Each second probe without an answer between them is the first packet that is
- * missing, as the timeout after a probe has it in the RFC: a peer that has no room out of order keeps no other. A probe uses up no retry, takes no other packet for lost, and the
- * controller is not told.
+ * the last packet once more, with AckReq. If no answer comes, the next probe is the first packet that is missing, as after
+ * the RFC's timeout behind a probe: a peer without room for packets out of order takes no other. The two alternate. A probe
+ * uses up no retry, takes no other packet for lost, and the controller does not learn of it.
  *
  * The probe timeout, PTO, is the longest of: two smoothed round trips; SRTT + 4 RTTVAR where round trips vary more
- * (RFC 6298, section 2), as to busy hosts; and twice what a packet has waited for its answer while others got theirs,
- * for queues can grow to many times the round trip within one. PTO runs from the last packet that asked for an
- * answer; and half of it has to pass after the last news, since what is under way behind that may be late as well.
+ * (RFC 6298, section 2), as to busy hosts; and twice the time that a packet has waited for its answer while others got
+ * theirs, because queues can grow to many times the round trip within one. PTO runs from the last packet that asked for an
+ * answer; and half of it has to pass after the last news, because what is in flight behind that may be late as well.
  * (The RFC waits for all of it after news: one round trip more.)
  *
  * Each further probe waits twice as long (RFC 6298, section 5.5), and there is none when the transport timer would
- * come first. The doubling ends only when a packet that was sent once has been timed, not with the next news: the
- * answer to a packet that was probed for too early says nothing about the round trip (Karn), and where the window
- * holds one packet, each would be sent twice for ever.
+ * come first. The doubling ends only when a packet that was sent once has been timed. The next news does not
+ * end it: the answer to a packet that was probed too early says nothing about the round trip (Karn), and where the
+ * window holds one packet, each packet would be sent twice for ever.
  */
 export class TailProbe {
   /** A probe is to leave, whether the window has room or not (RFC 8985, section 7.3). */
   pending = false
-  /** The highest PSN that has been asked to be answered. */
+  /** The highest PSN for which an answer has been requested. */
   askedSeq = NONE
   readonly #trips: RoundTrips
   readonly #leastNs: Nanos
@@ -48,7 +48,7 @@ export class TailProbe {
     return this.firstTimeoutNs * 2 ** this.#unanswered
   }
 
-  /** True if the probe before this one has brought nothing, and was the last packet. */
+  /** True if the probe before this one brought no answer, and was the last packet. */
   get asksForFirst(): boolean {
     return this.#unanswered % 2 === 1
   }
@@ -82,9 +82,9 @@ export class TailProbe {
   }
 
   /**
-   * The peer has told of packets that were not known to have arrived.
+   * The peer has reported packets that were not known to have arrived.
    * @param measured a round trip has been measured by it
-   * @param awaited more answers are awaited that were asked for
+   * @param awaited more answers are awaited
    */
   onNews(now: Nanos, measured: boolean, awaited: boolean, transportNs: Nanos): void {
     if (measured) this.#unanswered = 0
@@ -94,7 +94,7 @@ export class TailProbe {
     this.#deadline = waits ? Math.max(this.#askedAtNs + timeoutNs, now + Math.ceil(timeoutNs / 2)) : NEVER
   }
 
-  /** Everything is sent again, or nothing may be sent: the next packet that asks for an answer begins anew. */
+  /** Everything is retransmitted, or nothing may be sent: the next packet that asks for an answer begins anew. */
   stop(): void {
     this.pending = false
     this.#deadline = NEVER

@@ -42,7 +42,7 @@ function onAck(requester: Requester, now: Nanos, seq: number): void {
   if (!whole) implyNak(requester, now)
 }
 
-/** Finds out which packets the news show to be lost, and tells the observer of both. */
+/** Finds out which packets the acknowledgement shows to be lost, and reports both to the observer. */
 export function concludeSelective(
   requester: Requester,
   selective: SelectiveRepeat,
@@ -92,7 +92,7 @@ export function refuses(frame: Frame): boolean {
   return aeth.kind(syndrome) === aeth.KIND_NAK && fatalStatus(syndrome) !== WorkStatus.SUCCESS
 }
 
-/** SUCCESS for a NAK that only asks for packets again (IBA 9.7.5.2, 9.9.2). */
+/** SUCCESS for a NAK that only requests retransmission (IBA 9.7.5.2, 9.9.2). */
 function fatalStatus(syndrome: number): WorkStatus {
   if (aeth.isRnrNak(syndrome)) return WorkStatus.SUCCESS
   switch (0x60 | aeth.value(syndrome)) {
@@ -111,7 +111,7 @@ function fatalStatus(syndrome: number): WorkStatus {
   }
 }
 
-/** Tells the observer of the newest packet acknowledged, else how far `sndUna` has come, at most to `seq`. */
+/** Reports to the observer the newest packet acknowledged, or else how far `sndUna` has come, at most to `seq`. */
 export function tellAcked(requester: Requester, now: Nanos, seq: number): void {
   const newest = requester.outbound.acked.takeNewestSeq()
   const highest = newest >= 0 ? newest : Math.min(seq, requester.outbound.sndUna - 1)

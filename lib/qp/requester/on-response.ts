@@ -94,7 +94,7 @@ function onNextResponse(requester: Requester, now: Nanos, frame: Frame, slot: Se
 
 /**
  * The READ or atomic that the response `seq` belongs to, if it is the next one awaited. The response acknowledges
- * everything before it; if a response is missing among that, that one is asked for again and this one is dropped.
+ * everything before it; if a response is missing among that, it is requested again and this one is dropped.
  */
 function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot | null {
   const { counters, observer, sendQueue } = requester.context
@@ -120,8 +120,8 @@ function findAnswered(requester: Requester, now: Nanos, seq: number): SendSlot |
 }
 
 /**
- * Any of the opcodes is accepted that fits the place in the READ: when the rest of a READ is asked for again, one
- * responder begins with FIRST and another with MIDDLE. The length must be that of the place (IBA 9.7.6).
+ * The requester accepts any opcode that fits the place in the READ. When the rest of a READ is requested again, some
+ * responders begin with FIRST and others with MIDDLE. The length must be that of the place (IBA 9.7.6).
  */
 function onReadResponse(
   requester: Requester,

@@ -45,7 +45,7 @@ export function onSack(requester: Requester, now: Nanos, frame: Frame, seq: numb
   concludeSelective(requester, selective, now, seq)
 }
 
-/** True if the bitmap tells of packets that were not known to have arrived. */
+/** True if the bitmap has packets that were not known to have arrived. */
 function takeBitmap(
   requester: Requester,
   selective: SelectiveRepeat,

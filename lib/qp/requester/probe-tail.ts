@@ -2,11 +2,11 @@ import type { Nanos } from '../../time/nanos.js'
 import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
 import type { Requester } from './requester.js'
 
-/** The probe timeout has passed: the last packet goes again, or the first, unless something else goes again anyway. */
+/** The probe timeout has passed: the last packet is retransmitted, or the first, unless another one is retransmitted anyway. */
 export function probeTail(requester: Requester, now: Nanos): void {
   const selective = requester.selective!
   if (!selective.hasLost) {
-    // What came in order without a loss has not been told to it: it may be the first part of a READ.
+    // The scoreboard does not know what came in order without a loss: it may be the first part of a READ.
     selective.acknowledged(now, requester.outbound.sndUna - 1)
     const last = lastUnanswered(requester, selective)
     if (last < 0) return
@@ -26,7 +26,7 @@ function firstUnanswered(requester: Requester, selective: SelectiveRepeat, last:
 
 /**
  * What a probe repeats: the last packet sent that is not known to have arrived or been answered; -1 if there is none.
- * If a READ is being answered, it is the last response: that tells whether those before it are lost.
+ * If a READ is being answered, it is the last response: that shows whether those before it are lost.
  */
 function lastUnanswered(requester: Requester, selective: SelectiveRepeat): number {
   const { sndUna, sendSeq } = requester.outbound

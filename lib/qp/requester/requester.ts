@@ -14,11 +14,11 @@ const NO_SEQ = Number.NEGATIVE_INFINITY
 
 /**
  * The requester: the rules that move its stream of requests (IBA 9.7.1, 9.7.3, 9.7.6, 9.9.2). With selective repeat single
- * packets before `sendSeq` are sent again (selective-repeat.ts), and going back is left for silence and for NAKs.
+ * packets before `sendSeq` are retransmitted (selective-repeat.ts), and going back is left for silence and for NAKs.
  * transmit-request.ts writes the packets; on-acknowledge.ts, on-sack.ts and on-response.ts take the answers.
  *
- * After silence one packet goes, alone, until the peer is heard: its answer says what has arrived (RFC 5682), and a
- * full queue is not met by a whole window once more.
+ * After silence one packet leaves alone until the peer answers. The answer says what has arrived (RFC 5682), and no
+ * second window meets a full queue.
  */
 export class Requester {
   readonly context: QpContext
@@ -28,18 +28,18 @@ export class Requester {
   selective: SelectiveRepeat | null = null
   /** Probes of selective repeat for what was sent last. */
   tail: TailProbe | null = null
-  /** What had been sent when it last went back lies before this PSN. */
+  /** PSNs before this one had been sent when the requester last went back. */
   #wentBackSeq = NO_SEQ
-  /** It has gone back by silence, and nothing has been heard since. */
+  /** The requester has gone back after silence, and the peer has not answered since. */
   #silent = false
   #silenceRefuted = false
-  /** It went back last by silence: a NAK would say that the peer has dropped what follows, if it is one that goes back N. */
+  /** The requester last went back after silence. (A NAK would say that a go-back-N peer has dropped what follows.) */
   #wentBackBySilence = false
-  /** An early answer was believed; and silence has followed one, so that none is until all that was sent before is acknowledged. */
+  /** An early answer was believed. And: silence has followed one, so no further one is believed until all that was sent before is acknowledged. */
   #believedEarly = false
   #doubtsEarly = false
   readonly #retries: Retries
-  /** Where the last NAK, received or implied, made it go back to: the same NAK again changes nothing. */
+  /** The PSN to which the last NAK, received or implied, made the requester go back. The same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
 
   constructor(context: QpContext) {
@@ -61,11 +61,11 @@ export class Requester {
     this.selective?.stop()
     this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
     this.tail = settings.selectiveRepeat ? new TailProbe(outbound.trips, settings.probeTimeoutLeastNs) : null
-    this.settle()
+    this.takeSettings()
   }
 
   /** Takes over settings that may have changed. */
-  settle(): void {
+  takeSettings(): void {
     const settings = this.context.settings
     this.timers.setExponent(settings.ackTimeoutExponent)
     this.#retries.restore()
@@ -106,7 +106,7 @@ export class Requester {
     return !slot.awaitsResponse || outbound.responsesAwaited < this.context.settings.initiatorDepth
   }
 
-  /** The packet that goes next goes alone: its answer is waited for. */
+  /** The next packet leaves alone, and the requester waits for its answer. */
   get isAlone(): boolean {
     return this.#silent
   }
@@ -148,7 +148,7 @@ export class Requester {
     this.#progress(now)
   }
 
-  /** Moves `sendSeq` past packets that need not be sent again. */
+  /** Moves `sendSeq` past packets that need not be retransmitted. */
   skipSacked(now: Nanos): void {
     const { selective, outbound } = this
     if (selective === null) return
@@ -190,14 +190,14 @@ export class Requester {
     }
   }
 
-  /** An answer that comes sooner than any round trip is one to the packet as it was sent first. */
+  /** An answer that comes sooner than any round trip answers the first transmission. */
   #judgeRepeats(now: Nanos, until: number): void {
     const { outbound } = this
     for (let seq = outbound.sndUna; seq < until; seq++)
       if (isEarly(outbound, now, seq)) outbound.spurious.onEarly()
   }
 
-  /** The packets before `until` are acknowledged after silence: had they been on their way? */
+  /** The packets before `until` are acknowledged after silence: decides whether they had been in flight. */
   #judgeSilence(now: Nanos, until: number): void {
     const { outbound } = this
     if (namesUnrepeated(outbound, this.selective, until)) this.#silenceRefuted = true
@@ -237,7 +237,7 @@ export class Requester {
     this.#silent = false
   }
 
-  /** The peer has told how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
+  /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
   onDuplicateCount(now: Nanos, count: number): void {
     const { outbound } = this
     if (this.selective === null || outbound.spurious.onCount(count) === 0) return
@@ -278,7 +278,7 @@ export class Requester {
     this.#retry(now, true)
   }
 
-  /** The retransmission timer has run out: sends again, but uses up no retry. */
+  /** The retransmission timer has run out: retransmits, but uses up no retry. */
   onRetransmitTimeout(now: Nanos): void {
     const { outbound } = this
     if (outbound.sendSeq === outbound.sndUna) return
@@ -287,7 +287,7 @@ export class Requester {
     this.#repeatAll(now, this.#retries.used, true)
   }
 
-  /** The peer has no receive posted for `sndUna`: again from there, after a wait (IBA 9.7.5.2.8). */
+  /** The peer has no receive posted for `sndUna`: the requester goes back there after a wait (IBA 9.7.5.2.8). */
   onReceiverNotReady(now: Nanos, timerCode: number): void {
     this.#silent = false
     if (this.timers.waitsForReceiver) {
@@ -319,7 +319,7 @@ export class Requester {
   #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
     const { outbound } = this
     const lostBytes = outbound.inFlightBytes
-    // Silence once more: what was taken to be on its way was lost, and the early answer was one to the repeat.
+    // Silence once more: what was taken to be in flight was lost, and the early answer was to the retransmission.
     if (bySilence && this.#believedEarly) this.#doubtsEarly = true
     this.#believedEarly = false
     outbound.spurious.begin(outbound.sndUna, outbound.sndNxt)
@@ -330,8 +330,8 @@ export class Requester {
   }
 
   /**
-   * @param forget it went back before without progress since: what the peer has said of single packets is no longer
-   * trusted
+   * @param forget the requester has gone back before without progress since, so it no longer trusts what the peer has said of
+   * single packets
    */
   #rewind(forget: boolean): void {
     const { outbound } = this

@@ -2,7 +2,7 @@ import type { QpSettings } from '../context/config.js'
 
 const INFINITE_RNR_RETRIES = 7
 
-/** The retries that a requester has left until the peer brings it on (IBA 9.9.2.1). */
+/** The retries that a requester has left until the peer acknowledges something new (IBA 9.9.2.1). */
 export class Retries {
   #left = 0
   #rnrLeft = 0

@@ -1,11 +1,11 @@
-/** After silence: whether what it took for lost had been on its way. */
+/** After silence: whether what the requester took for lost had been in flight. */
 import type { Nanos } from '../../time/nanos.js'
 import { bytesBetween } from '../queues/send-queue.js'
 import type { Outbound } from '../recovery/outbound.js'
 import type { SelectiveRepeat } from '../recovery/selective-repeat.js'
 
 /**
- * The packets before `until` are acknowledged after silence. True if one has not been sent again and was not known to have
+ * The packets before `until` are acknowledged after silence. True if one has not been retransmitted and was not known to have
  * arrived: they had not been lost (RFC 5682).
  */
 export function namesUnrepeated(
@@ -17,14 +17,14 @@ export function namesUnrepeated(
   return false
 }
 
-/** True if the packet was sent again, and its answer comes sooner after that than any round trip takes (RFC 3522). */
+/** True if the packet was retransmitted, and its answer comes sooner after the retransmission than any round trip takes (RFC 3522). */
 export function isEarly({ log, trips }: Outbound, now: Nanos, seq: number): boolean {
   return log.has(seq) && log.wasRepeated(seq) && now - log.sentNs(seq) < trips.floorNs
 }
 
 /**
- * Takes back that it went back: what it sent before is on its way still. If something of it is lost, that is found out as
- * ever.
+ * Takes back that the requester went back: what it sent before is still in flight. If some of that is lost, the usual
+ * rules find it.
  */
 export function goForward(outbound: Outbound, selective: SelectiveRepeat | null): void {
   const { context, sndNxt } = outbound

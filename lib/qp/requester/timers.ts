@@ -19,12 +19,12 @@ export function ackTimeoutNs(exponent: number): Nanos {
  *
  * | timer | runs | length | when it ends |
  * |---|---|---|---|
- * | transport (IBA 9.9.2.1) | while a request is unanswered, anew with every answer that brings it on | what was negotiated; the retransmission timeout of RFC 6298 where that is longer | a retry is used up; the last one ends the connection |
- * | retransmission (RFC 6298) | as the transport timer, if it is shorter | SRTT + max(least, 4 RTTVAR), doubled with each end | packets are sent again, and no retry is used up |
+ * | transport (IBA 9.9.2.1) | while a request is unanswered; starts again with every answer that acknowledges something new | what was negotiated; the retransmission timeout of RFC 6298 where that is longer | a retry is used up; the last one ends the connection |
+ * | retransmission (RFC 6298) | as the transport timer, if it is shorter | SRTT + max(least, 4 RTTVAR), doubled with each end | packets are retransmitted, and no retry is used up |
  * | RNR (IBA 9.7.5.2.8) | after an RNR NAK, in place of both | what the NAK says | sending goes on |
  *
- * So a connection never ends after a shorter silence than the standard's, however short round trips are; and what is lost
- * with nothing behind it does not wait for the standard's.
+ * So a connection never ends after a shorter silence than the standard's, however short round trips are. And a loss with
+ * nothing behind it does not wait for the standard's timer.
  */
 export class RequesterTimers {
   readonly #trips: RoundTrips
@@ -69,7 +69,7 @@ export class RequesterTimers {
     this.#timeoutNs = ackTimeoutNs(exponent)
   }
 
-  /** A tail probe and its answer take so long: that is waited for. */
+  /** A tail probe and its answer take so long: the timers wait for them. */
   set probeNs(probeNs: Nanos) {
     this.#probeNs = probeNs
   }
@@ -140,7 +140,7 @@ export class RequesterTimers {
     return true
   }
 
-  /** True if the retransmission timer has run out: it begins anew, with twice the length. */
+  /** True if the retransmission timer has run out. It starts again with twice the length. */
   takeRetransmit(now: Nanos): boolean {
     if (now < this.#retransmitDeadline || this.#retransmitDeadline === NEVER) return false
     this.#ends++

@@ -88,7 +88,7 @@ function writeMessage(
   }
   const { gathers } = requester.context.settings
   const pad = writePayload(frame, next, slot.region!, slot.offset + sentBytes, payloadBytes, gathers)
-  // The answer tells at once whether sending it again closed the gap.
+  // The answer shows at once whether the retransmission closed the gap.
   const asks = repairs || wantsAck(requester, slot)
   if (!repairs) requester.outbound.unaskedPackets = asks ? 0 : requester.outbound.unaskedPackets + 1
   writeBth(requester, frame, at, opcode, pad, asks, seq)
@@ -100,8 +100,8 @@ function messageOpcode(slot: SendSlot, seq: number): number {
 }
 
 /**
- * A READ repeated from its middle asks for the rest, at the PSN of the rest (IBA 9.7.6); with selective repeat, for
- * the `psns` packets that were lost.
+ * A READ that is repeated from its middle requests the rest, at the PSN of the rest (IBA 9.7.6). With selective repeat it
+ * requests the `psns` packets that were lost.
  */
 function writeRead(
   requester: Requester,

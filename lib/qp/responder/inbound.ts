@@ -14,14 +14,14 @@ export class Inbound {
   /** Messages completed; READs and atomics count at their request. */
   msn = 0
   message: Message = Message.NONE
-  /** Bytes in the receive of a SEND under way. For a WRITE under way: bytes still to come, and where they go. */
+  /** Bytes in the receive of a SEND that has begun. For a WRITE that has begun: bytes still to come, and where they go. */
   receivedBytes = 0
   remainingBytes = 0
   writeRegion: MemoryRegion | null = null
   writeOffset = 0
   /** PSNs that the responses of the READ or atomic just carried out take. */
   responsePackets = 0
-  /** The READs and atomics that the peer may ask for again. */
+  /** The READs and atomics that the peer may request again. */
   readonly table: ResponseTable
 
   /** @param firstSeq the PSN that comes first */

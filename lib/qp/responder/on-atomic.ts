@@ -12,7 +12,7 @@ const U32 = 0x1_0000_0000
 
 /**
  * COMPARE AND SWAP or FETCH AND ADD, in order (IBA 9.4.5): carried out once, its result kept for replay.
- * Atomic with respect to all else, as the adapter does one thing at a time.
+ * It is atomic because the adapter does one thing at a time.
  */
 export function onAtomic(inbound: Inbound, frame: Frame, opcode: number): Verdict {
   const settings = inbound.context.settings

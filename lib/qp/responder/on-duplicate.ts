@@ -11,14 +11,15 @@ export const Again = { NOTHING: 0, ACK: 1, RESPONSES: 2 } as const
 export type Again = (typeof Again)[keyof typeof Again]
 
 /**
- * A request that was carried out before: its answer was lost, or it was doubled on the way (IBA 9.7.4.1,
- * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is done again from the
- * place that it names; of an atomic the kept result is sent again.
+ * A request that was carried out before: its answer was lost, or the network has duplicated it (IBA 9.7.4.1,
+ * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is carried out again from the
+ * place that it names; of an atomic the kept result is sent once more.
  *
- * With selective repeat a READ may ask for a part alone, of whole packets. One that asks for all the rest has heard nothing of it, which may
- * be on its way: the first time only its last response is sent again, unless that is still to come. It tells what is missing.
+ * With selective repeat a READ may request a part alone, of whole packets. A peer that requests all of the rest has received none
+ * of it, and the rest may be in flight. The first time only the last response is retransmitted, unless it is still to be sent: it
+ * shows the peer what is missing.
  *
- * @param selective repeat is selective
+ * @param both ends do selective repeat
  */
 export function onDuplicate(
   inbound: Inbound,
@@ -55,7 +56,7 @@ function replayRead(inbound: Inbound, now: Nanos, frame: Frame, seq: number, sel
   }
   if (isPart) return inbound.table.replayPart(seq, seq + length / mtu - 1)
   const from = !selective || record.repeated ? seq : record.lastSeq
-  // One that begins anew may follow another that asks again. A tail probe of selective repeat has missed nothing.
+  // A READ from its start may follow another that requests the rest. A tail probe of selective repeat has missed nothing.
   if (!selective && skipped > 0) inbound.context.observer.onAnswersTaken(now, seq - 1)
   record.repeated = true
   // What has not been sent yet will be sent anyway.

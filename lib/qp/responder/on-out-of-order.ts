@@ -17,12 +17,13 @@ export const Early = {
 export type Early = (typeof Early)[keyof typeof Early]
 
 /**
- * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. At once when
- * it opens a gap or lies in one; when it only follows the one before, as often as an ACK would be sent. If this one
- * cannot be kept and nothing is kept yet, a NAK says what is missing, as in go-back-N.
+ * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. The SACK
+ * leaves at once when the request opens a gap or lies in one. When the request only follows the one before, SACKs leave
+ * as often as ACKs would. If the request cannot be kept and nothing is kept yet, a NAK says what is missing, as in
+ * go-back-N.
  *
- * The peer may have as much on its way as this end takes in at once, and all of it may be lost but the last packet. Whatever claims to
- * be further ahead is not the peer's.
+ * The peer may have as much in flight as this end takes in at once, and all of it may be lost but the last packet. A packet further
+ * ahead is not the peer's.
  */
 export function keepOutOfOrder(inbound: Inbound, kept: ReorderBuffer, frame: Frame, seq: number): Early {
   const { counters, settings } = inbound.context

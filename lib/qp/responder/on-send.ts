@@ -35,7 +35,7 @@ export function onSend(inbound: Inbound, frame: Frame, opcode: number): Verdict 
   return Verdict.TAKEN
 }
 
-/** The message is whole. False if the key that it takes back is not one to be taken back. */
+/** The message is whole. False if it invalidates a key that must not be invalidated. */
 function complete(inbound: Inbound, frame: Frame, opcode: number): boolean {
   const { receiveQueue, settings } = inbound.context
   const at = frame.bth + bth.BYTES

@@ -22,7 +22,7 @@ export function onWrite(inbound: Inbound, frame: Frame, opcode: number): Verdict
     return Verdict.INVALID
   }
   if (hasImmediate(opcode) && inbound.context.receiveQueue.count === 0) {
-    // Nothing of this packet has been written: if it was a first or only packet, its WRITE begins anew when it comes
+    // Nothing of this packet has been written. If it was a first or only packet, its WRITE starts again when it comes
     // again.
     if (hasReth(opcode)) inbound.message = Message.NONE
     return Verdict.NOT_READY

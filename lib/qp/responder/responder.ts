@@ -17,8 +17,8 @@ import { onWrite } from './on-write.js'
 import { refusalOf, Verdict } from './verdict.js'
 
 /**
- * The responder (IBA 9.7.3 to 9.7.5): where a request stands in the peer's stream decides what is done with it, and what became
- * of it decides what the peer is owed.
+ * The responder (IBA 9.7.3 to 9.7.5): the place of a request in the peer's stream decides who handles it, and the handler's verdict
+ * decides what this end owes the peer.
  *
  * | request | handled by | then |
  * |---|---|---|
@@ -29,7 +29,7 @@ import { refusalOf, Verdict } from './verdict.js'
  * | beyond, go-back-N | nobody | one NAK a gap |
  *
  * At most one ACK or NAK is owed at a time, as each says all that the one before did. It leaves only after the
- * responses of READs and atomics before it, since it would take them for lost otherwise.
+ * responses of READs and atomics before it, because the peer would otherwise take those for lost.
  */
 export class Responder {
   readonly context: QpContext
@@ -40,13 +40,13 @@ export class Responder {
   ackMsn = 0
   ackSyndrome = 0
   /**
-   * A request has been refused. The NAK that says so is kept in the three fields above, and sent again when asked
+   * A request has been refused. The NAK that says so is kept in the three fields above, and repeated when asked
    * for.
    */
   refused = false
   /** Requests that came out of order; null: go-back-N. */
   kept: ReorderBuffer | null = null
-  /** A NAK has told of the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
+  /** A NAK has reported the gap: silence until it closes (IBA 9.7.5.2, one NAK a gap). */
   #gapTold = false
   #packetsSinceAck = 0
   /** Duplicates of the connections before. */
@@ -151,7 +151,7 @@ export class Responder {
   #answered(): void {
     this.#advance(this.inbound.responsePackets)
     this.#packetsSinceAck = 0
-    this.inbound.table.settle()
+    this.inbound.table.choosePending()
   }
 
   #advance(packets: number): void {
@@ -168,7 +168,7 @@ export class Responder {
     const owed = onDuplicate(this.inbound, now, frame, opcode, seq, this.kept !== null)
     // A NAK that is owed already says what the ACK would say.
     if (owed === Again.ACK && !this.ackPending) this.#oweAck()
-    if (owed === Again.RESPONSES) this.inbound.table.settle()
+    if (owed === Again.RESPONSES) this.inbound.table.choosePending()
   }
 
   /** A request beyond the one expected. */
@@ -196,7 +196,7 @@ export class Responder {
       if (frame === null) break
       this.#inOrder(now, frame, bth.opcode(frame.view, frame.bth))
       if (inbound.expectedSeq === seq && context.responds) {
-        // No receive is posted for it: the peer has been told, and will send it again. What has arrived is kept
+        // No receive is posted for it: the peer knows, and will retransmit it. What has arrived is kept
         // nevertheless.
         kept.restore(seq, frame)
         return
@@ -234,7 +234,7 @@ export class Responder {
     this.#owe(this.inbound.expectedSeq, aeth.NAK_PSN_SEQUENCE_ERROR)
   }
 
-  /** No receive is posted: the peer has to come again (IBA 9.7.5.2.8). What it has sent beyond is ignored. */
+  /** No receive is posted: the peer has to retransmit (IBA 9.7.5.2.8). What it has sent beyond is ignored. */
   #oweRnrNak(): void {
     this.context.counters.rnrNaksSent++
     this.#gapTold = true
@@ -259,8 +259,8 @@ export class Responder {
   }
 
   /**
-   * A request packet has come after one was refused. If it asks for an acknowledgement, or is the refused one again
-   * or an earlier one, the peer has not heard the NAK, which is then repeated. Nothing is carried out any more.
+   * A request packet has come after one was refused. If it asks for an acknowledgement, or is the refused one
+   * or an earlier one, the peer has not received the NAK, which is then repeated. No request is carried out any more.
    */
   refuseAgain(frame: Frame): void {
     const seq = unwrapPsn(bth.psn(frame.view, frame.bth), this.inbound.expectedSeq)

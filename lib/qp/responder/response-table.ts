@@ -1,6 +1,6 @@
 import type { MemoryRegion } from '../memory/memory.js'
 
-/** A READ or atomic of the peer: what its response needs, now or when it is asked for again. */
+/** A READ or atomic of the peer: what its response needs, now or when it is requested again. */
 export class ResponseRecord {
   isAtomic = false
   /** Unwrapped PSNs of the first and last response packet. */
@@ -23,7 +23,7 @@ export class ResponseRecord {
 
   /** True once all response packets have been sent; if it is pending then, it repeats. */
   answered = false
-  /** True once the peer has asked again for all that it has not heard of a READ. */
+  /** True once the peer has requested again all that it has not received of a READ. */
   repeated = false
 
   get isPending(): boolean {
@@ -31,12 +31,12 @@ export class ResponseRecord {
   }
 }
 
-/** Most parts of READs that wait at a time: requests for more are ignored, and the requester asks again. */
+/** Most parts of READs that wait at a time: requests for more are ignored, and the requester repeats them. */
 const PARTS_MAX = 256
 
 /**
  * The responder resources (IBA 9.7.4.1): the last READs and atomics, as many as the peer may have outstanding. A
- * record stays after its response has been sent, so that a lost response can be sent again; an atomic keeps only its
+ * record stays after its response has been sent, so that a lost response can be retransmitted; an atomic keeps only its
  * result, as it must not be carried out twice.
  */
 export class ResponseTable {
@@ -82,7 +82,7 @@ export class ResponseTable {
     return null
   }
 
-  /** A part of the READ is to be sent again, without what follows it. False when too many wait. */
+  /** A part of the READ is to be retransmitted, without what follows it. False when too many wait. */
   replayPart(firstSeq: number, lastSeq: number): boolean {
     if (this.#partCount === PARTS_MAX) return false
     const at = 2 * ((this.#partHead + this.#partCount++) % PARTS_MAX)
@@ -112,7 +112,7 @@ export class ResponseTable {
   }
 
   /** To be called when `nextSeq` of any record has changed. */
-  settle(): void {
+  choosePending(): void {
     if (this.#partCount > 0) this.#takePart()
     let lowest = this.#part.isPending ? this.#part : null
     for (const record of this.#records) {
@@ -128,6 +128,6 @@ export class ResponseTable {
     for (const record of this.#records) {
       if (record.nextSeq >= seq) record.nextSeq = record.untilSeq + 1
     }
-    this.settle()
+    this.choosePending()
   }
 }

@@ -78,8 +78,8 @@ export function responsePayloadBytes(responder: Responder, record: ResponseRecor
 }
 
 /**
- * Writes the next response packet of a READ. Its opcode tells its place in the READ as it was first asked for, even
- * when only the rest is sent again: Linux expects that of a responder. False if the memory may no longer be read: the
+ * Writes the next response packet of a READ. Its opcode gives its place in the READ as it was first requested, even
+ * when only the rest is retransmitted: Linux expects that of a responder. False if the memory may no longer be read: the
  * queue pair has failed, and a NAK is owed.
  */
 export function transmitReadResponse(
@@ -128,7 +128,7 @@ function advance(responder: Responder, record: ResponseRecord): void {
   record.nextSeq++
   if (record.isPending) return
   record.answered = true
-  responder.inbound.table.settle()
+  responder.inbound.table.choosePending()
 }
 
 function writeAeth(frame: Frame, at: number, syndrome: number, msn: number): void {

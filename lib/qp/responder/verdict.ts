@@ -9,7 +9,7 @@ export const Verdict = {
   ANSWERED: 1,
   /** No receive is posted for it (IBA 9.7.5.2.8). */
   NOT_READY: 2,
-  /** From here on: it is refused, by the row of REFUSALS with that number. */
+  /** From here on the request is refused, by the row of REFUSALS with that number. */
   INVALID: 3,
   NO_ACCESS: 4,
   TOO_LONG: 5,

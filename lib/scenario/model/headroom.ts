@@ -1,4 +1,4 @@
-/** Memory of a lossless switch port for what still arrives after its peer was told to stop. */
+/** Memory of a lossless switch port for what still arrives after its peer has got a pause. */
 
 import * as reth from '../../wire/ib/reth.js'
 import type { PfcSettings, Scenario } from './scenario.js'

@@ -1,6 +1,6 @@
 /** How a flow's priority, its DSCP and the switches' maps hang together. */
 import type { NodePlaces, Problems } from './problems.js'
-import type { Flow, Scenario, Switch, Workload } from './scenario.js'
+import type { Scenario, ScenarioFlow, ScenarioSwitch, Workload } from './scenario.js'
 
 /** Priority of flows that name none, and of the hosts' own packets beside them: the lossless class by custom. */
 export const DEFAULT_PRIORITY = 3
@@ -8,7 +8,7 @@ const PRIORITIES = 8
 const DSCPS = 64
 
 /** Priority of every DSCP at a switch: its map, or by default the class selector's number (RFC 2474, section 4.2.2). */
-export function dscpMap(sw: Pick<Switch, 'dscpToTc'>): Record<number, number> {
+export function dscpMap(sw: Pick<ScenarioSwitch, 'dscpToTc'>): Record<number, number> {
   return sw.dscpToTc ?? Object.fromEntries(Array.from({ length: DSCPS }, (_, dscp) => [dscp, dscp >>> 3]))
 }
 
@@ -31,11 +31,11 @@ export function hostDscps(scenario: Pick<Scenario, 'switches' | 'links'>, host: 
   return dscpsOfPriorities(scenario, host).map((dscp, priority) => dscp ?? 8 * priority)
 }
 
-/** Reports flows whose priority their host's switch cannot tell. */
+/** Reports flows whose priority their host's switch cannot see. */
 export function checkPriorities(
   problems: Problems,
   scenario: Pick<Scenario, 'switches' | 'links'> & { places: NodePlaces },
-  traffic: { flows: readonly Flow[]; workloads: readonly Workload[] },
+  traffic: { flows: readonly ScenarioFlow[]; workloads: readonly Workload[] },
 ): void {
   if (scenario.switches.every(sw => sw.dscpToTc === undefined)) return
   const known = new Map<string, (number | null)[]>()
@@ -54,7 +54,7 @@ export function checkPriorities(
   }
 }
 
-function switchOf(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): Switch | undefined {
+function switchOf(scenario: Pick<Scenario, 'switches' | 'links'>, host: string): ScenarioSwitch | undefined {
   const link = scenario.links.find(({ a, b }) => a.node === host || b.node === host)
   const peer = link === undefined ? undefined : link.a.node === host ? link.b.node : link.a.node
   return scenario.switches.find(({ name }) => name === peer)

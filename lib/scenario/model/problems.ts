@@ -2,10 +2,10 @@ import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter } from
 import { WeirError } from '../../errors.js'
 
 /** Where a value stands in the document: keys and indices from the root. */
-export type Path = readonly (string | number)[]
+export type DocumentPath = readonly (string | number)[]
 
 /** Where each node of the network is named in the document, for problems with it. */
-export type NodePlaces = ReadonlyMap<string, Path>
+export type NodePlaces = ReadonlyMap<string, DocumentPath>
 
 /** Problems that one report lists; the rest are counted. */
 const SHOWN_MAX = 50
@@ -35,17 +35,17 @@ export class Problems {
   }
 
   /** `file:line:column` of the value at `path`, or of the nearest thing around it. */
-  placeOf(path: Path): string {
+  placeOf(path: DocumentPath): string {
     return this.#place(this.#locate(path, false))
   }
 
   /** A problem with the value at `path`, or with the nearest thing around it that is there. */
-  at(path: Path, message: string): void {
+  at(path: DocumentPath, message: string): void {
     this.#add(this.#locate(path, false), message)
   }
 
   /** A problem with the last key of `path` itself. */
-  atKey(path: Path, message: string): void {
+  atKey(path: DocumentPath, message: string): void {
     this.#add(this.#locate(path, true), message)
   }
 
@@ -76,7 +76,7 @@ export class Problems {
     if (!known) this.#found.push({ offset, message })
   }
 
-  #locate(path: Path, ofKey: boolean): number {
+  #locate(path: DocumentPath, ofKey: boolean): number {
     const document = this.#document
     let node: unknown = document?.contents
     let offset = startOf(node)

@@ -16,8 +16,8 @@ export interface Scenario {
   file: string
   /** What the file says, with a secret key left out. */
   text: string
-  hosts: Host[]
-  switches: Switch[]
+  hosts: ScenarioHost[]
+  switches: ScenarioSwitch[]
   links: Link[]
   /** Static routes, which override the shortest paths; absent: none. */
   routes?: StaticRoute[]
@@ -30,12 +30,12 @@ export interface Scenario {
   int: IntSettings
   /** How telemetry is collected and brought back; names, ranges and defaults are those of lib/cc/telemetry-settings.ts. */
   telemetry: TelemetrySettings
-  /** Path selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
+  /** DocumentPath selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
   paths: PathSettings
   /** One T for all flows, or 'measured': idle probes find each connection's own. */
   baseRttNs: Nanos | 'measured'
   /** The flows that the file lists one by one, incasts and repetitions written out. See `expandTraffic`. */
-  flows: Flow[]
+  flows: ScenarioFlow[]
   /** The flows that are drawn at random; `expandTraffic` turns them into flows. */
   workloads: Workload[]
   watch: Watch
@@ -53,14 +53,14 @@ export function withSeed(scenario: Scenario, seed: number): Scenario {
 }
 
 /** A host of the network. */
-export interface Host {
+export interface ScenarioHost {
   name: string
   /** IPv4 address as text, within 10.0.0.0/8. Default: 10.0.0.1, 10.0.0.2… in the file's order. */
   address: string
 }
 
 /** A switch, with SONiC's names in brackets. */
-export interface Switch {
+export interface ScenarioSwitch {
   name: string
   /** What the switch writes into telemetry: 1 to 65519, unique. Default: 1, 2… in the file's order. */
   id: number
@@ -78,7 +78,7 @@ export interface Switch {
   pcpToTc?: Record<number, number>
   /** By priority: weight in deficit round robin, 1 to 100, or 0 = strict [SCHEDULER]. Absent: all strict. */
   weights?: number[]
-  /** What the switch tells of load, and whether it tells senders by itself; absent: of ports and links, and no. */
+  /** What the switch reports of load, and whether it sends direct responses; absent: of ports and links, and no. */
   telemetry?: SwitchTelemetry
   /** Other features of `switch-emu/core/catalogue.ts` that are on, by name; absent: none. */
   features?: Record<string, FeatureSettings | FeatureSettings[]>
@@ -95,7 +95,7 @@ export interface SwitchTelemetry {
   queue: 'port' | 'own' | 'sojourn'
   /** The link's rate, or the share that deficit round robin guarantees the priority. Default link. */
   rate: 'link' | 'share'
-  /** Only ratios of rates are told, for paths across operators. Absent: no. */
+  /** Telemetry has only ratios of rates, for paths across operators. Absent: no. */
   ratioOnly?: boolean
   /** Absent: the switch sends nothing by itself. */
   direct?: DirectSettings
@@ -244,7 +244,7 @@ export interface IntSettings {
 }
 
 /** One message from one host to another. */
-export interface Flow {
+export interface ScenarioFlow {
   name: string
   from: string
   to: string

@@ -10,14 +10,14 @@ import type {
   CcChoice,
   DeadlockPreventionSettings,
   EcnSettings,
-  Flow,
-  Host,
   Link,
   NetworkEvent,
   PfcSettings,
   Scenario,
+  ScenarioFlow,
+  ScenarioHost,
+  ScenarioSwitch,
   StaticRoute,
-  Switch,
   SwitchTelemetry,
   TransportSettings,
   Watch,
@@ -55,7 +55,7 @@ export interface SwitchSettings {
   weights: number[]
   telemetry: Resolved<SwitchTelemetry, 'ratioOnly' | 'direct'>
   /** Other features; absent: none is on. */
-  features?: Switch['features']
+  features?: ScenarioSwitch['features']
 }
 
 export interface RunSettings {
@@ -69,7 +69,7 @@ export interface RunSettings {
   seed: number
   hashSeed: number
   watch: Watch
-  hosts: Host[]
+  hosts: ScenarioHost[]
   switches: SwitchSettings[]
   links: Link[]
   routes: Resolved<StaticRoute, 'startNs' | 'endNs'>[]
@@ -77,7 +77,7 @@ export interface RunSettings {
   events?: Resolved<NetworkEvent, 'priority'>[]
   deadlockPrevention: DeadlockPreventionSettings | null
   /** Those that the file lists; `sourcePort` null: the NIC draws one. */
-  flows: (Omit<Resolved<Flow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
+  flows: (Omit<Resolved<ScenarioFlow, 'sourcePort'>, 'cc'> & { cc: CcSettings })[]
   workloads: (Omit<Workload, 'cc' | 'seed'> & { seed: number; cc: CcSettings })[]
 }
 
@@ -131,7 +131,7 @@ function ccSettings({ name, options }: CcChoice): CcSettings {
   return { name, options: Object.fromEntries(entries) }
 }
 
-function switchSettings(scenario: Scenario, sw: Switch): SwitchSettings {
+function switchSettings(scenario: Scenario, sw: ScenarioSwitch): SwitchSettings {
   const { name, id, bufferBytes, queueBytesMax = bufferBytes, ecn = [], pcpToTc = null } = sw
   const map = dscpMap(sw)
   const direct = sw.telemetry?.direct

@@ -5,13 +5,13 @@
 import { ccAlwaysCollects, ccIsReceiverBased } from '../../cc/catalogue.js'
 import { type Nanos, serialisationNs } from '../../time/nanos.js'
 import * as reth from '../../wire/ib/reth.js'
-import type { Flow, Link, Scenario } from './scenario.js'
+import type { Link, Scenario, ScenarioFlow } from './scenario.js'
 import { ackBytes, dataOverheadBytes, leanOverheadBytes } from './wire-sizes.js'
 
 export type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
 
 /** One step of a path: out of `node` by `port`, over the link to `peer`. */
-export interface Hop {
+export interface PathHop {
   node: string
   port: number
   peer: string
@@ -31,11 +31,11 @@ const UNREACHABLE = 0xffff
 export class Topology {
   readonly #index = new Map<string, number>()
   /** Ports of each node, by port number. */
-  readonly #ports: Hop[][] = []
+  readonly #ports: PathHop[][] = []
   readonly #hostCount: number
   /** Destination → links from each node to it. */
   readonly #distances = new Map<number, Uint16Array>()
-  readonly #kinds = new Map<string, Hop[][]>()
+  readonly #kinds = new Map<string, PathHop[][]>()
 
   constructor(network: NetworkShape) {
     this.#hostCount = network.hosts.length
@@ -60,7 +60,7 @@ export class Topology {
   }
 
   /** The ports of a node in order; empty for one that is not there. */
-  ports(node: string): readonly Hop[] {
+  ports(node: string): readonly PathHop[] {
     return this.#ports[this.#index.get(node) ?? -1] ?? []
   }
 
@@ -76,8 +76,8 @@ export class Topology {
   }
 
   /** Every shortest path (at most 64), those by lower ports first; empty if there is none. */
-  paths(from: string, to: string): Hop[][] {
-    const found: Hop[][] = []
+  paths(from: string, to: string): PathHop[][] {
+    const found: PathHop[][] = []
     if (this.distance(from, to) !== Number.POSITIVE_INFINITY) {
       this.#walk(from, to, this.#distancesTo(to), [], found)
     }
@@ -85,7 +85,7 @@ export class Topology {
   }
 
   /** The shortest paths that differ in rates or delays, one of each kind. Remembered. */
-  pathKinds(from: string, to: string): Hop[][] {
+  pathKinds(from: string, to: string): PathHop[][] {
     const key = `${from} ${to}`
     let kinds = this.#kinds.get(key)
     if (kinds === undefined) {
@@ -100,7 +100,7 @@ export class Topology {
     return kinds
   }
 
-  #walk(node: string, to: string, distances: Uint16Array, taken: Hop[], found: Hop[][]): void {
+  #walk(node: string, to: string, distances: Uint16Array, taken: PathHop[], found: PathHop[][]): void {
     if (found.length === PATHS_MAX) return
     if (node === to) {
       if (taken.length > 0) found.push([...taken])
@@ -113,7 +113,7 @@ export class Topology {
     }
   }
 
-  #next(node: string, distances: Uint16Array): Hop[] {
+  #next(node: string, distances: Uint16Array): PathHop[] {
     const here = distances[this.#index.get(node) ?? -1] ?? UNREACHABLE
     if (here === UNREACHABLE) return []
     return this.ports(node).filter(hop => distances[this.#index.get(hop.peer)!] === here - 1)
@@ -158,7 +158,7 @@ export function portName(topology: Topology, node: string, port: number): string
  * acknowledgement's own time do not count, as in the HPCC authors' simulator: 4 links of 100 Gbit/s and
  * 1 us with 1000 B make 8.32 us.
  */
-export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
+export function baseRttNs(path: readonly PathHop[], pathMtu: number): Nanos {
   let total = 0
   for (const hop of path) total += 2 * hop.delayNs + serialisationNs(pathMtu, hop.rateBps)
   return total
@@ -178,7 +178,7 @@ export function baseRttNs(path: readonly Hop[], pathMtu: number): Nanos {
  * echoes it; where not all packets collect, all are taken for such that do not, and where less is echoed, none. Where some switch
  * writes no telemetry, none is taken to write any. Of several shortest paths the fastest counts. So no flow beats its ideal.
  */
-export function idealFctNs(topology: Topology, scenario: Scenario, flow: Flow): Nanos {
+export function idealFctNs(topology: Topology, scenario: Scenario, flow: ScenarioFlow): Nanos {
   const { name } = flow.cc ?? scenario.cc
   const int = ccAlwaysCollects(name) ? scenario.int : null
   const { collect, everyPackets, everyBytes, answer, hops, plain } = scenario.telemetry
@@ -209,7 +209,12 @@ export function slowdown(fctNs: Nanos | null, ideal: Nanos): number | null {
  *
  * @param overheads of a packet, by link
  */
-function forwardNs(path: readonly Hop[], bytes: number, mtu: number, overheads: readonly number[]): number {
+function forwardNs(
+  path: readonly PathHop[],
+  bytes: number,
+  mtu: number,
+  overheads: readonly number[],
+): number {
   /** Times of a packet with so much payload, by link. */
   const times = (payload: number) =>
     path.map(({ rateBps }, link) => ((payload + overheads[link]!) * 8e9) / rateBps)

@@ -2,9 +2,9 @@
 
 import { show } from '../../options/read-value.js'
 import { dscpMap } from '../model/priorities.js'
-import type { Path, Problems } from '../model/problems.js'
-import type { DeadlockPreventionSettings, PortGroup, Switch } from '../model/scenario.js'
-import type { Hop, Topology } from '../model/topology.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
+import type { DeadlockPreventionSettings, PortGroup, ScenarioSwitch } from '../model/scenario.js'
+import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
 import { preventionSchema } from '../schema/network.js'
 import { resolvePorts } from './ports.js'
@@ -20,7 +20,7 @@ export function resolveDeadlockPrevention(
   problems: Problems,
   value: unknown,
   topology: Topology | null,
-  switches: readonly Switch[],
+  switches: readonly ScenarioSwitch[],
 ): DeadlockPreventionSettings | undefined {
   if (value === undefined) return undefined
   const path = ['deadlockPrevention']
@@ -39,7 +39,13 @@ export function resolveDeadlockPrevention(
 }
 
 /** The DSCP that packets get at one switch, which must lead to their new priority there. */
-function resolveDscp(problems: Problems, path: Path, sw: Switch, to: number, given?: number): number {
+function resolveDscp(
+  problems: Problems,
+  path: DocumentPath,
+  sw: ScenarioSwitch,
+  to: number,
+  given?: number,
+): number {
   const map = dscpMap(sw)
   const leads = (dscp: number) => (map[dscp] ?? 0) === to
   if (sw.pcpToTc !== undefined && to !== 0 && !Object.values(sw.pcpToTc).includes(to)) {
@@ -56,7 +62,7 @@ function resolveDscp(problems: Problems, path: Path, sw: Switch, to: number, giv
 
 function resolveGroups(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
   topology: Topology | null,
   switchNames: readonly string[],
@@ -84,7 +90,11 @@ function resolveGroups(
 }
 
 /** What goes in and out by ports of one group is seen by one switch. */
-function oneSwitch(problems: Problems, path: Path, hops: readonly Hop[]): Omit<PortGroup, 'dscp'> | null {
+function oneSwitch(
+  problems: Problems,
+  path: DocumentPath,
+  hops: readonly PathHop[],
+): Omit<PortGroup, 'dscp'> | null {
   const [first] = hops
   if (first === undefined) {
     problems.at(path, 'a group has at least one port')

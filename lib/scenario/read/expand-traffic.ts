@@ -1,8 +1,8 @@
 import { assert } from '../../errors.js'
 import { Random } from '../../sim/random.js'
 import type { Nanos } from '../../time/nanos.js'
-import type { Path, Problems } from '../model/problems.js'
-import type { Flow, Scenario, Workload } from '../model/scenario.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
+import type { Scenario, ScenarioFlow, Workload } from '../model/scenario.js'
 import { meanSize, sizeAt } from '../model/size-distribution.js'
 
 /** Flows that a run may be expected to have. */
@@ -20,7 +20,7 @@ const FLOWS_OF_A_HOST_MAX = 60_000
 export function checkFlowCount(
   problems: Problems,
   scenario: Scenario,
-  places: ReadonlyMap<string, Path>,
+  places: ReadonlyMap<string, DocumentPath>,
 ): void {
   const ofHost = new Map<string, number>()
   /** The first of these hosts that has too many flows with as many more. */
@@ -29,7 +29,7 @@ export function checkFlowCount(
       ofHost.set(host, (ofHost.get(host) ?? 0) + flowsMore(host))
       return ofHost.get(host)! > FLOWS_OF_A_HOST_MAX
     })
-  const report = (path: Path, host: string, mend: string) =>
+  const report = (path: DocumentPath, host: string, mend: string) =>
     problems.at(path, `${host} would send and receive more than ${FLOWS_OF_A_HOST_MAX} flows; ${mend}`)
   for (const { from, to } of scenario.flows) {
     const full = firstFull([from, to], () => 1)
@@ -72,7 +72,7 @@ function meanGapNs({ load, distribution }: Workload, linkRateBps: number): Nanos
  * All flows of a run in order of their start: those that the scenario lists, and those of its workloads drawn
  * by seed. The same scenario always gives the same flows.
  */
-export function expandTraffic(scenario: Scenario): Flow[] {
+export function expandTraffic(scenario: Scenario): ScenarioFlow[] {
   const flows = [...scenario.flows]
   const linkRates = hostLinkRates(scenario)
   for (const [i, workload] of scenario.workloads.entries()) {
@@ -90,9 +90,9 @@ function drawWorkload(
   workload: Workload,
   linkRates: ReadonlyMap<string, number>,
   random: Random,
-  into: Flow[],
+  into: ScenarioFlow[],
 ): void {
-  const drawn: Flow[] = []
+  const drawn: ScenarioFlow[] = []
   for (const [i, from] of workload.hosts.entries()) {
     const own = random.fork(from)
     const gapNs = meanGapNs(workload, linkRates.get(from)!)
@@ -120,7 +120,7 @@ function drawWorkload(
 }
 
 /** By start; flows that start together keep the order they are in (sorting is stable). */
-function compareFlows(a: Flow, b: Flow): number {
+function compareFlows(a: ScenarioFlow, b: ScenarioFlow): number {
   return a.startNs - b.startNs
 }
 

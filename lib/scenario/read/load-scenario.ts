@@ -115,12 +115,7 @@ function resolveScenario(
   const given = (shape ?? value) as { [key in keyof Scenario | 'traffic' | 'link']?: unknown }
 
   const before = problems.count
-  const network = resolveNetwork(problems, {
-    link: given.link,
-    hosts: given.hosts,
-    switches: given.switches,
-    links: given.links,
-  })
+  const network = resolveNetwork(problems, given)
   const topology = problems.count === before ? new Topology(network) : null
   const names = network.switches.map(({ name }) => name)
   const hostNames = network.hosts.map(({ name }) => name)

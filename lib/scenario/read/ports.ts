@@ -3,9 +3,9 @@
 import { WeirError } from '../../errors.js'
 import { show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { Scenario } from '../model/scenario.js'
-import { type Hop, portName, Topology } from '../model/topology.js'
+import { type PathHop, portName, Topology } from '../model/topology.js'
 
 /**
  * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port
@@ -15,12 +15,12 @@ import { type Hop, portName, Topology } from '../model/topology.js'
  */
 export function resolvePorts(
   problems: Pick<Problems, 'at'>,
-  path: Path,
+  path: DocumentPath,
   item: unknown,
   topology: Topology,
   switchNames: readonly string[],
   what: string,
-): Hop[] {
+): PathHop[] {
   const match = typeof item === 'string' ? /^([^:]+):([^:#]+)(#\d+)?$/.exec(item) : null
   if (match === null) {
     problems.at(path, `${what} is written as s1:s2, a switch and its neighbour, not ${show(item)}`)
@@ -35,9 +35,9 @@ export function resolvePorts(
 }
 
 /** The ports of a scenario's switch that `s1:s2` names, as a command has it. Throws WEIR_BAD_ARGUMENT. */
-export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>, text: string): Hop[] {
+export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>, text: string): PathHop[] {
   const found: string[] = []
-  const problems = { at: (_path: Path, message: string) => void found.push(message) }
+  const problems = { at: (_path: DocumentPath, message: string) => void found.push(message) }
   const names = scenario.switches.map(({ name }) => name)
   const hops = resolvePorts(problems, [], text, new Topology(scenario), names, 'a port')
   if (found.length > 0) throw new WeirError('WEIR_BAD_ARGUMENT', found.join('; '))
@@ -47,7 +47,7 @@ export function portsOf(scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>
 /** What people call ports of a scenario, in their order: `s1:s2`, or `s1:s2#1` of parallel links. */
 export function portNames(
   scenario: Pick<Scenario, 'hosts' | 'switches' | 'links'>,
-  hops: readonly Hop[],
+  hops: readonly PathHop[],
 ): string[] {
   const topology = new Topology(scenario)
   return hops.map(({ node, port }) => portName(topology, node, port))
@@ -56,11 +56,11 @@ export function portNames(
 /** The ports of a switch that `s2`, `s2#1` or `0` names. Reports what is wrong, and returns no ports then. */
 export function resolvePeer(
   problems: Pick<Problems, 'at'>,
-  path: Path,
+  path: DocumentPath,
   name: string,
   text: string,
   topology: Topology,
-): Hop[] {
+): PathHop[] {
   const [peer = '', copy] = text.split('#')
   const ports = topology.ports(name)
   if (/^\d+$/.test(peer)) {

@@ -3,7 +3,7 @@ import type { OptionSpec } from '../../cc/options.js'
 import { idleOptions } from '../../options/idle.js'
 import { readValue, show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { CcChoice } from '../model/scenario.js'
 
 /** What a scenario needs to know of the controllers: `lib/cc/catalogue.ts` has both. */
@@ -17,7 +17,7 @@ export const DEFAULT_CC = 'hpcc'
 /** `hpcc`, or `{name: hpcc, eta: 0.95}`; null when something is wrong with it. */
 export function resolveCc(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
   catalogue: CcCatalogue,
 ): CcChoice | null {

@@ -2,7 +2,7 @@
 
 import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
-import type { NetworkEvent, Switch } from '../model/scenario.js'
+import type { NetworkEvent, ScenarioSwitch } from '../model/scenario.js'
 import type { Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
 import { eventSchema } from '../schema/network.js'
@@ -15,7 +15,7 @@ export function resolveEvents(
   problems: Problems,
   value: unknown,
   topology: Topology | null,
-  switches: readonly Switch[],
+  switches: readonly ScenarioSwitch[],
 ): NetworkEvent[] {
   if (value === undefined) return []
   if (!Array.isArray(value)) {
@@ -49,7 +49,7 @@ export function resolveEvents(
 }
 
 /** Why PFC of a switch is never turned off, so that nothing can turn it on again; null if it can be. */
-function whyNot({ name, pfc }: Switch, priority: number | undefined): string | null {
+function whyNot({ name, pfc }: ScenarioSwitch, priority: number | undefined): string | null {
   if (pfc?.watchdog?.limit === undefined) {
     return `${name} has no watchdog with a limit, which alone turns PFC off (pfc: {watchdog: {limit: …}})`
   }

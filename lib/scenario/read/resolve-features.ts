@@ -2,7 +2,7 @@
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
 import { keyOf, type MappingKind, type Option } from '../../options/option.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { FeatureSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { featureSchema, featuresWithin } from '../schema/features.js'
@@ -18,12 +18,12 @@ type Found = Record<string, FeatureSettings | FeatureSettings[]>
  */
 export function resolveFeatures(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   given: Readonly<Record<string, unknown>>,
   checked: readonly string[],
 ): Found | undefined {
   const found: Found = {}
-  const collect = (mapping: Readonly<Record<string, unknown>>, at: Path, parent?: string) => {
+  const collect = (mapping: Readonly<Record<string, unknown>>, at: DocumentPath, parent?: string) => {
     for (const entry of featuresWithin(parent)) {
       const { name } = entry
       const value = mapping[name]
@@ -40,11 +40,12 @@ export function resolveFeatures(
 /** A mapping, or a list of mappings where the catalogue says so. */
 function resolveValue(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   { name, several = false }: FeatureEntry,
   value: unknown,
 ): FeatureSettings | FeatureSettings[] | null {
-  const resolve = (item: unknown, at: Path) => resolveFeature<FeatureSettings>(problems, at, name, item)
+  const resolve = (item: unknown, at: DocumentPath) =>
+    resolveFeature<FeatureSettings>(problems, at, name, item)
   if (!several || !Array.isArray(value)) return resolve(value, path)
   return value.map((item, i) => resolve(item, [...path, i])).filter(settings => settings !== null)
 }
@@ -66,7 +67,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
  */
 export function resolveFeature<T>(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   name: string,
   value: unknown,
   what?: string,
@@ -83,7 +84,7 @@ export function resolveFeature<T>(
 /** What is given, with the defaults, by `keyOf`. */
 function valuesOf(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   options: readonly Option[],
   shape: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
@@ -102,7 +103,7 @@ function valuesOf(
 
 function mappingValue(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   option: Extract<Option, MappingKind>,
   given: unknown,
 ): unknown {

@@ -4,8 +4,8 @@ import { PORTS_MAX } from '../../../switch-emu/core/forwarding/forwarding.js'
 import { show } from '../../options/read-value.js'
 import { formatRate } from '../../units/units.js'
 import { expandNames, offer } from '../model/names.js'
-import type { NodePlaces, Path, Problems } from '../model/problems.js'
-import type { Host, Link, Switch } from '../model/scenario.js'
+import type { DocumentPath, NodePlaces, Problems } from '../model/problems.js'
+import type { Link, ScenarioHost, ScenarioSwitch } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { hostSchema, linkDefaultsSchema, linkSchema } from '../schema/network.js'
 import { resolveSwitch } from './resolve-switch.js'
@@ -19,16 +19,16 @@ const HOST_RATE_MAX_BPS = 1e12
 
 export interface ResolvedNetwork {
   places: NodePlaces
-  hosts: Host[]
-  switches: Switch[]
+  hosts: ScenarioHost[]
+  switches: ScenarioSwitch[]
   links: Link[]
 }
 
 export function resolveNetwork(
   problems: Problems,
-  file: { link?: unknown; hosts: unknown; switches?: unknown; links: unknown },
+  file: { link?: unknown; hosts?: unknown; switches?: unknown; links?: unknown },
 ): ResolvedNetwork {
-  const places = new Map<string, Path>()
+  const places = new Map<string, DocumentPath>()
   const hosts = resolveHosts(problems, places, file.hosts)
   const switches = resolveSwitches(problems, places, file.switches)
   const before = problems.count
@@ -38,7 +38,7 @@ export function resolveNetwork(
   return { places, hosts, switches, links }
 }
 
-function resolveHosts(problems: Problems, places: Map<string, Path>, value: unknown): Host[] {
+function resolveHosts(problems: Problems, places: Map<string, DocumentPath>, value: unknown): ScenarioHost[] {
   if (!Array.isArray(value) || value.length === 0) {
     problems.at(
       ['hosts'],
@@ -46,7 +46,7 @@ function resolveHosts(problems: Problems, places: Map<string, Path>, value: unkn
     )
     return []
   }
-  const hosts: (Host & { given: boolean })[] = []
+  const hosts: (ScenarioHost & { given: boolean })[] = []
   const before = problems.count
   for (const [i, item] of value.entries()) {
     const path = ['hosts', i]
@@ -75,7 +75,11 @@ function resolveHosts(problems: Problems, places: Map<string, Path>, value: unkn
   return hosts.map(({ name, address }) => ({ name, address }))
 }
 
-function assignAddresses(problems: Problems, places: NodePlaces, hosts: (Host & { given: boolean })[]): void {
+function assignAddresses(
+  problems: Problems,
+  places: NodePlaces,
+  hosts: (ScenarioHost & { given: boolean })[],
+): void {
   const owners = new Map<string, string>()
   for (const host of hosts) {
     if (!host.given) continue
@@ -94,9 +98,13 @@ function assignAddresses(problems: Problems, places: NodePlaces, hosts: (Host & 
   }
 }
 
-function resolveSwitches(problems: Problems, places: Map<string, Path>, value: unknown): Switch[] {
+function resolveSwitches(
+  problems: Problems,
+  places: Map<string, DocumentPath>,
+  value: unknown,
+): ScenarioSwitch[] {
   if (value === undefined || value === null) return []
-  const entries: [string, unknown, Path][] = []
+  const entries: [string, unknown, DocumentPath][] = []
   if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) entries.push([String(item), {}, ['switches', i]])
   } else if (typeof value === 'object') {
@@ -108,7 +116,7 @@ function resolveSwitches(problems: Problems, places: Map<string, Path>, value: u
       `switches is a mapping of names to settings (s1: {buffer: 4MB}), not ${show(value)}`,
     )
   }
-  const switches: Switch[] = []
+  const switches: ScenarioSwitch[] = []
   const ids = new Map<number, string>()
   for (const [key, settings, path] of entries) {
     const names = expandNames(key)
@@ -135,7 +143,12 @@ function resolveSwitches(problems: Problems, places: Map<string, Path>, value: u
   return switches
 }
 
-function claim(problems: Problems, places: Map<string, Path>, name: string, path: Path): boolean {
+function claim(
+  problems: Problems,
+  places: Map<string, DocumentPath>,
+  name: string,
+  path: DocumentPath,
+): boolean {
   if (places.has(name)) {
     problems.atKey(path, `the name '${name}' is taken already; hosts and switches each need their own`)
     return false
@@ -151,8 +164,8 @@ function claim(problems: Problems, places: Map<string, Path>, name: string, path
 function resolveLinks(
   problems: Problems,
   places: NodePlaces,
-  file: { link?: unknown; links: unknown },
-  hosts: readonly Host[],
+  file: { link?: unknown; links?: unknown },
+  hosts: readonly ScenarioHost[],
 ): Link[] {
   const defaults =
     file.link === undefined
@@ -217,7 +230,12 @@ function resolveLinks(
 }
 
 /** The pairs of nodes that `h0..h3--s1` joins: every name on the left with every name on the right. */
-function resolveEnds(problems: Problems, path: Path, ends: string, places: NodePlaces): [string, string][] {
+function resolveEnds(
+  problems: Problems,
+  path: DocumentPath,
+  ends: string,
+  places: NodePlaces,
+): [string, string][] {
   const sides = ends.split('--')
   if (sides.length !== 2) {
     problems.at(path, `'${ends}' is no link; a link is written as h1--s1, several as h0..h15--s1`)

@@ -1,12 +1,12 @@
 /** Options in a mapping of a scenario file, whoever has their table. */
 import { idleOptions } from '../../options/idle.js'
 import { keyOf, type Option } from '../../options/option.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 
 /** What `checkShape` has found right, by `keyOf`. Reports each option that has no effect beside the others. */
 export function resolveOptions<T>(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   options: readonly Option[],
   shape: Readonly<Record<string, unknown>>,
 ): Partial<T> {

@@ -5,9 +5,9 @@
 
 import { show } from '../../options/read-value.js'
 import { expandNames, offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type { StaticRoute } from '../model/scenario.js'
-import type { Hop, Topology } from '../model/topology.js'
+import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
 import { routeSchema } from '../schema/network.js'
 import { resolvePeer } from './ports.js'
@@ -53,7 +53,7 @@ export function resolveRoutes(context: RouteContext, value: unknown): StaticRout
 }
 
 /** One route for each host that the entry is for. */
-function resolveRoute(context: RouteContext, path: Path, item: unknown): StaticRoute[] {
+function resolveRoute(context: RouteContext, path: DocumentPath, item: unknown): StaticRoute[] {
   const { problems, topology, switchNames } = context
   const shape = checkShape(problems, path, routeSchema, item, 'a route')
   if (shape === null || topology === null) return []
@@ -78,7 +78,7 @@ function resolveRoute(context: RouteContext, path: Path, item: unknown): StaticR
     .map(to => ({ switch: name, to, ports, ...times }))
 }
 
-function resolveHosts({ problems, hostNames }: RouteContext, path: Path, text: string): string[] {
+function resolveHosts({ problems, hostNames }: RouteContext, path: DocumentPath, text: string): string[] {
   const names = expandNames(text)
   if ('wrong' in names) {
     problems.at(path, names.wrong)
@@ -91,7 +91,13 @@ function resolveHosts({ problems, hostNames }: RouteContext, path: Path, text: s
   })
 }
 
-function resolveVia(problems: Problems, path: Path, name: string, via: unknown, topology: Topology): Hop[] {
+function resolveVia(
+  problems: Problems,
+  path: DocumentPath,
+  name: string,
+  via: unknown,
+  topology: Topology,
+): PathHop[] {
   if (typeof via === 'string' || typeof via === 'number')
     return resolvePeer(problems, path, name, String(via), topology)
   problems.at(path, `via is a neighbour of ${name} (s2, or s2#1 of parallel links), not ${show(via ?? null)}`)
@@ -99,7 +105,13 @@ function resolveVia(problems: Problems, path: Path, name: string, via: unknown, 
 }
 
 /** A route leads to a switch, or to the very host that it is for; and that host must be connected. */
-function mayPass(context: RouteContext, path: Path, name: string, to: string, hops: readonly Hop[]): boolean {
+function mayPass(
+  context: RouteContext,
+  path: DocumentPath,
+  name: string,
+  to: string,
+  hops: readonly PathHop[],
+): boolean {
   const { problems, topology, hostNames } = context
   if (hops.length === 0) return false
   const host = hops.find(hop => hop.peer !== to && hostNames.includes(hop.peer))

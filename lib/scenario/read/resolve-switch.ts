@@ -5,8 +5,8 @@
 
 import { show } from '../../options/read-value.js'
 import { formatBytes } from '../../units/units.js'
-import type { Path, Problems } from '../model/problems.js'
-import type { EcnSettings, PfcSettings, Switch, WatchdogSettings } from '../model/scenario.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
+import type { EcnSettings, PfcSettings, ScenarioSwitch, WatchdogSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
 import { switchSchema, WEIGHT_MAX } from '../schema/switch.js'
 import { resolveFeature, resolveFeatures } from './resolve-features.js'
@@ -23,7 +23,11 @@ const PRIORITIES = 8
 const DSCPS = 64
 
 /** A switch's settings without its name; `id` is 0 if none is given. Null if they are no mapping. */
-export function resolveSwitch(problems: Problems, path: Path, value: unknown): Omit<Switch, 'name'> | null {
+export function resolveSwitch(
+  problems: Problems,
+  path: DocumentPath,
+  value: unknown,
+): Omit<ScenarioSwitch, 'name'> | null {
   const shape = checkShape(problems, path, switchSchema, value, 'a switch')
   if (shape === null) return null
   const given = shape as Readonly<Record<string, unknown>>
@@ -55,7 +59,7 @@ export function resolveSwitch(problems: Problems, path: Path, value: unknown): O
 }
 
 /** One marking for all queues, or a list of markings, each for the priorities that it names. */
-function resolveEcn(problems: Problems, path: Path, value: unknown): EcnSettings[] | undefined {
+function resolveEcn(problems: Problems, path: DocumentPath, value: unknown): EcnSettings[] | undefined {
   if (value === undefined) return undefined
   const items = Array.isArray(value)
     ? value.map((item, i) => ({ item, at: [...path, i] }))
@@ -83,7 +87,7 @@ function resolveEcn(problems: Problems, path: Path, value: unknown): EcnSettings
 
 function resolvePfc(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
   bufferBytes: number,
 ): PfcSettings | undefined {
@@ -119,7 +123,7 @@ function resolvePfc(
   }
 }
 
-function checkThreshold(problems: Problems, path: Path, given: object): void {
+function checkThreshold(problems: Problems, path: DocumentPath, given: object): void {
   if ('xoff' in given && 'alpha' in given) {
     problems.at([...path, 'alpha'], 'alpha is a dynamic threshold and xoff a static one; give one of them')
   } else if (!('xoff' in given || 'alpha' in given)) {
@@ -140,7 +144,7 @@ function usualXon(xoffBytes: number | undefined): Pick<PfcSettings, 'xonBytes' |
 /** A map of numbers below `size` to priorities. */
 function resolveMap(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
   what: string,
   size: number,
@@ -159,7 +163,7 @@ function resolveMap(
 }
 
 /** DWRR weights by priority, 0 for strict ones. */
-function resolveScheduler(problems: Problems, path: Path, value: unknown): number[] | undefined {
+function resolveScheduler(problems: Problems, path: DocumentPath, value: unknown): number[] | undefined {
   if (value === undefined || value === 'strict') return undefined
   const weights = new Array<number>(PRIORITIES).fill(0)
   const map = entriesOf(
@@ -190,7 +194,12 @@ function resolveScheduler(problems: Problems, path: Path, value: unknown): numbe
   return weights
 }
 
-function entriesOf(problems: Problems, path: Path, value: unknown, what: string): [string, unknown][] {
+function entriesOf(
+  problems: Problems,
+  path: DocumentPath,
+  value: unknown,
+  what: string,
+): [string, unknown][] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value)
   problems.at(path, `${String(path.at(-1))} is ${what}, not ${show(value)}`)
   return []

@@ -5,13 +5,13 @@ import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-op
 import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
 import { idleText } from '../../options/idle.js'
 import { dscpMap } from '../model/priorities.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import type {
   CcChoice,
   DirectSettings,
-  Flow,
   IntSettings,
-  Switch,
+  ScenarioFlow,
+  ScenarioSwitch,
   SwitchTelemetry,
   Workload,
 } from '../model/scenario.js'
@@ -20,15 +20,15 @@ import { telemetrySchema } from '../schema/settings.js'
 import { resolveFeature } from './resolve-features.js'
 import { resolveOptions } from './resolve-options.js'
 
-/** Load that is believed where switches tell a priority's guaranteed share as the rate. */
+/** Load that is believed where switches report a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
 
 interface Surroundings {
-  switches: readonly Switch[]
+  switches: readonly ScenarioSwitch[]
   int: IntSettings
   /** The scenario's own controller; flows may have others. */
   cc: CcChoice | null
-  flows: readonly Flow[]
+  flows: readonly ScenarioFlow[]
   workloads: readonly Workload[]
   /** Hosts probe paths, and probes collect telemetry. */
   probesPaths: boolean
@@ -76,7 +76,7 @@ export function resolveTelemetry(
 /** Refuses each setting that is given and has no effect beside the format, the controllers and the switches. */
 function checkEffect(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   { given, telemetry, defaults }: Resolved,
   around: Surroundings,
 ): void {
@@ -111,7 +111,7 @@ function checkEffect(
 }
 
 /** Switches that answer congestion by themselves. */
-function answersOf(switches: readonly Switch[]): Switch[] {
+function answersOf(switches: readonly ScenarioSwitch[]): ScenarioSwitch[] {
   return switches.filter(({ telemetry }) => telemetry?.direct !== undefined)
 }
 
@@ -133,7 +133,7 @@ function checkAsked(
 }
 
 /** All packets of a flow must go through the same queues. */
-function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroundings): void {
+function checkDscp(problems: Problems, path: DocumentPath, dscp: number, around: Surroundings): void {
   const { switches, flows, workloads } = around
   const priorities = new Set([...flows, ...workloads].map(({ priority }) => priority))
   for (const sw of switches) {
@@ -149,7 +149,7 @@ function checkDscp(problems: Problems, path: Path, dscp: number, around: Surroun
 /** Settings of one switch. */
 export function resolveSwitchTelemetry(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   value: unknown,
 ): SwitchTelemetry | undefined {
   if (value === undefined) return undefined

@@ -6,8 +6,8 @@ import { idleText } from '../../options/idle.js'
 import { show } from '../../options/read-value.js'
 import { expandNames, offer } from '../model/names.js'
 import { DEFAULT_PRIORITY } from '../model/priorities.js'
-import type { Path, Problems } from '../model/problems.js'
-import type { CcChoice, Flow, Host, TransportSettings, Workload } from '../model/scenario.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
+import type { CcChoice, ScenarioFlow, ScenarioHost, TransportSettings, Workload } from '../model/scenario.js'
 import {
   publishedWorkload,
   readDistribution,
@@ -24,8 +24,8 @@ const LISTED_FLOWS_MAX = 100_000
 
 export interface ResolvedTraffic {
   /** Where each workload is in the file, by name. */
-  places: Map<string, Path>
-  flows: Flow[]
+  places: Map<string, DocumentPath>
+  flows: ScenarioFlow[]
   workloads: Workload[]
 }
 
@@ -33,7 +33,7 @@ export interface ResolvedTraffic {
 export interface TrafficContext {
   problems: Problems
   file: string
-  hosts: readonly Host[]
+  hosts: readonly ScenarioHost[]
   switchNames: ReadonlySet<string>
   topology: Topology | null
   catalogue: CcCatalogue
@@ -55,9 +55,9 @@ class TrafficResolver {
   readonly #problems: Problems
   readonly #hostNames: readonly string[]
   readonly #hosts: ReadonlySet<string>
-  readonly #flows: Flow[] = []
+  readonly #flows: ScenarioFlow[] = []
   readonly #workloads: Workload[] = []
-  readonly #places = new Map<string, Path>()
+  readonly #places = new Map<string, DocumentPath>()
   /** Names of flows and workloads. */
   readonly #taken = new Set<string>()
 
@@ -80,14 +80,14 @@ class TrafficResolver {
     return { places: this.#places, flows: this.#flows, workloads: this.#workloads }
   }
 
-  #entry(path: Path, index: number, entry: unknown): void {
+  #entry(path: DocumentPath, index: number, entry: unknown): void {
     const has = (key: string) => typeof entry === 'object' && entry !== null && key in entry
     if (has('workload')) this.#workload(path, index, entry)
     else if (has('incast')) this.#incast(path, index, entry)
     else this.#single(path, index, entry)
   }
 
-  #single(path: Path, index: number, entry: unknown): void {
+  #single(path: DocumentPath, index: number, entry: unknown): void {
     const shape = checkShape(this.#problems, path, flowSchema, entry, 'a flow')
     if (shape === null) return
     const from = this.#host([...path, 'from'], shape.from)
@@ -109,7 +109,7 @@ class TrafficResolver {
     })
   }
 
-  #incast(path: Path, index: number, entry: unknown): void {
+  #incast(path: DocumentPath, index: number, entry: unknown): void {
     const shape = checkShape(this.#problems, path, incastSchema, entry, 'an incast')
     if (shape === null) return
     const senders = this.#hostList([...path, 'incast'], shape.incast, 'incast')
@@ -127,7 +127,7 @@ class TrafficResolver {
     })
   }
 
-  #workload(path: Path, index: number, entry: unknown): void {
+  #workload(path: DocumentPath, index: number, entry: unknown): void {
     const shape = checkShape(this.#problems, path, workloadSchema, entry, 'a workload')
     if (shape === null) return
     const hosts =
@@ -160,7 +160,12 @@ class TrafficResolver {
   }
 
   /** Calls `each` for every repetition of an entry with its name and start. */
-  #repeat(path: Path, base: string, shape: Common & Repeated, each: (name: string, startNs: number) => void) {
+  #repeat(
+    path: DocumentPath,
+    base: string,
+    shape: Common & Repeated,
+    each: (name: string, startNs: number) => void,
+  ) {
     const repeat = shape.repeat ?? 1
     if (repeat > 1 && shape.every === undefined) {
       this.#problems.at([...path, 'repeat'], "repeat needs 'every', the time between repetitions")
@@ -175,7 +180,7 @@ class TrafficResolver {
     }
   }
 
-  #add(path: Path, flow: Flow): void {
+  #add(path: DocumentPath, flow: ScenarioFlow): void {
     if (this.#flows.length >= LISTED_FLOWS_MAX) {
       this.#problems.at(path, `more than ${LISTED_FLOWS_MAX} flows; lower count or repeat`)
       return
@@ -183,7 +188,7 @@ class TrafficResolver {
     if (this.#claim(path, flow.name)) this.#flows.push(flow)
   }
 
-  #claim(path: Path, name: string): boolean {
+  #claim(path: DocumentPath, name: string): boolean {
     if (this.#taken.has(name)) {
       this.#problems.at(
         [...path, 'name'],
@@ -201,7 +206,7 @@ class TrafficResolver {
     return name
   }
 
-  #common(path: Path, shape: Common): { cc?: CcChoice; priority: number } | null {
+  #common(path: DocumentPath, shape: Common): { cc?: CcChoice; priority: number } | null {
     const priority = shape.priority ?? DEFAULT_PRIORITY
     if (shape.cc === undefined) return { priority }
     const cc = resolveCc(this.#problems, [...path, 'cc'], shape.cc, this.#context.catalogue)
@@ -213,7 +218,7 @@ class TrafficResolver {
   }
 
   /** The name if a host has it; null if none has, or if it is missing, which was said already. */
-  #host(path: Path, name: string | undefined): string | null {
+  #host(path: DocumentPath, name: string | undefined): string | null {
     if (name === undefined) return null
     if (this.#hosts.has(name)) return name
     const why = this.#context.switchNames.has(name)
@@ -224,7 +229,7 @@ class TrafficResolver {
   }
 
   /** Names and ranges in a list, or one of them by itself; null when anything is wrong. */
-  #hostList(path: Path, value: unknown, what: string): string[] | null {
+  #hostList(path: DocumentPath, value: unknown, what: string): string[] | null {
     const items: unknown[] = Array.isArray(value) ? value : [value]
     const before = this.#problems.count
     const found = new Set<string>()
@@ -246,7 +251,7 @@ class TrafficResolver {
     return this.#problems.count === before ? [...found] : null
   }
 
-  #reachable(path: Path, from: string, to: string): boolean {
+  #reachable(path: DocumentPath, from: string, to: string): boolean {
     if (from === to) {
       this.#problems.at([...path, 'to'], `a flow from ${from} to itself does not cross the network`)
       return false
@@ -257,7 +262,7 @@ class TrafficResolver {
     return false
   }
 
-  #distribution(path: Path, wanted: string | undefined): SizeDistribution | null {
+  #distribution(path: DocumentPath, wanted: string | undefined): SizeDistribution | null {
     if (wanted === undefined) return null
     const published = WORKLOAD_NAMES.find(name => name === wanted)
     if (published === undefined && !/[/.]/.test(wanted)) {

@@ -3,7 +3,7 @@
 import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
 import type { Watch } from '../model/scenario.js'
-import type { Hop, Topology } from '../model/topology.js'
+import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
 import { watchSchema } from '../schema/settings.js'
 import { resolvePorts } from './ports.js'
@@ -36,7 +36,7 @@ function resolveQueues(
   wanted: unknown,
   topology: Topology | null,
   switchNames: readonly string[],
-): Hop[] {
+): PathHop[] {
   const path = ['watch', 'queues']
   if (wanted !== 'all' && !Array.isArray(wanted)) {
     problems.at(

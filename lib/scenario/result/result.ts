@@ -50,7 +50,7 @@ export interface ScenarioText {
   text: string
 }
 
-/** What a run in real time tells of the machine. */
+/** What a run in real time shows of the machine. */
 export interface RealTimeResult {
   /** Seen before the run; null: it could not be measured. */
   capacity: CapacityResult | null
@@ -223,7 +223,7 @@ export interface PortResult {
   ecnMarks: number
   /** PFC frames by which this port has paused its peer, repeated ones too; frames that only resume do not count. */
   pausesSent: number
-  /** Time for which the peer had told this port to hold at least one priority, whether or not anything waited. */
+  /** Time for which the peer paused at least one priority of this port, whether or not anything waited. */
   pausedNs: number
   drops: number
   /** Drops by reason; absent: none. Names: `DROP_REASON_NAMES` of the switch's counters. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
-import type { Path, Problems } from '../model/problems.js'
+import type { DocumentPath, Problems } from '../model/problems.js'
 import { isPart } from './keys.js'
 import { ABSENCE } from './value-field.js'
 
@@ -13,7 +13,7 @@ import { ABSENCE } from './value-field.js'
  */
 export function checkShape<S extends z.ZodObject>(
   problems: Problems,
-  path: Path,
+  path: DocumentPath,
   schema: S,
   value: unknown,
   what: string,

@@ -30,7 +30,7 @@ export class Arrivals {
 
   /**
    * Opens the temporary file of `offer` in `folder`, which is closed with it, or now if this fails; its name has been checked.
-   * `shownPath` is what users are told of it when it is delivered. Throws a TransferFailure, or an error of the system. Where the
+   * `shownPath` is what users read of it when it is delivered. Throws a TransferFailure, or an error of the system. Where the
    * file is taken, that is BUSY: see `whenFree`.
    */
   async open(

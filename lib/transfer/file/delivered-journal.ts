@@ -13,7 +13,7 @@ const LINES_MAX = 1024
 /** A longer file is not ours. */
 const FILE_BYTES_MAX = 8 << 20
 
-/** What tells whether it is still the same file. */
+/** What shows whether it is still the same file. */
 export interface Identity {
   dev: number
   ino: number

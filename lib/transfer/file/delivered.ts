@@ -1,6 +1,6 @@
 /**
  * Files that were delivered recently, by the transfers that brought them. A sender may lose its connection before it
- * hears that its file is there; when it comes back it is told so, instead of that a file of that name exists.
+ * hears that its file is there; when it comes back it learns so, and not that a file of that name exists.
  */
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'

@@ -22,7 +22,7 @@ export function isKept(mode: number): boolean {
   return (mode & 0o777) === KEPT_MODE
 }
 
-/** From now on the file may have holes. Where modes mean nothing, the digest of its beginning has to tell. */
+/** From now on the file may have holes. Where modes mean nothing, the digest of its beginning has to show it. */
 export async function markOpen(handle: FileHandle): Promise<void> {
   await handle.chmod(OPEN_MODE).catch(() => {})
 }
@@ -30,7 +30,7 @@ export async function markOpen(handle: FileHandle): Promise<void> {
 export interface LocalSinkConfig {
   /** The folder of the file. */
   folder: Folder
-  /** Path that users are told. */
+  /** Path that users see. */
   shownPath: string
   /** Temporary name. */
   partial: string

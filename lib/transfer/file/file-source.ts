@@ -58,7 +58,7 @@ export class LocalSource implements FileSource {
     this.name = basename(shown)
     this.size = stat.size
     const allocatedBytes = stat.blocks * STAT_BLOCK_BYTES
-    // Where a system tells no blocks, nothing is known of holes.
+    // Where a system reports no blocks, nothing is known of holes.
     this.allocatedBytes = allocatedBytes < stat.size ? Math.max(1, allocatedBytes) : 0
     this.mode = stat.mode & 0o777
     this.mtimeMs = stat.mtimeMs

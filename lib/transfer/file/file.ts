@@ -26,7 +26,7 @@ export interface FileSink {
   write(bytes: Uint8Array, position: number): Promise<void>
   /** Fills `into` from `position` on: to take up the digest of resumed bytes. */
   readBack(into: Uint8Array, position: number): Promise<void>
-  /** Syncs, sets mode and time, gives the file its name; returns its path as users are told of it. */
+  /** Syncs, sets mode and time, gives the file its name; returns its path as users see it. */
   commit(): Promise<string>
   /**
    * Closes and leaves the temporary file, to be resumed.

@@ -61,7 +61,7 @@ export class Share implements SharedFiles {
   }
 }
 
-/** When the daemon shares nothing, which is so unless it is told otherwise. */
+/** When the daemon shares nothing, which is the default. */
 export const NOTHING_SHARED: SharedFiles = {
   open: async () => {
     throw new TransferFailure('NOT_ALLOWED', 'no files are shared there: its daemon runs without --share')

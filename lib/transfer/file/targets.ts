@@ -24,7 +24,7 @@ export class Targets {
 
   /**
    * Takes `target` for `user`. Returns what gives it back. Throws BUSY if it is taken: see `whenFree`.
-   * @param shownPath as users are told of it
+   * @param shownPath as users see it
    */
   take(target: string, shownPath: string, user: FileUser | null): () => void {
     const by = this.#taken.get(target)

@@ -20,11 +20,11 @@ export class Challenge {
 
   /** Call now and then. */
   tick(now: Nanos): void {
-    if (now >= this.#deadlineNs) this.settle(true)
+    if (now >= this.#deadlineNs) this.answer(true)
   }
 
   /** It is known. */
-  settle(isThere: boolean): void {
+  answer(isThere: boolean): void {
     this.#deadlineNs = NEVER
     for (const resolve of this.#asking.splice(0)) resolve(isThere)
   }

@@ -3,10 +3,10 @@ import { showBytes } from '../../byte-text.js'
 import { type ErrorCode, WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
 import { printable } from '../../printable.js'
-import type { Reason, Refusal } from './messages.js'
+import type { FailureReason, Refusal } from './messages.js'
 
 /** The catalogue's code for each reason that a peer may give. */
-const CODES: Record<Reason, ErrorCode> = {
+const CODES: Record<FailureReason, ErrorCode> = {
   REASON_UNSPECIFIED: 'WEIR_TRANSFER_FAILED',
   PROTOCOL: 'WEIR_PROTOCOL',
   BUSY: 'WEIR_FULL',
@@ -26,7 +26,7 @@ const CODES: Record<Reason, ErrorCode> = {
   PART_DIFFERS: 'WEIR_DIGEST_MISMATCH',
 }
 
-/** An error as the log tells it. */
+/** An error as the log has it. */
 export function briefly(error: unknown): object {
   const { code, message } = error as WeirError
   return { code, message: showBytes(message) }
@@ -34,9 +34,9 @@ export function briefly(error: unknown): object {
 
 /** A failure that has a name in the protocol. */
 export class TransferFailure extends WeirError {
-  readonly reason: Reason
+  readonly reason: FailureReason
 
-  constructor(reason: Reason, text: string, options?: ErrorOptions) {
+  constructor(reason: FailureReason, text: string, options?: ErrorOptions) {
     super(CODES[reason], text, options)
     this.name = 'TransferFailure'
     this.reason = reason

@@ -13,7 +13,7 @@ import { ChunkPlan } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
 import { TransferFailure } from './failure.js'
 import { advanceCount } from './machine.js'
-import type { DigestKind, Filled, Offer, PathFigures, TransferMessage } from './messages.js'
+import type { DigestKind, Filled, Offer, SenderFigures, TransferMessage } from './messages.js'
 import { SinkMachine, type SinkState } from './sink-machine.js'
 
 type OwnState = 'connecting' | 'asked'
@@ -46,7 +46,7 @@ export interface Piece {
 
 export class GetterMachine extends SinkMachine<OwnState> {
   readonly #digestKind: DigestKind
-  #figures: PathFigures | null = null
+  #figures: SenderFigures | null = null
   #filled = 0
   /** Chunks asked for whole, and bytes asked for of the next. */
   #asked = 0
@@ -65,8 +65,8 @@ export class GetterMachine extends SinkMachine<OwnState> {
     this.#digestKind = digestKind
   }
 
-  /** How the way stands, as the server told last; null before it did. */
-  get figures(): PathFigures | null {
+  /** How the way stands, by the server's last message of it; null before one has come. */
+  get figures(): SenderFigures | null {
     return this.#figures
   }
 

@@ -13,7 +13,7 @@ export const MESSAGE_BYTES_MAX = 4096
 
 export type DigestKind = 'XXH64' | 'SHA256'
 
-export type Reason =
+export type FailureReason =
   | 'REASON_UNSPECIFIED'
   | 'PROTOCOL'
   | 'BUSY'
@@ -79,11 +79,11 @@ export interface Request {
 export interface Filled {
   /** Modulo 2^32. */
   chunks: number
-  path: PathFigures | null
+  path: SenderFigures | null
 }
 
 /** How the way that a file's bytes take stands, as the end that sends them sees it. A window of 0 is not known. */
-export type PathFigures = Pick<
+export type SenderFigures = Pick<
   ConnectionStats,
   | 'rateBps'
   | 'windowBytes'
@@ -113,7 +113,7 @@ export interface Ready {
 }
 
 export interface Refusal {
-  reason: Reason
+  reason: FailureReason
   text: string
 }
 

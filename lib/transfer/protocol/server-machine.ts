@@ -1,6 +1,6 @@
 /**
  * The side that serves a file which the other end gets, as a pure state machine: which message may come when,
- * which chunk may be read from the file, which the getter may be told of. No I/O, no clock.
+ * which chunk may be read from the file, which the getter may learn of. No I/O, no clock.
  *
  * The getter says how the ring is cut into slots; a slot is free again once its chunk was credited.
  */

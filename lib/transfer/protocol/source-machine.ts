@@ -30,12 +30,12 @@ export abstract class SourceMachine<State extends string> extends TransferMachin
     return this.#plan
   }
 
-  /** The other end's digest of the bytes that it has already; empty if it did not tell. */
+  /** The other end's digest of the bytes that it has already; empty if it did not say. */
   get resumeDigest(): Uint8Array {
     return this.#resumeDigest
   }
 
-  /** Path of the delivered file, as the other end tells it. */
+  /** Path of the delivered file, as the other end names it. */
   get path(): string {
     return this.#path
   }

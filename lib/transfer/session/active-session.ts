@@ -111,7 +111,7 @@ export abstract class ActiveSession extends Session {
     }
   }
 
-  /** The other end is told: to it an orderly end alone means that a user has cancelled. */
+  /** The other end learns why: an orderly end alone would mean that a user has cancelled. */
   override interrupt(text: string): void {
     if (this.connection?.established && !this.closed && !this.machine.ended) {
       this.#lastWords = true

@@ -10,10 +10,10 @@ import { printable } from '../../printable.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
 import { MendedChunks } from '../protocol/mended.js'
-import type { PathFigures } from '../protocol/messages.js'
+import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
 import type { RealTime } from './real-time.js'
-import { mayBeginAnew, mayPass, Retries, whyGivenUp } from './retries.js'
+import { AttemptRetries, mayBeginAnew, mayPass, whyGivenUp } from './retries.js'
 import type { Retry, Transfer, TransferResult } from './transfer.js'
 
 /** What is to be moved. */
@@ -48,7 +48,7 @@ export class ActiveTransfer implements Transfer {
   session: ActiveSession
   attempts = 1
   readonly #config: ActiveTransferConfig
-  readonly #retries: Retries
+  readonly #retries: AttemptRetries
   /** Bytes that earlier attempts retransmitted or lost with a connection. */
   #repeatedBytes = 0
   #timeouts = 0
@@ -84,7 +84,7 @@ export class ActiveTransfer implements Transfer {
     this.peer = config.peer
     this.session = config.session
     this.#config = config
-    this.#retries = new Retries(config.retries, config.retryAfterNs)
+    this.#retries = new AttemptRetries(config.retries, config.retryAfterNs)
     this.ended = new Promise(resolve => {
       this.#resolveEnded = resolve
     })
@@ -98,7 +98,7 @@ export class ActiveTransfer implements Transfer {
     return this.session.begun ? this.session.deliveredBytes : this.#bestBytes
   }
 
-  get figures(): PathFigures | null {
+  get figures(): SenderFigures | null {
     const { figures } = this.session
     if (!figures) return null
     return {

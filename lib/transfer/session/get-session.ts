@@ -14,7 +14,7 @@ import {
   type DigestKind,
   GET_PRIVATE_DATA,
   type Offer,
-  type PathFigures,
+  type SenderFigures,
   TRANSFER_VERSION,
 } from '../protocol/messages.js'
 import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
@@ -89,8 +89,8 @@ export class GetSession extends ActiveSession {
     return this.machine.arrivedBytes
   }
 
-  /** As the server sees it, once it has told: its packets carry the file. What this end repeated is added. */
-  override get figures(): PathFigures | null {
+  /** As the server sees it, once it has said so: its packets carry the file. What this end repeated is added. */
+  override get figures(): SenderFigures | null {
     const told = this.machine.figures
     const own = super.figures
     if (!told || !own) return own
@@ -118,7 +118,7 @@ export class GetSession extends ActiveSession {
     return this.#intake.nextStep()
   }
 
-  /** Finds where the file goes, and tells the server how its ring is cut and where to begin. */
+  /** Finds where the file goes, and says to the server how its ring is cut and where to begin. */
   async #open(): Promise<void> {
     const offer = this.offer!
     this.#checkUnchanged(offer)

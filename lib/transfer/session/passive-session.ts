@@ -1,5 +1,5 @@
 /**
- * The end that somebody else's transfer comes to: it answers, tells the peer why when it cannot go on, and
+ * The end that somebody else's transfer comes to: it answers, says why when it cannot go on, and
  * leaves it to the peer to disconnect, for a while.
  */
 import { WeirError } from '../../errors.js'

@@ -7,7 +7,7 @@ import { TransferFailure } from '../protocol/failure.js'
 
 /** A transfer gives its memory to another one after so long without anything new of its file. */
 const SILENT_NS = 10 * SECOND
-/** Connections for each file that can be under way: those beyond it are told that there is no place. */
+/** Connections for each file that can be under way: those beyond it are refused: there is no place. */
 const CONNECTIONS_PER_RING = 2
 
 /** A session, as far as its place is concerned. */
@@ -36,7 +36,7 @@ interface Rings {
 export class Places {
   readonly #rings: Rings
   readonly #holders = new Set<Holder>()
-  /** Sessions that have been told to go, and have not gone. */
+  /** Sessions that were asked to end, and have not ended. */
   #leaving = 0
 
   constructor(rings: Rings) {

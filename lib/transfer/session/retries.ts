@@ -8,7 +8,7 @@ export const RETRIES_MAX = 1000
 /** Each wait is twice the last one, up to this. */
 const WAIT_MAX_NS = 30 * SECOND
 
-export class Retries {
+export class AttemptRetries {
   readonly most: number
   readonly #firstWaitNs: Nanos
   #inRow = 0
@@ -53,7 +53,7 @@ export function mayBeginAnew(failure: WeirError): boolean {
   return failure instanceof TransferFailure && failure.reason === 'PART_DIFFERS'
 }
 
-/** What a user is told when all attempts were in vain: the loss, if there was one, and how the last of them ended. */
+/** What a user reads when all attempts have failed: the loss, if there was one, and how the last of them ended. */
 export function whyGivenUp(lost: WeirError, last: WeirError, tries: number): string {
   const tried = `tried again ${tries === 1 ? 'once' : `${tries} times in a row`}`
   return lost === last ? `${last.message} (${tried})` : `${lost.message} (${tried}: ${last.message})`

@@ -1,5 +1,5 @@
 /**
- * One file on its way out, at the end that was asked for it: puts chunks into a ring and tells the getter, who
+ * One file on its way out, at the end that was asked for it: puts chunks into a ring and announces them to the getter, which
  * READs them.
  *
  * The ring stays registered until the connection ends, even after a failure: else the getter would see its
@@ -10,7 +10,7 @@ import type { Nanos } from '../../time/nanos.js'
 import type { FileSource, SharedFiles } from '../file/file.js'
 import { FileFeed } from '../file/file-feed.js'
 import { createDigest, DIGEST_BYTES } from '../protocol/digest.js'
-import { type PathFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
+import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
 import { ServerMachine } from '../protocol/server-machine.js'
 import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 
@@ -117,7 +117,7 @@ export class ServeSession extends PassiveSession {
       this.machine.onRepeated()
     }
     if (this.channel.busy || this.machine.chunkToPost < 0) return
-    const path: PathFigures = { ...this.connection!.stats }
+    const path: SenderFigures = { ...this.connection!.stats }
     this.channel.send(now, { body: 'filled', filled: { chunks: this.machine.takeFilled(), path } })
   }
 

@@ -17,7 +17,7 @@ import { TransferFailure } from '../protocol/failure.js'
 import { Liveness } from '../protocol/liveness.js'
 import type { TransferMachine } from '../protocol/machine.js'
 import type { MendedChunks } from '../protocol/mended.js'
-import type { PathFigures, TransferMessage } from '../protocol/messages.js'
+import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
 import { MessageChannel } from './channel.js'
 import type { RealTime } from './real-time.js'
 import type { RingPool } from './ring-pool.js'
@@ -77,7 +77,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
   }
 
   /** How the way that the file's bytes take stands; null before it is known. */
-  get figures(): PathFigures | null {
+  get figures(): SenderFigures | null {
     return this.connection?.stats ?? null
   }
 
@@ -150,7 +150,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
     this.guarded(() => {
       const message = this.channel.onCompletion(now, completion)
       // The last message has been acknowledged.
-      if (!this.channel.busy) this.#challenge.settle(true)
+      if (!this.channel.busy) this.#challenge.answer(true)
       if (message) this.onMessage(now, message)
       else this.onTransferred(now, completion)
       this.channel.flush(now)
@@ -186,7 +186,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
   /** Ends the transfer; the first reason stays. */
   protected fail(error: WeirError): void {
     this.machine.fail(error)
-    this.#challenge.settle(false)
+    this.#challenge.answer(false)
     this.onEnded(this.time.now())
   }
 
@@ -231,7 +231,7 @@ export abstract class Session implements ConnectionHandler, FileUser {
   }
 
   protected settleIfIdle(): void {
-    if (this.closed) this.#challenge.settle(false)
+    if (this.closed) this.#challenge.answer(false)
     if (!this.closed || this.steps.running || this.#settled) return
     this.#settled = true
     void this.#settle()

@@ -1,10 +1,10 @@
 /** A transfer that is under way, as a daemon lists it: of either direction, begun here or by another host. */
 import type { Nanos } from '../../time/nanos.js'
-import type { PathFigures } from '../protocol/messages.js'
+import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
 import type { PassiveSession } from './passive-session.js'
 
-export type Direction = 'send' | 'receive' | 'get' | 'serve'
+export type TransferDirection = 'send' | 'receive' | 'get' | 'serve'
 
 /** What all attempts of a transfer together have done. */
 export interface TransferResult extends TransferOutcome {
@@ -25,7 +25,7 @@ export interface Retry {
 
 export interface Transfer {
   readonly id: string
-  readonly direction: Direction
+  readonly direction: TransferDirection
   readonly peer: string
   /** The session of the latest attempt. */
   readonly session: ActiveSession | PassiveSession
@@ -34,7 +34,7 @@ export interface Transfer {
   /** Bytes of the file that are known to have arrived, resumed ones included. */
   readonly deliveredBytes: number
   /** How the way stands, with what all attempts have repeated; null before it is known. */
-  readonly figures: PathFigures | null
+  readonly figures: SenderFigures | null
   /** Chunks that did not have their digest, in all attempts. */
   readonly damagedChunks: number
   /** Connections begun. */
@@ -53,13 +53,13 @@ export interface Transfer {
 /** One that another host has begun: it is the other host that tries again. */
 export class PassiveTransfer implements Transfer {
   readonly id: string
-  readonly direction: Direction
+  readonly direction: TransferDirection
   readonly peer: string
   readonly session: PassiveSession
   readonly attempts = 1
   readonly retry = null
 
-  constructor(id: string, direction: Direction, peer: string, session: PassiveSession) {
+  constructor(id: string, direction: TransferDirection, peer: string, session: PassiveSession) {
     this.id = id
     this.direction = direction
     this.peer = peer
@@ -74,7 +74,7 @@ export class PassiveTransfer implements Transfer {
     return this.session.deliveredBytes
   }
 
-  get figures(): PathFigures | null {
+  get figures(): SenderFigures | null {
     return this.session.figures
   }
 

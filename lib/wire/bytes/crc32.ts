@@ -1,12 +1,10 @@
 /**
  * CRC-32 (IEEE 802.3, reflected polynomial 0xedb88320) over pieces of frames.
  *
- * Two ways, chosen by length. A native routine needs a view object of the bytes and a call: about 250 ns before the
- * first byte (measured on Node 20), then 0.1 ns a byte for @node-rs/crc32 and 0.25 ns for zlib.crc32. A table that
- * takes 16 bytes a step costs 0.7 ns a byte and no call: it wins below some 350 bytes, which is every packet without
- * payload. A view object costs the garbage collector 100 bytes, so frames and regions keep the views of their
- * payloads (`Frame.payloadBytes`), which saves garbage but no time. zlib's own routine, by a pointer instead of a
- * view, takes 770 ns for 4 KiB where @node-rs/crc32 with its view takes 250.
+ * The length chooses one of two ways. A native routine is fast by the byte, but needs a view object of the bytes and a
+ * call. A table that takes 16 bytes a step needs neither: it wins for short packets, which is every packet without
+ * payload. Frames and regions keep the views of their payloads (`Frame.payloadBytes`), which saves garbage but no
+ * time. HACKING.md, "V8", has the figures.
  */
 import { createRequire } from 'node:module'
 import zlib from 'node:zlib'
@@ -104,7 +102,7 @@ function growInversePowers(count: number): void {
   inversePowers = grown
 }
 
-/** Eight steps of the bitwise CRC backwards: bit 31 tells whether the step had folded the polynomial in. */
+/** Eight steps of the bitwise CRC backwards: bit 31 shows whether the step had folded the polynomial in. */
 function unwindByte(state: number): number {
   let s = state
   for (let bit = 0; bit < 8; bit++) s = s & 0x8000_0000 ? ((s ^ POLYNOMIAL) << 1) | 1 : s << 1

@@ -40,11 +40,9 @@ export function sipHash24(
       ml = view.getInt32(from + 8 * n, true)
       mh = view.getInt32(from + 8 * n + 4, true)
     } else if (n === words) {
-      mh = (to - from) << 24
-      for (let at = from + 8 * words, shift = 0; at < to; at++, shift += 8) {
-        if (shift < 32) ml |= view.getUint8(at) << shift
-        else mh |= view.getUint8(at) << (shift - 32)
-      }
+      const at = from + 8 * words
+      ml = littleEndian(view, at, Math.min(to, at + 4))
+      mh = ((to - from) << 24) | littleEndian(view, at + 4, to)
     } else {
       v2l ^= 0xff
       rounds = 4
@@ -88,4 +86,11 @@ export function sipHash24(
   }
   hash[0] = v0l ^ v1l ^ v2l ^ v3l
   hash[1] = v0h ^ v1h ^ v2h ^ v3h
+}
+
+/** The bytes from `from` to `to`, fewer than five, as a word; 0 if there are none. */
+function littleEndian(view: DataView, from: number, to: number): number {
+  let word = 0
+  for (let at = from, shift = 0; at < to; at++, shift += 8) word |= view.getUint8(at) << shift
+  return word
 }

@@ -1,6 +1,6 @@
 /**
  * ACK Extended Transport Header (IBA 9.3.5): syndrome (8 bits) and message sequence number (24), big-endian.
- * The syndrome's bits 6–5 tell its kind, bits 4–0 the value (IBA 9.7.5): 000 credit count of an ACK,
+ * The syndrome's bits 6–5 are its kind, bits 4–0 the value (IBA 9.7.5): 000 credit count of an ACK,
  * 001 RNR timer code, 011 NAK code.
  */
 export const BYTES = 4

@@ -181,7 +181,7 @@ export function print(view: DataView, at: number): string {
   return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}${printReserved(view, at)}`
 }
 
-/** What Weir hosts tell each other in the reserved bits beside AckReq. */
+/** What Weir hosts say in the reserved bits beside AckReq. */
 function printReserved(view: DataView, at: number): string {
   const value = duplicates(view, at)
   if (value === 0) return ''

@@ -15,7 +15,7 @@ export const HOST_ID = 0xffff
 export class HopRecords {
   /** Rows in use. */
   count = 0
-  /** Hops passed, those without a row included, as far as that is told; at least `count`. */
+  /** Hops passed, those without a row included, as far as the telemetry says; at least `count`. */
   passed = 0
   /** XOR of the ids of the switches passed: changes when the path changes. */
   pathId = 0

@@ -33,7 +33,7 @@ import type { HopSnapshot } from './hop-snapshot.js'
 export const BYTES = 16
 /** What a hop inserts. */
 export const HOP_BYTES = 32
-/** The first byte of the shim: type 1, NPT 1. It tells INT-MD from the other encapsulations on the INT port. */
+/** The first byte of the shim: type 1, NPT 1. It distinguishes INT-MD from the other encapsulations on the INT port. */
 export const TYPE_NPT = 0x14
 
 export const INSTRUCTIONS = 0xd400
@@ -230,8 +230,8 @@ function writeInstruction(view: DataView, to: number, bit: number, hop: HopSnaps
 }
 
 /**
- * The sink's part: decodes the stack, the first hop in row 0. `check` has passed. Of other instructions and domains nothing tells how
- * many bytes a link has sent, so their hops have no rows: the path is longer than what is told, as after an overflow.
+ * The sink's part: decodes the stack, the first hop in row 0. `check` has passed. Of other instructions and domains nothing says how
+ * many bytes a link has sent, so their hops have no rows: the path is longer than its records, as after an overflow.
  */
 export function read(view: DataView, at: number, into: HopRecords): void {
   const hops = hopCount(view, at)

@@ -44,7 +44,7 @@ const NO_SNAPSHOT = 0x00ff_ffff
 const FLAG_OVERFLOW = 0x0400
 const REMAINING = 0x007f
 const NODE_WORDS = NODE_BYTES / 4
-/** A longer transit delay is told as this: the highest bit says that it does not fit. */
+/** A longer transit delay is written as this: the highest bit says that it does not fit. */
 const DELAY_MAX = 0x8000_0000
 const SECOND_NS = 1e9
 const TWO_48 = 0x1_0000_0000_0000
@@ -181,7 +181,7 @@ function writeField(view: DataView, to: number, bit: number, hop: HopSnapshot): 
 
 /**
  * The decapsulating node's part: decodes the nodes' data, the first node in row 0. `check` has passed. Of other name spaces and trace
- * types nothing tells how many bytes a link has sent, so their nodes have no rows: the path is longer than what is told, as after an
+ * types nothing says how many bytes a link has sent, so their nodes have no rows: the path is longer than its records, as after an
  * overflow.
  */
 export function read(view: DataView, at: number, end: number, into: HopRecords): void {

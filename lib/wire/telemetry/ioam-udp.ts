@@ -14,7 +14,7 @@ import { WireError } from '../bytes/wire-error.js'
 import * as ioamTrace from './ioam-trace.js'
 
 export const BYTES = 4
-/** The first byte: it tells IOAM from the other encapsulations on the INT port. */
+/** The first byte: it distinguishes IOAM from the other encapsulations on the INT port. */
 export const TYPE_PREALLOCATED_TRACE = 0
 
 /** Checks these bytes and the option behind them. */

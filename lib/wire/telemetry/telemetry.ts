@@ -1,6 +1,6 @@
 /**
  * In-band telemetry of a frame, whatever its encapsulation: what the sender's NIC writes, and what a receiver reads. The
- * hops' part is in `telemetry-hop.ts`. These two and `parse.ts` are the places that tell encapsulations apart: `frame.shim`
+ * hops' part is in `telemetry-hop.ts`. These two and `parse.ts` are the places that distinguish encapsulations: `frame.shim`
  * says where the telemetry is, `frame.intFormat` what it is.
  *
  * | format       | where                                   | `frame.shim`    | a hop         |
@@ -29,7 +29,7 @@ import * as ioamUdp from './ioam-udp.js'
 export const FORMAT_NAMES = ['wide', 'compact', 'p4-int-md', 'ifa', 'ioam'] as const
 export type IntFormat = (typeof FORMAT_NAMES)[number]
 
-/** `frame.intFormat` of a received native shim, wide or compact: the shim's first byte tells which. */
+/** `frame.intFormat` of a received native shim, wide or compact: the shim's first byte says which. */
 export const NATIVE = intShim.FORMAT_WIDE
 export const INT_MD = 2
 export const IFA = 3

@@ -4,7 +4,7 @@
  *     0   reserved, 0 (8 bits)   base PSN (24 bits)
  *     4   bitmap, 256 bits: bit n, the most significant bit of each byte first, stands for base PSN + n
  *
- * A set bit: that request has arrived and is kept, though one before it is missing. A clear one tells nothing, as the
+ * A set bit: that request has arrived and is kept, though one before it is missing. A clear one says nothing, as the
  * bitmap may begin behind the first missing request: it covers what arrived last (RFC 2018, section 4).
  */
 export const BYTES = 36

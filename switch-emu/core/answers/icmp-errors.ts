@@ -16,7 +16,7 @@ const TTL = 64
 const BURST = 50
 const EVERY_NS: Nanos = 1_000_000
 
-/** Tells the sources of IPv4 packets that their TTL has run out, no more than 1,000 times a second. */
+/** Answers the sources of IPv4 packets whose TTL has run out, no more than 1,000 times a second. */
 export class TimeExceeded {
   readonly #address: number
   /** When the next report would be due if they came evenly; it may lie BURST of them in the past. */

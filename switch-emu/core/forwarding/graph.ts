@@ -1,13 +1,13 @@
 import { WeirError } from '../../../lib/errors.js'
 
-export interface LinkEnd {
+export interface GraphEnd {
   node: string
   port: number
 }
 
 export interface GraphLink {
-  a: LinkEnd
-  b: LinkEnd
+  a: GraphEnd
+  b: GraphEnd
 }
 
 export interface GraphOptions {

@@ -18,7 +18,7 @@ export interface PfcOptions {
   reservedBytes?: number
   /** By port: bytes that each lossless priority may take in after its peer was paused [xoff]. */
   headroomBytes: readonly number[]
-  /** Pause time that is told to the peer, in 512 bit times, 1 to 65535. Default 65535. */
+  /** Pause time that PFC frames ask of the peer, in 512 bit times, 1 to 65535. Default 65535. */
   quanta?: number
 }
 

@@ -10,8 +10,8 @@ const QUANTA_MAX = 0xffff
 const NO_FRAME_RETRY_NS = 1000
 
 /**
- * Tells the peer of one port which priorities to hold, by PFC frames (IEEE 802.1Qbb). What is wanted is a mask; a
- * frame is due when it differs from what the peer was told, and again, while anything is held, half a pause time after the
+ * Asks the peer of one port to hold priorities, by PFC frames (IEEE 802.1Qbb). What is wanted is a mask; a
+ * frame is due when it differs from what the peer knows, and again, while anything is held, half a pause time after the
  * last one, so that no pause runs out by itself.
  */
 export class PfcSender {
@@ -21,7 +21,7 @@ export class PfcSender {
   readonly #source: MacAddress
   readonly #quanta: number
   readonly #repeatNs: Nanos
-  /** Bit p: the peer may be told to hold priority p. */
+  /** Bit p: this port may ask the peer to hold priority p. */
   #allowed = 0xff
   #wanted = 0
   #told = 0
@@ -58,7 +58,7 @@ export class PfcSender {
     const mask = wanted & this.#allowed
     if (mask === this.#wanted) return false
     this.#wanted = mask
-    // A pause that is over before it was told needs no frame.
+    // A pause that is over before a frame has said so needs none.
     this.#dueNs = mask === this.#told ? this.#repeatAtNs : Math.min(this.#dueNs, now)
     return true
   }

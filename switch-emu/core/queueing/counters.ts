@@ -47,7 +47,7 @@ const COLUMNS = DROPS + DROP_REASON_NAMES.length
  * dropped counts at the port whose fault it was: the ingress port if it could not be forwarded at all, the
  * egress port if it found no room there.
  */
-export class PortCounters {
+export class SwitchPortCounters {
   readonly #now = new Float64Array(COLUMNS)
   readonly #windowStart = new Float64Array(COLUMNS)
 

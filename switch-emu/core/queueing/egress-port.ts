@@ -2,11 +2,11 @@ import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
 import type { FramePool } from '../../../lib/frame/frame-pool.js'
 import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
-import { DropReason, PortCounters } from './counters.js'
+import { DropReason, SwitchPortCounters } from './counters.js'
 import { EgressQueue } from './egress-queue.js'
 import { PauseState } from './pause-state.js'
 import { QueueGauge } from './queue-gauge.js'
-import { Scheduler } from './scheduler.js'
+import { QueueScheduler } from './queue-scheduler.js'
 import { Serializer } from './serializer.js'
 import { PRIORITIES } from './shared-buffer.js'
 
@@ -63,7 +63,7 @@ const NO_STAGES: PortStages = { enqueue: [], grow: [] }
 export class EgressPort {
   readonly index: number
   readonly rateBps: number
-  readonly counters = new PortCounters()
+  readonly counters = new SwitchPortCounters()
   readonly gauge = new QueueGauge()
   readonly serializer: Serializer
   readonly queues: readonly EgressQueue[]
@@ -74,7 +74,7 @@ export class EgressPort {
   #stages = NO_STAGES
   /** False: no queue is ever held. */
   readonly #lossless: boolean
-  readonly #scheduler: Scheduler
+  readonly #scheduler: QueueScheduler
   /** By priority: bytes sent, and the rate that its weight guarantees. */
   readonly #sentBytes = new Float64Array(PRIORITIES)
   readonly #shareBps = new Float64Array(PRIORITIES)
@@ -90,7 +90,7 @@ export class EgressPort {
     this.serializer = new Serializer(rateBps)
     this.pause = new PauseState(rateBps, losslessMask)
     this.#lossless = losslessMask !== 0
-    this.#scheduler = new Scheduler(weights)
+    this.#scheduler = new QueueScheduler(weights)
     const sum = weights?.reduce((a, b) => a + b, 0) ?? 0
     for (let p = 0; p < PRIORITIES; p++) {
       const weight = weights?.[p] ?? 0

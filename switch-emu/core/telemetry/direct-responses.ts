@@ -99,7 +99,7 @@ export class DirectResponses implements SwitchFeature {
     return { directResponses: this.#sent[port]! - this.#before[port]! }
   }
 
-  /** Tells of congestion that the frame has met at its egress queue, whether it found room there or not. */
+  /** Reports congestion that the frame has met at its egress queue, whether it found room there or not. */
   offered(now: Nanos, frame: Frame, ingress: number, port: EgressPort, priority: number): void {
     if (!this.#isDue(now, frame, port, priority)) return
     const response = this.#respond(now, frame, port, priority)

@@ -29,7 +29,7 @@ export class IntStamper implements SwitchFeature {
   /** Bytes that the frame which starts next gets here. */
   #growth = 0
 
-  /** @param options load as telemetry tells it; default: of whole ports and links */
+  /** @param options load as telemetry reports it; default: of whole ports and links */
   constructor(options: LoadViewOptions, { id, mtuBytes }: FeatureSwitch) {
     this.view = new LoadView(options)
     this.#hop.switchId = id

@@ -15,18 +15,18 @@ export interface LoadViewOptions {
    */
   rate?: 'link' | 'share'
   /**
-   * Only ratios are told, for paths across operators (draft-miao-rtgwg-hpccplus, security considerations): each link as if its
+   * Telemetry has only ratios, for paths across operators (draft-miao-rtgwg-hpccplus, security considerations): each link as if its
    * rate were RATIO_RATE_BPS, with bytes and queue scaled to it. Default false.
    */
   ratioOnly?: boolean
 }
 
-/** The rate that stands for every link's where only ratios are told. Compact records can name it. */
+/** The rate that stands for every link's where telemetry has only ratios. Compact records can name it. */
 const RATIO_RATE_BPS = 100e9
 
 /**
  * Load as one priority sees it (draft-miao-rtgwg-hpccplus, discussion of QoS queueing): under priority scheduling a
- * queue's length does not tell the time that it takes, the packet's sojourn time does; and deficit round robin guarantees
+ * queue's length does not give the time that it takes, the packet's sojourn time does; and deficit round robin guarantees
  * each queue a rate, which can stand for the link's.
  *
  * A sojourn time goes where the queue length goes, as qlen = sojourn x rate. So qlen / (B T) of the listing, line 5, is
@@ -64,7 +64,7 @@ export class LoadView {
     else hop.qlenBytes = this.queueBytes(port, priority)
   }
 
-  /** Reduces a filled-in snapshot to what may be told: the ratios of lines 4 and 5 stay, txBytes / B and qlen / B. */
+  /** Reduces a filled-in snapshot to what telemetry may say: the ratios of lines 4 and 5 stay, txBytes / B and qlen / B. */
   conceal(hop: HopSnapshot): void {
     if (!this.ratioOnly) return
     const scale = RATIO_RATE_BPS / hop.rateBps

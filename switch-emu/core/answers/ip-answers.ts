@@ -12,7 +12,7 @@ import { answerSolicitation } from './neighbour-discovery.js'
  * counterpart of RFC 4861, section 7.2.8), with their own MAC addresses; and it reports packets whose TTL has
  * run out, for traceroute.
  */
-export class Responder {
+export class IpAnswers {
   readonly #hosts: HostTable
   readonly #timeExceeded: TimeExceeded
 

@@ -1,7 +1,7 @@
 /** A flow's round trips: smoothed, their variation, and the timeout that follows from them (RFC 6298, section 2). */
 import type { Nanos } from '../../time/nanos.js'
 
-export class RoundTrips {
+export class RttEstimator {
   readonly #timeoutLeastNs: Nanos
   #srttNs: Nanos = 0
   #rttvarNs: Nanos = 0

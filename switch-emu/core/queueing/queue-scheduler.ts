@@ -16,7 +16,7 @@ export const QUANTUM_BYTES = 9_216
  *
  * The caller says which queues may send (bit p = priority p), so that a paused priority is simply left out.
  */
-export class Scheduler {
+export class QueueScheduler {
   readonly #strictMask: number
   readonly #quantumBytes = new Int32Array(PRIORITIES)
   readonly #deficitBytes = new Int32Array(PRIORITIES)
