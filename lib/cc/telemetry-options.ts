@@ -5,6 +5,19 @@
  */
 import type { IdleRule, SettingsOf, ValueOption } from '../options/option.js'
 
+/** What makes use of a setting. Where nothing does, `mode-conflicts.ts` refuses it. Default: senders whose controller wants telemetry. */
+export interface TelemetryUse {
+  /** Controllers that get hops from the receiver, or those that take direct responses of switches. */
+  by?: 'echo' | 'direct-responses'
+  /** This end goes by it as a receiver, for what the controllers of its peers ask. */
+  receiving?: boolean
+  /** Path probes go by it too. */
+  pathProbes?: boolean
+}
+
+/** One setting of telemetry. */
+export type TelemetryOption = ValueOption & { use?: TelemetryUse }
+
 const EVERY_MAX = 65_536
 
 const BY_PROBES: IdleRule = { while: { collect: 'probe' }, mend: 'collect to data' }
@@ -77,6 +90,7 @@ const TABLE = [
     doc: 'acknowledgements return telemetry, or one notification per collecting packet does',
     source: 'draft-02, reverse direction',
     example: 'notify',
+    use: { by: 'echo', receiving: true },
   },
   {
     name: 'hops',
@@ -86,6 +100,7 @@ const TABLE = [
     doc: 'the receiver returns all hops, or only the one with the most inflight bytes (not with compact records)',
     source: 'draft-02, RoCEv2 reference',
     example: 'busiest',
+    use: { by: 'echo', receiving: true },
   },
   {
     name: 'subscribe',
@@ -95,6 +110,7 @@ const TABLE = [
     doc: "data packets ask congested switches for direct responses, by the shim's flag 0x20 or by a DSCP",
     source: 'draft-01, section 6.3',
     example: 'flag',
+    use: { by: 'direct-responses' },
   },
   {
     name: 'subscribeEvery',
@@ -107,6 +123,7 @@ const TABLE = [
     source: 'draft-01, section 6.3',
     example: 16,
     with: { subscribe: 'flag' },
+    use: { by: 'direct-responses' },
   },
   {
     name: 'subscribeDscp',
@@ -119,6 +136,7 @@ const TABLE = [
     source: 'draft-01, section 6.3',
     example: 27,
     with: { subscribe: 'dscp' },
+    use: { by: 'direct-responses' },
   },
   {
     name: 'loadMax',
@@ -130,6 +148,7 @@ const TABLE = [
     source: 'draft-02, security considerations',
     example: 4,
     usual: '1; 1000 where a switch has `telemetry.rate: share`',
+    use: { pathProbes: true },
   },
   {
     name: 'hostHop',
@@ -139,9 +158,10 @@ const TABLE = [
     source: 'draft-02, section 4, lines 1-9: a hop like any other',
     example: true,
     usual: '`false`: the hosts of a scenario are no part of its network',
+    use: { receiving: true },
   },
-] as const satisfies readonly ValueOption[]
+] as const satisfies readonly TelemetryOption[]
 
 export type TelemetrySettings = SettingsOf<typeof TABLE>
 
-export const TELEMETRY_OPTIONS: readonly ValueOption[] = TABLE
+export const TELEMETRY_OPTIONS: readonly TelemetryOption[] = TABLE
