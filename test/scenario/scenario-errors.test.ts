@@ -165,6 +165,8 @@ t.test('traffic', async t => {
     ],
     ['traffic:\n  - {workload: ¦./no.txt, load: 0.1, duration: 1s}', ['no.txt', 'cannot be read']],
     ['traffic:\n  - {workload: websearch, load: 0.1, duration: 1s, hosts: ¦h1}', ['two hosts']],
+    ['traffic:\n  - {workload: websearch, load: ¦[0.5], duration: 1s}', ['load: a list is no quantity']],
+    ['traffic:\n  - {workload: websearch, load: ¦0%, duration: 1s}', ['a share above zero is needed']],
     ['traffic:\n  - ¦{from: h1, to: h2, size: 1MB, count: 10000, repeat: 11, every: 1us}', ['100000']],
   ])
 })

@@ -3,7 +3,7 @@ import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/queueing/se
 import { WeirError } from '../../errors.js'
 import { MOST } from '../../options/option.js'
 import { readValue, show } from '../../options/read-value.js'
-import { DURATION_PATTERN, FRACTION_PATTERN, formatDuration, parseFraction } from '../../units/units.js'
+import { DURATION_PATTERN, FRACTION_PATTERN, formatDuration } from '../../units/units.js'
 import { isName, NAME_PATTERN, NAME_RULE, NAMES_PATTERN } from '../model/names.js'
 import { aboveZero, field, valueField } from './value-field.js'
 
@@ -17,7 +17,7 @@ export const positiveFraction = field(
   'share above 0, to 1 or 100%',
   { type: ['string', 'number'], pattern: FRACTION_PATTERN, exclusiveMinimum: 0, maximum: 1 },
   value => {
-    const share = parseFraction(String(value))
+    const share = readValue({ kind: 'share', min: 0, max: 1 }, value) as number
     if (share === 0) throw new Error('a share above zero is needed here')
     return share
   },
