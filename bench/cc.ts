@@ -2,9 +2,9 @@
  * to fill in the sample is part of it. */
 import { parseArgs } from 'node:util'
 import { ccNames, createCongestionControl } from '../lib/cc/catalogue.js'
-import type { AckSample } from '../lib/cc/congestion-control.js'
+import { newAckSample } from '../lib/cc/congestion-control.js'
 import { NEVER } from '../lib/time/nanos.js'
-import { HopRecords } from '../lib/wire/telemetry/hop-records.js'
+import type { HopRecords } from '../lib/wire/telemetry/hop-records.js'
 import {
   type Operation,
   type OperationTime,
@@ -47,19 +47,12 @@ export function run(args: string[], roundMs = ROUND_MS): CcResult {
 function acknowledgement(name: string, hopCount: number): Operation {
   const context = { lineRateBps: LINE_RATE_BPS, baseRttNs: BASE_RTT_NS, mtuBytes: MTU_BYTES }
   const cc = createCongestionControl(name, context)
-  const hops = new HopRecords()
   const inFlight = Math.round((LINE_RATE_BPS * BASE_RTT_NS) / 8e9 / MTU_BYTES)
-  const sample: AckSample = {
-    seq: 0,
-    sndNxt: inFlight,
-    ackedBytes: MTU_BYTES,
-    advanced: true,
-    inFlightBytes: inFlight * MTU_BYTES,
-    rttNs: BASE_RTT_NS,
-    ecnEcho: false,
-    probed: false,
-    hops,
-  }
+  const sample = newAckSample()
+  sample.ackedBytes = MTU_BYTES
+  sample.advanced = true
+  sample.inFlightBytes = inFlight * MTU_BYTES
+  const { hops } = sample
   const packetNs = (MTU_BYTES * 8e9) / LINE_RATE_BPS
   let sent = 0
   let now = 1e6

@@ -50,8 +50,18 @@ function connectionsText({ connections, connectionCount, port }: StatusReply, co
   const left = columns - (isBeside ? used : widths[0]! + GAP_COLUMNS)
   const rows = figures.map((row, i) => [...row, fit(peers[i]!, left)])
   const more = connectionCount - connections.length
-  const text = connectionTable(head, rows, columns)
+  const text = connectionTable(head, rows, columns) + refusalsText(connections, columns)
   return more > 0 ? `${text}and ${more} more connections\n` : text
+}
+
+/** What peers refuse of what this host's controllers need: a line for each peer and controller. */
+function refusalsText(connections: readonly ConnectionInfo[], columns: number): string {
+  const lines = connections.flatMap(({ peer, feedbackRefused: refused, congestionControl: control }) =>
+    refused.length === 0
+      ? []
+      : [`${peer} does not give ${refused.join(', ')}: ${control || 'no controller'} goes on without`],
+  )
+  return [...new Set(lines)].map(line => `${fold(line, columns, GAP_COLUMNS)}\n`).join('')
 }
 
 /** The peers stand last, where one that is long disturbs no other column; below the others if they do not fit beside them. */

@@ -2,77 +2,135 @@
 import { WeirError } from '../errors.js'
 import { checkOptions } from '../options/check-options.js'
 import { checkIdleOptions } from '../options/idle.js'
+import type { Need } from '../wire/weir/needs.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
 import { Cubic } from './cubic/cubic.js'
 import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
+import { featuresFor, grants, type Needs, neededOfPeer, needText, RECEIVING_PARTS_MAX } from './needs.js'
 import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
-import { RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
+import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
 
-interface Entry {
-  options: readonly OptionSpec[]
-  /** Which of its packets are to collect in-band telemetry; some: as the path shows, see `collectsAll`. */
-  telemetry: 'all' | 'some' | 'none'
-  create(context: CongestionContext, options: OptionValues): CongestionControl
-  /** It takes notice of what congested switches send by themselves. */
-  takesDirectResponses: boolean
-  /** The share of a window after which it needs an acknowledgement. */
-  ackShare: number
-  /** The receiver's end, if the window is worked out there. */
-  createReceiver?(context: CongestionContext, options: OptionValues): ReceiverControl
+/** A controller that windows are worked out for at the receiver. */
+export interface ReceivingPart {
+  /** Its number in the words of a connection, 0 to 21: it never changes, and no other controller has it. */
+  number: number
+  /**
+   * Where a request has each option that the receiver needs: places 0 to 10. A peer of another version reads them there, so no option
+   * ever changes its place.
+   */
+  optionPlaces: Readonly<Record<string, number>>
+  create(context: CongestionContext, options: OptionValues): ReceiverControl
 }
 
-const CATALOGUE: Readonly<Record<string, Entry>> = {
-  hpcc: {
+/** What the rest of the program knows of a controller. */
+export interface ControllerEntry {
+  name: string
+  options: readonly OptionSpec[]
+  /** What it needs of its peer and the path. */
+  needs: Needs
+  /**
+   * The controller that takes over where the peer refuses one of the needs; it gets those options that it has too. Default: this one
+   * goes on without.
+   */
+  otherwise?: string
+  create(context: CongestionContext, options: OptionValues): CongestionControl
+  /** The receiver's end, if the window is worked out there. */
+  receivingPart?: ReceivingPart
+}
+
+/** A controller and its options. */
+export interface ChosenController {
+  name: string
+  options: OptionValues
+}
+
+/** What two ends have agreed on for the packets of one of them. */
+export interface Agreement {
+  /** The controller, which follows from what was granted. */
+  cc: ChosenController
+  /** Why it is that one. */
+  reason: string
+  /** What the peer does for that controller. */
+  granted: readonly Need[]
+  /** What it refuses of what the configured one needs. */
+  refused: readonly Need[]
+}
+
+export const AS_CONFIGURED = 'as configured'
+
+const CATALOGUE: ControllerEntry[] = [
+  {
+    name: 'hpcc',
     options: HPCC_OPTIONS,
-    telemetry: 'all',
-    takesDirectResponses: true,
-    ackShare: 1 / 2,
+    needs: { telemetry: 'all', directResponses: true },
     create: (context, options) => new Hpcc(context, options),
   },
-  'rx-hpcc': {
+  {
+    name: 'rx-hpcc',
     options: RX_HPCC_OPTIONS,
-    telemetry: 'all',
-    takesDirectResponses: true,
-    // Windows of the receiver acknowledge as well, so fewer are asked for.
-    ackShare: 3 / 4,
+    // Windows of the receiver acknowledge as well, so fewer acknowledgements are asked for.
+    needs: { telemetry: 'all', directResponses: true, ackShare: 3 / 4 },
+    otherwise: 'hpcc',
     create: (context, options) => new RxHpcc(context, options),
-    createReceiver: (context, options) =>
-      optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
-        ? new RxListing(context, options)
-        : new RxHpccReceiver(context, options),
+    receivingPart: {
+      number: 0,
+      optionPlaces: RX_HPCC_OPTION_PLACES,
+      create: (context, options) =>
+        optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
+          ? new RxListing(context, options)
+          : new RxHpccReceiver(context, options),
+    },
   },
-  'fixed-window': {
+  {
+    name: 'fixed-window',
     options: FIXED_WINDOW_OPTIONS,
-    telemetry: 'none',
-    takesDirectResponses: false,
-    ackShare: 1 / 2,
+    needs: {},
     create: (context, options) => new FixedWindow(context, options),
   },
-  cubic: {
+  {
+    name: 'cubic',
     options: CUBIC_OPTIONS,
-    // Looked at for N and the receiver's budget, and as all that answers READ responses.
-    telemetry: 'some',
-    takesDirectResponses: false,
-    // HyStart++ judges a round by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
-    ackShare: 1 / 8,
+    // Telemetry is looked at for N and the receiver's budget, and as all that answers READ responses. HyStart++ judges a round by
+    // eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
+    needs: { telemetry: 'some', ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
   },
-  auto: {
+  {
+    name: 'auto',
     options: AUTO_OPTIONS,
-    telemetry: 'some',
-    takesDirectResponses: true,
-    ackShare: 1 / 8,
+    needs: { telemetry: 'some', directResponses: true, ackShare: 1 / 8 },
     create: (context, options) => new Auto(context, options),
   },
+]
+
+/**
+ * Adds a controller of a program's own behind the others. Whoever wants it in scenario files and on command lines adds it before
+ * lib/scenario and the commands are loaded. Throws WEIR_BAD_ARGUMENT for a name, or the number of a receiving part, that is taken or
+ * out of range.
+ */
+export function addController(added: ControllerEntry): void {
+  const { name, receivingPart, otherwise } = added
+  const number = receivingPart?.number ?? 0
+  if (CATALOGUE.some(other => other.name === name)) throw refused(name, 'there is one of this name already')
+  if (!Number.isInteger(number) || number < 0 || number >= RECEIVING_PARTS_MAX)
+    throw refused(name, `the number of its receiving part is 0 to ${RECEIVING_PARTS_MAX - 1}, not ${number}`)
+  if (receivingPart !== undefined && partNumbered(number) !== undefined)
+    throw refused(name, `the receiving part of another one has the number ${number}`)
+  if (otherwise !== undefined) entry(otherwise)
+  CATALOGUE.push(added)
+}
+
+function refused(name: string, why: string): WeirError {
+  return new WeirError('WEIR_BAD_ARGUMENT', `congestion controller ${name}: ${why}`)
 }
 
 export function ccNames(): string[] {
-  return Object.keys(CATALOGUE)
+  return CATALOGUE.map(({ name }) => name)
 }
 
 /** Descriptions of a controller's options. Throws WEIR_BAD_ARGUMENT for an unknown name. */
@@ -81,27 +139,98 @@ export function ccOptions(name: string): readonly OptionSpec[] {
 }
 
 export function ccWantsTelemetry(name: string): boolean {
-  return entry(name).telemetry !== 'none'
+  return telemetryOf(name) !== 'none'
 }
 
 /** True if it takes notice of what congested switches send by themselves (draft-pan-tsvwg-hpccplus-01, section 6.3). */
 export function ccTakesDirectResponses(name: string): boolean {
-  return entry(name).takesDirectResponses
+  return entry(name).needs.directResponses === true
 }
 
 /** True if every packet collects telemetry that the settings say may. */
 export function ccAlwaysCollects(name: string): boolean {
-  return entry(name).telemetry === 'all'
+  return telemetryOf(name) === 'all'
+}
+
+function telemetryOf(name: string): NonNullable<Needs['telemetry']> {
+  return entry(name).needs.telemetry ?? 'none'
 }
 
 /** The share of a window after which the controller needs an acknowledgement, if not more often anyway. */
 export function ccAckShare(name: string): number {
-  return entry(name).ackShare
+  return entry(name).needs.ackShare ?? 1 / 2
 }
 
 /** True if the receiver works out the window. */
 export function ccIsReceiverBased(name: string): boolean {
-  return entry(name).createReceiver !== undefined
+  return entry(name).receivingPart !== undefined
+}
+
+/** Where a request to the receiver has each option of a receiver-based controller. Throws WEIR_BAD_ARGUMENT for another one. */
+export function ccOptionPlaces(name: string): Readonly<Record<string, number>> {
+  return partOf(entry(name)).optionPlaces
+}
+
+// ---- What two ends agree on
+
+/** What the peer has to hear: the needs of the controller, and of the one that would take over. */
+export function ccNeeds(name: string): readonly Need[] {
+  const found = entry(name)
+  const own = ownNeeds(found)
+  const others = found.otherwise === undefined ? [] : ccNeeds(found.otherwise)
+  return [...own, ...others.filter(({ id }) => !own.some(need => need.id === id))]
+}
+
+function ownNeeds({ needs, receivingPart }: ControllerEntry): Need[] {
+  return neededOfPeer(needs, receivingPart?.number ?? -1)
+}
+
+/** What comes of a controller's needs with a peer of these features. A controller that is refused one gives way, if its entry says to which. */
+export function agreeOn(cc: ChosenController, features: number): Agreement {
+  const found = entry(cc.name)
+  const { otherwise } = found
+  const needs = ownNeeds(found)
+  const granted = needs.filter(need => grants(features, need))
+  const refused = needs.filter(need => !grants(features, need))
+  if (refused.length === 0 || otherwise === undefined) return { cc, reason: AS_CONFIGURED, granted, refused }
+  const names = ccOptions(otherwise).map(spec => spec.name)
+  const options = Object.fromEntries(Object.entries(cc.options).filter(([name]) => names.includes(name)))
+  const instead = agreeOn({ name: otherwise, options }, features)
+  const reason = `${cc.name} would need ${needTexts(refused).join(', ')}`
+  return { cc: instead.cc, reason, granted: instead.granted, refused }
+}
+
+/** What this host grants its peers, as bits of `features` of proto/connect.proto. @param seesHops it sees over how many hops a packet came */
+export function offeredFeatures(seesHops: boolean): number {
+  const numbers = CATALOGUE.flatMap(({ receivingPart }) => receivingPart?.number ?? [])
+  return featuresFor(numbers, seesHops)
+}
+
+/** For people. */
+export function needTexts(needs: readonly Need[]): string[] {
+  return needs.map(need => needText(need, part => partNumbered(part)?.name ?? `algorithm ${part}`))
+}
+
+/** What the controller needs of its peer, and what takes over without it, for helps; empty: nothing. */
+export function ccNeedsText(name: string): string {
+  const { otherwise } = entry(name)
+  const texts = needTexts(ownNeeds(entry(name)))
+  if (texts.length === 0) return ''
+  return `needs of the receiving host: ${texts.join(', ')}${otherwise === undefined ? '' : `; ${otherwise} takes over without`}`
+}
+
+/** The receiver's end that a peer asks for by its number: its options' places, and how to make it. Undefined: there is none. */
+export function receivingPart(number: number): ReceivingPart | undefined {
+  return partNumbered(number)?.receivingPart
+}
+
+function partNumbered(number: number): ControllerEntry | undefined {
+  return CATALOGUE.find(({ receivingPart }) => receivingPart?.number === number)
+}
+
+function partOf({ name, receivingPart }: ControllerEntry): ReceivingPart {
+  if (receivingPart !== undefined) return receivingPart
+  throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is not worked out at the receiver`)
 }
 
 /**
@@ -113,12 +242,10 @@ export function createReceiverControl(
   context: CongestionContext,
   options: OptionValues = {},
 ): ReceiverControl {
-  const { createReceiver, options: specs } = entry(name)
-  if (createReceiver === undefined) {
-    throw new WeirError('WEIR_BAD_ARGUMENT', `${name} is not worked out at the receiver`)
-  }
-  checkOptions(name, specs, options)
-  return createReceiver(context, options)
+  const found = entry(name)
+  const part = partOf(found)
+  checkOptions(name, found.options, options)
+  return part.create(context, options)
 }
 
 /**
@@ -136,8 +263,8 @@ export function createCongestionControl(
   return found.create(context, options)
 }
 
-function entry(name: string): Entry {
-  const found = Object.hasOwn(CATALOGUE, name) ? CATALOGUE[name] : undefined
+function entry(name: string): ControllerEntry {
+  const found = CATALOGUE.find(other => other.name === name)
   if (found === undefined) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',

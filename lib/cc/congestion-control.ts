@@ -1,5 +1,25 @@
 import type { Nanos } from '../time/nanos.js'
-import type { HopRecords } from '../wire/telemetry/hop-records.js'
+import { HopRecords } from '../wire/telemetry/hop-records.js'
+
+/** By what a sample has come. */
+export const FeedbackSource = {
+  /** An ACK or SACK, or a READ or atomic response that acknowledges. */
+  ACK: 0,
+  /** A notification of the peer. */
+  NOTIFY: 1,
+  /** The peer's window of receiver-based control, which acknowledges. */
+  WINDOW: 2,
+  /** The answer to a probe. */
+  PROBE: 3,
+  /** A congested switch. */
+  SWITCH: 4,
+  /** A READ of the peer, which shows that it has earlier responses. */
+  READ: 5,
+} as const
+export type FeedbackSource = (typeof FeedbackSource)[keyof typeof FeedbackSource]
+
+/** A time, or a difference of times, that is not known. */
+export const UNKNOWN_NS = -1
 
 /**
  * What a controller learns from an acknowledgement (or a telemetry response). One object a NIC, reused: keep nothing
@@ -7,6 +27,7 @@ import type { HopRecords } from '../wire/telemetry/hop-records.js'
  * that is retransmitted gets a new one.
  */
 export interface AckSample {
+  source: FeedbackSource
   /** The packet that this sample speaks of: the one acknowledged, or the one that carried the telemetry. */
   seq: number
   /** The next packet to be sent: `snd_nxt` of the drafts. */
@@ -19,12 +40,51 @@ export interface AckSample {
   inFlightBytes: number
   /** Time from that packet's departure to this sample, or 0 when it is not known. */
   rttNs: Nanos
+  /** When that packet left this host, or UNKNOWN_NS. */
+  sentNs: Nanos
+  /**
+   * When it arrived at the peer, and when this answer left there: by the peer's clock, modulo `arrival.MODULUS_NS`; UNKNOWN_NS unless the
+   * controller needs time stamps and the peer grants them.
+   */
+  arrivedNs: Nanos
+  leftNs: Nanos
+  /** From the one to the other, or UNKNOWN_NS: the part of the round trip that the peer has taken. */
+  turnaroundNs: Nanos
+  /** Hops that the packet came over, as the peer or the telemetry tells; 0 = not known. */
+  hopCount: number
   /** The peer received the packet with a CE mark, and echoed it. */
   ecnEcho: boolean
   /** The telemetry is a probe's, and no data packet of the flow collects any: it comes once in a round trip. */
   probed: boolean
   /** In-band telemetry of the path; `hops.count` is 0 when there was none. */
   hops: HopRecords
+  /**
+   * Telemetry of the answer's own way, the hop next to the peer first: for a controller that needs it, where the peer grants it. `count`
+   * is 0 when there was none.
+   */
+  reverseHops: HopRecords
+}
+
+/** A sample that tells nothing. */
+export function newAckSample(): AckSample {
+  return {
+    source: FeedbackSource.ACK,
+    seq: 0,
+    sndNxt: 0,
+    ackedBytes: 0,
+    advanced: false,
+    inFlightBytes: 0,
+    rttNs: 0,
+    sentNs: UNKNOWN_NS,
+    arrivedNs: UNKNOWN_NS,
+    leftNs: UNKNOWN_NS,
+    turnaroundNs: UNKNOWN_NS,
+    hopCount: 0,
+    ecnEcho: false,
+    probed: false,
+    hops: new HopRecords(),
+    reverseHops: new HopRecords(),
+  }
 }
 
 /**
@@ -113,9 +173,9 @@ export interface CongestionControl {
   windowBytes(): number
   /** Rate of the flow's packets on the wire, bit/s, or NO_RATE. */
   rateBps(): number
-  /** When `onTimeout` is to be called, or NEVER. Default: NEVER. */
+  /** The earliest of its deadlines, or NEVER. Default: NEVER. */
   nextTimeout?(): Nanos
-  /** That time has come. */
+  /** That time has come. Called until the earliest deadline lies ahead, so each call may take one. */
   onTimeout?(now: Nanos): void
   /** Writes the internal variables in the order of `observed`, for traces and plots. */
   observe(into: Float64Array): void

@@ -1,7 +1,7 @@
 /** Options of controllers on command lines: `eta=0.95`, `minRate=1Gbps`, `wAi=26B`. */
 import { describeOption } from '../options/describe.js'
 import { parseOptions } from '../options/parse-options.js'
-import { ccNames, ccOptions } from './catalogue.js'
+import { ccNames, ccNeedsText, ccOptions } from './catalogue.js'
 import type { OptionSpec, OptionValues } from './options.js'
 
 /**
@@ -21,6 +21,8 @@ export function describeCcOptions(): string[] {
     const own = specs.filter(spec => !described.has(spec))
     for (const spec of own) described.set(spec, controller)
     const shared = others.size > 0 ? [`  and the options of ${[...others].join(' and ')}`] : []
-    return [`${controller}:`, ...own.map(spec => `  ${describeOption(spec)}`), ...shared]
+    const needs = ccNeedsText(controller)
+    const said = needs === '' ? [] : [`  ${needs}`]
+    return [`${controller}:`, ...said, ...own.map(spec => `  ${describeOption(spec)}`), ...shared]
   })
 }

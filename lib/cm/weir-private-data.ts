@@ -16,6 +16,8 @@ const PREFIX_BYTES = MAGIC.length + 1
 /** What an application can add in a REQ, and for symmetry in a REP. */
 export const APPLICATION_BYTES_MAX = 20
 export const KEY_WORDS_MAX = 16
+/** Most bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 and the words of a key. */
+export const NEEDS_MAX = 40
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
@@ -27,17 +29,14 @@ export interface ConnectParameters {
   features: number
   /** 256, 512, 1024, 2048 or 4096 bytes. */
   pathMtu: number
-  /** 0 to 15. */
-  intFormat: number
-  /** 0 to 255, 0 = no telemetry. */
-  intSlots: number
-  zeroIpId: boolean
   /** Below 2^53, 0 = not said. */
   receiveBudgetBytes: number
   /** At most 20 bytes, 16 in a REQ with key words. */
   applicationData: Uint8Array
   /** Nonce and proof of hosts with a shared secret, at most 16 bytes; empty: this end has none. */
   keyWords: Uint8Array
+  /** What the sender needs of the other end, at most 40 bytes: `lib/wire/weir/needs.ts`. */
+  needs: Uint8Array
 }
 
 export interface ConnectRejection {
@@ -61,19 +60,21 @@ const rejectionCodec = new MessageCodec<ConnectRejection>(
 export function encode(parameters: ConnectParameters): Uint8Array {
   within('version', parameters.version, 1, VERSION_MAX)
   within('features', parameters.features, 0, 0xffffffff)
-  within('intFormat', parameters.intFormat, 0, 15)
-  within('intSlots', parameters.intSlots, 0, 255)
   within('receiveBudgetBytes', parameters.receiveBudgetBytes, 0, RECEIVE_BUDGET_MAX)
   within('applicationData.length', parameters.applicationData.length, 0, APPLICATION_BYTES_MAX)
   within('keyWords.length', parameters.keyWords.length, 0, KEY_WORDS_MAX)
+  within('needs.length', parameters.needs.length, 0, NEEDS_MAX)
   if (mtuCode(parameters.pathMtu) === 0) {
     throw new WeirError(
       'WEIR_BAD_ARGUMENT',
       `pathMtu is 256, 512, 1024, 2048 or 4096, not ${parameters.pathMtu}`,
     )
   }
-  const { keyWords, ...others } = parameters
-  return framed(parametersCodec.encode(keyWords.length > 0 ? parameters : others))
+  const { keyWords, needs, ...others } = parameters
+  const message: Partial<ConnectParameters> = others
+  if (keyWords.length > 0) message.keyWords = keyWords
+  if (needs.length > 0) message.needs = needs
+  return framed(parametersCodec.encode(message))
 }
 
 /** What a Weir host says; null for a peer that is none, 'malformed' for what cannot be read. Never throws. */
@@ -84,11 +85,10 @@ export function decode(privateData: Uint8Array): ConnectParameters | null | 'mal
     parameters.version >= 1 &&
     parameters.version <= VERSION_MAX &&
     mtuCode(parameters.pathMtu) !== 0 &&
-    parameters.intFormat <= 15 &&
-    parameters.intSlots <= 255 &&
     parameters.receiveBudgetBytes <= RECEIVE_BUDGET_MAX &&
     parameters.applicationData.length <= APPLICATION_BYTES_MAX &&
-    parameters.keyWords.length <= KEY_WORDS_MAX
+    parameters.keyWords.length <= KEY_WORDS_MAX &&
+    parameters.needs.length <= NEEDS_MAX
   return sound ? parameters : 'malformed'
 }
 

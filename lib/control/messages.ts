@@ -192,6 +192,10 @@ export interface ConnectionInfo {
   /** The controller that decides, of the names of the catalogue, and why it is that one. */
   congestionControl: string
   controllerReason: string
+  /** What the peer does for the controller of this end, what it refuses, and what this end does for the peer's. */
+  feedbackGranted: string[]
+  feedbackRefused: string[]
+  feedbackGiven: string[]
   baseRttNs: number
   rttNs: number
   rateBps: number

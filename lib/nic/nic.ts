@@ -260,6 +260,10 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#connections.onHiddenId(frame)
   }
 
+  onMarked(now: Nanos, flow: Flow): void {
+    if (flow.receiver.onMarked(now)) this.#control.push(flow, Control.CNP)
+  }
+
   onAlive(now: Nanos, flow: Flow): void {
     this.#connections.onAlive(now, flow)
   }

@@ -130,6 +130,10 @@ export interface ConnectionStats {
   /** The controller that decides, and why it is that one; empty until the connection may send. */
   controller: string
   controllerReason: string
+  /** What the peer does for this end's controller, what it refuses to do, and what this end does for the peer's: in words, for people. */
+  feedbackGranted: string[]
+  feedbackRefused: string[]
+  feedbackGiven: string[]
   /** T in use, 0 until it is known. */
   baseRttNs: Nanos
   /** Last round-trip time seen. */

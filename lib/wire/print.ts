@@ -19,6 +19,7 @@ import * as udp from './net/udp.js'
 import * as vxlan from './net/vxlan.js'
 import { isEmptyDatagram, isShort, parseFrame, WIRE_ERROR_NAMES, WireError } from './parse.js'
 import * as telemetry from './telemetry/telemetry.js'
+import * as arrival from './weir/arrival.js'
 import * as delayedAck from './weir/delayed-ack.js'
 import * as rate from './weir/rate.js'
 import * as rateRequest from './weir/rate-request.js'
@@ -142,6 +143,7 @@ function printExtendedHeaders(view: DataView, bthAt: number): string[] {
   if (opcodes.hasDelayedAck(opcode)) add(delayedAck)
   if (opcodes.hasRate(opcode)) add(rate)
   if (opcodes.hasRateRequest(opcode)) add(rateRequest)
+  if (opcodes.hasArrival(opcode)) add(arrival)
   return parts
 }
 

@@ -12,7 +12,7 @@
 -- 3. RoCEv2 whose end was not captured, which Wireshark's own dissector takes for malformed.
 -- 4. Weir's own packets, opcodes 0xc0 to 0xff, which Wireshark calls unknown, and the tags of feedback on connections with a key.
 --
--- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
+-- Layouts are those of delayed-ack.ts, rate.ts, rate-request.ts, sack.ts, feedback-tag.ts, direct-tag.ts, arrival.ts, int-shim.ts, int-md.ts, ioam-udp.ts, ioam-trace.ts and ifa.ts in lib/wire, the units of compact
 -- records those of lib/wire/telemetry/int-units.ts.
 
 local UDP_PORT_ROCE = 4791
@@ -353,7 +353,7 @@ if rroce ~= nil then DissectorTable.get("udp.port"):add(UDP_PORT_ROCE, cut_roce)
 
 local VENDOR = {
   [0xc0] = "PROBE", [0xc1] = "NOTIFY", [0xc2] = "RATE", [0xc3] = "SACK", [0xc4] = "RATE_REQUEST", [0xc5] = "DIRECT_NOTIFY",
-  [0xc6] = "PATH_PROBE", [0xc7] = "PATH_ANSWER",
+  [0xc6] = "PATH_PROBE", [0xc7] = "PATH_ANSWER", [0xc8] = "STAMPED_ACK", [0xc9] = "STAMPED_SACK",
 }
 
 local vendor = Proto("weir_vendor", "Weir vendor packet")
@@ -377,17 +377,21 @@ local v_base_rtt = ProtoField.double("weir.rate_request.base_rtt", "T (ns)")
 local v_line_rate = ProtoField.double("weir.rate_request.line_rate", "Rate of the sender's link (bit/s)")
 local v_mtu = ProtoField.double("weir.rate_request.mtu", "Payload of a full packet (B)")
 local v_option = ProtoField.double("weir.rate_request.option", "Option")
+-- How the packet arrived that is acknowledged (lib/wire/weir/arrival.ts).
+local v_limit = ProtoField.uint8("weir.arrival.hop_limit", "TTL or hop limit of the packet (0: not told)")
+local v_arrived = ProtoField.uint64("weir.arrival.arrived", "Time of arrival (ns, modulo 2^48)")
+local v_left = ProtoField.uint64("weir.arrival.left", "Time at which this packet left (ns, modulo 2^48)")
 -- What authenticates feedback on a connection with a key (lib/wire/weir/feedback-tag.ts, direct-tag.ts).
 local v_tag_switch = ProtoField.uint16("weir.tag.switch_id", "Switch id")
 local v_tag_sequence = ProtoField.uint64("weir.tag.sequence", "Sequence number")
 local v_tag_hash = ProtoField.bytes("weir.tag.hash", "SipHash-2-4")
 vendor.fields = {
   v_opcode, v_sequence, v_syndrome, v_msn, v_base, v_bitmap, v_aeth_syndrome, v_aeth_msn, v_acknowledges, v_kind, v_acked,
-  v_flows, v_window, v_base_rtt, v_line_rate, v_mtu, v_option, v_tag_switch, v_tag_sequence, v_tag_hash,
+  v_flows, v_window, v_base_rtt, v_line_rate, v_mtu, v_option, v_limit, v_arrived, v_left, v_tag_switch, v_tag_sequence, v_tag_hash,
 }
 
 local AETH_BYTES, SACK_BYTES, ICRC_BYTES = 4, 36, 4
-local DELAYED_ACK_BYTES, RATE_BYTES, RATE_REQUEST_BYTES, TAG_BYTES = 4, 8, 120, 16
+local DELAYED_ACK_BYTES, RATE_BYTES, RATE_REQUEST_BYTES, TAG_BYTES, ARRIVAL_BYTES = 4, 8, 120, 16, 16
 local PSN_AT = 9
 
 -- The PSNs that a bitmap names, as ranges: "17-19 22".
@@ -464,12 +468,34 @@ local function add_rate_request(tvb, at, tree)
   return at + RATE_REQUEST_BYTES, ""
 end
 
+-- How the packet arrived: from `at`, the end of the headers of an ACK or SACK.
+local function add_arrival(tvb, at, tree, text)
+  if at == nil or not has(tvb, at, ARRIVAL_BYTES) then return nil, "" end
+  tree:add(v_limit, tvb(at, 1))
+  tree:add(v_arrived, tvb(at + 2, 6))
+  tree:add(v_left, tvb(at + 10, 6))
+  return at + ARRIVAL_BYTES, text .. " left " .. tostring(tvb(at + 10, 6):uint64() - tvb(at + 2, 6):uint64()) .. " ns after its packet came"
+end
+
+local function add_stamped_ack(tvb, at, tree)
+  if not has(tvb, at, AETH_BYTES) then return nil, "" end
+  tree:add(v_aeth_syndrome, tvb(at, 1))
+  tree:add(v_aeth_msn, tvb(at + 1, 3))
+  return add_arrival(tvb, at + AETH_BYTES, tree, "")
+end
+
+local function add_stamped_sack(tvb, at, tree)
+  local from, text = add_sack(tvb, at, tree)
+  return add_arrival(tvb, from, tree, text)
+end
+
 local function add_nothing(_, at)
   return at, ""
 end
 
 local HEADERS = {
   [0xc0] = add_nothing, [0xc1] = add_notify, [0xc2] = add_rate, [0xc3] = add_sack, [0xc4] = add_rate_request, [0xc5] = add_delayed_ack,
+  [0xc8] = add_stamped_ack, [0xc9] = add_stamped_sack,
 }
 -- Acknowledgements, whose headers Wireshark shows itself: bytes of them.
 local ACKNOWLEDGEMENTS = { [17] = AETH_BYTES, [18] = AETH_BYTES + 8 }

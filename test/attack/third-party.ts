@@ -159,12 +159,10 @@ export function request(pair: Pair, tap: Wiretap, port: number, id: number, from
     version: 1,
     features: 1,
     pathMtu: 1024,
-    intFormat: 0,
-    intSlots: 5,
-    zeroIpId: true,
     receiveBudgetBytes: 0,
     applicationData: new Uint8Array(0),
     keyWords: new Uint8Array(0),
+    needs: new Uint8Array(0),
   })
   sendMessage(pair, tap, 'REQ', [id, 0], { port, qpn: id }, from, BigInt(id), words)
 }

@@ -1,5 +1,5 @@
 /** Builds the samples that controllers are fed with: one hop or several, wide or compact moduli. */
-import type { AckSample, LossSample } from '../../lib/cc/congestion-control.js'
+import { type AckSample, type LossSample, newAckSample } from '../../lib/cc/congestion-control.js'
 import { HopRecords } from '../../lib/wire/telemetry/hop-records.js'
 
 export const WIDE_MODULUS = 2 ** 48
@@ -38,6 +38,7 @@ export function sampleOf(hops: readonly Hop[], options: SampleOptions = {}): Ack
     records.txModulusBytes[i] = hop.txModulusBytes ?? WIDE_MODULUS
   }
   return {
+    ...newAckSample(),
     seq: options.seq ?? 0,
     sndNxt: options.sndNxt ?? 0,
     ackedBytes: options.ackedBytes ?? 1000,

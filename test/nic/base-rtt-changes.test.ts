@@ -5,7 +5,7 @@ import { RateRequest } from '../../lib/nic/feedback/rate-request.js'
 import { NEVER, SECOND } from '../../lib/time/nanos.js'
 
 t.test('a receiver that works out windows is told of a new T three times, and then left alone', async t => {
-  const request = new RateRequest({ lineRateBps: 1e9, baseRttNs: 1000, mtuBytes: 1000 }, {})
+  const request = new RateRequest({ lineRateBps: 1e9, baseRttNs: 1000, mtuBytes: 1000 }, {}, {})
   t.ok(request.wantsToSend)
   request.onSent(0)
   request.onAnswer()

@@ -5,6 +5,7 @@ import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'
 import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
 import { QpCounters } from '../../lib/qp/context/counters.js'
 import type { QueuePair } from '../../lib/qp/queue-pair.js'
+import { NEVER } from '../../lib/time/nanos.js'
 import { sampleOf } from '../cc/samples.js'
 
 /** A controller whose window and rate change with everything that it hears. */
@@ -25,8 +26,9 @@ class Restless implements CongestionControl {
     return 1e9 - 1e6 * this.heard.length
   }
 
+  deadlines = [500]
   nextTimeout(): number {
-    return 500
+    return this.deadlines[0] ?? NEVER
   }
 
   onSent(): void {}
@@ -49,6 +51,7 @@ class Restless implements CongestionControl {
     this.#hear('onSpurious')
   }
   onTimeout(): void {
+    this.deadlines.shift()
     this.#hear('onTimeout')
   }
   onReceiverWindow(): void {
@@ -102,4 +105,20 @@ t.test('a deadline of the controller that has not come is no event', async t => 
   module.onTimeout(499)
   t.same(control.heard, [])
   t.equal(obeyed.length, 1, 'only its beginning')
+})
+
+t.test('a controller with several deadlines hears of each that has passed', async t => {
+  const control = new Restless()
+  control.deadlines = [500, 500, 600, 900]
+  const { module, obeyed } = build(control)
+  module.onTimeout(600)
+  t.same(control.heard, ['onTimeout', 'onTimeout', 'onTimeout'])
+  t.equal(module.nextTimeout(), 900)
+  t.equal(obeyed.at(-1), control.windowBytes())
+})
+
+t.test('a controller that leaves a deadline in the past is a defect, not a loop without end', async t => {
+  const control = new Restless()
+  control.deadlines = Array.from({ length: 1000 }, () => 500)
+  t.throws(() => build(control).module.onTimeout(500), { code: 'WEIR_INTERNAL', message: /restless/i })
 })

@@ -139,8 +139,9 @@ usual('a reply by who has not the secret ends the connection before anybody uses
   pair.tap.watch = (frame, _now, fromA) => {
     const at = Buffer.from(frame.bytes.buffer, frame.bytes.byteOffset, frame.length).lastIndexOf('WEIR')
     if (!fromA && at >= 0) {
-      const last = at + 4 + frame.bytes[at + 4]!
-      frame.bytes[last] = frame.bytes[last]! ^ 1
+      // Field 9, of 16 bytes: the first of the nonce.
+      const nonce = frame.bytes.indexOf(Uint8Array.of(0x4a, 16), at) + 2
+      frame.bytes[nonce] = frame.bytes[nonce]! ^ 1
       icrc.write(frame)
     }
     return true

@@ -1,19 +1,16 @@
 /** What a request for windows tells the receiver, and that peers of every age read it alike. */
 import t from 'tap'
-import { ccOptions } from '../../lib/cc/catalogue.js'
-import {
-  OPTION_PLACES,
-  RateRequest,
-  RECEIVER_ALGORITHM,
-  readRequest,
-} from '../../lib/nic/feedback/rate-request.js'
+import { ccOptionPlaces, ccOptions } from '../../lib/cc/catalogue.js'
+import { RateRequest, readRequest } from '../../lib/nic/feedback/rate-request.js'
 import * as rateRequest from '../../lib/wire/weir/rate-request.js'
 
+const RX_HPCC = 'rx-hpcc'
+const OPTION_PLACES = ccOptionPlaces(RX_HPCC)
 const CONTEXT = { lineRateBps: 100e9, baseRttNs: 8000, mtuBytes: 1024, careful: false }
 
 function written(careful: boolean, options: Record<string, number>): DataView {
   const view = new DataView(new ArrayBuffer(rateRequest.BYTES))
-  new RateRequest({ ...CONTEXT, careful }, options).write(view, 0)
+  new RateRequest({ ...CONTEXT, careful }, options, OPTION_PLACES).write(view, 0)
   return view
 }
 
@@ -23,7 +20,7 @@ t.test('each option has a place, for ever', async t => {
     'eta maxStage flows wAi minRate countFlows literal rateChange ackPackets lossReaction lossBeta'
   t.same(OPTION_PLACES, Object.fromEntries(places.split(' ').map((name, place) => [name, place])))
   t.same(
-    ccOptions(RECEIVER_ALGORITHM)
+    ccOptions(RX_HPCC)
       .map(({ name }) => name)
       .filter(name => OPTION_PLACES[name] === undefined),
     [],
@@ -36,11 +33,14 @@ for (const careful of [false, true]) {
   t.test(`what was written is read, ${careful ? 'carefully' : 'at line rate'}`, async t => {
     const names = Object.keys(OPTION_PLACES)
     for (const name of names) {
-      const { context, options } = readRequest(written(careful, { [name]: 0.25 }), 0)
+      const { context, options } = readRequest(written(careful, { [name]: 0.25 }), 0, OPTION_PLACES)
       t.same(options, { [name]: 0.25 })
       t.same(context, { ...CONTEXT, careful })
     }
     const all = Object.fromEntries(names.map((name, i) => [name, i + 1]))
-    t.same(readRequest(written(careful, all), 0), { context: { ...CONTEXT, careful }, options: all })
+    t.same(readRequest(written(careful, all), 0, OPTION_PLACES), {
+      context: { ...CONTEXT, careful },
+      options: all,
+    })
   })
 }

@@ -1,5 +1,6 @@
 /** Which packets collect telemetry, when probes go, and how answers accumulate. */
 import t from 'tap'
+import { newAckSample } from '../../lib/cc/congestion-control.js'
 import { Hpcc } from '../../lib/cc/hpcc/hpcc.js'
 import {
   DEFAULT_TELEMETRY,
@@ -184,17 +185,7 @@ function both(format: number, m: number, seed: number): [number, number] {
       const bytes = echo.write(answer, 0, T)
       echo.clear()
       intShim.read(answer.view, 0, bytes, hops)
-      const sample = {
-        seq: 0,
-        sndNxt: 1e9,
-        ackedBytes: 0,
-        advanced: true,
-        inFlightBytes: 0,
-        rttNs: 0,
-        ecnEcho: false,
-        probed: false,
-        hops,
-      }
+      const sample = { ...newAckSample(), sndNxt: 1e9, advanced: true, hops }
       ccs[i]!.onAck(ts, sample)
     }
   }

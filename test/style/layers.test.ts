@@ -33,7 +33,7 @@ const LAYERS: readonly (readonly string[])[] = [
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [
-    ['options.ts', 'congestion-control.ts', 'plausibility.ts'],
+    ['options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     ['path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window'],
     ['rx-hpcc', 'auto'],

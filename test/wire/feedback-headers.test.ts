@@ -1,5 +1,10 @@
 /** The headers of Weir's own feedback packets, byte by byte, as written down in their files. */
 import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import * as aeth from '../../lib/wire/ib/aeth.js'
+import * as bth from '../../lib/wire/ib/bth.js'
+import { Opcode } from '../../lib/wire/ib/opcode.js'
+import * as arrival from '../../lib/wire/weir/arrival.js'
 import * as delayedAck from '../../lib/wire/weir/delayed-ack.js'
 import * as rate from '../../lib/wire/weir/rate.js'
 import * as rateRequest from '../../lib/wire/weir/rate-request.js'
@@ -51,4 +56,29 @@ t.test('request for a window', async t => {
   t.equal(rateRequest.mtuBytes(view, 1), 1024)
   t.ok(Number.isNaN(rateRequest.option(view, 1, 0)))
   t.equal(rateRequest.option(view, 1, 11), 0.5)
+})
+
+t.test('how a packet arrived, behind an ACK', async t => {
+  const frame = new Frame(0, Buffer.alloc(64, 0xee))
+  frame.bth = 0
+  bth.write(frame.view, 0, Opcode.RC_ACKNOWLEDGE, false, bth.MIGRATED, 0, 0xffff, 7, false, 9)
+  frame.payload = bth.BYTES + aeth.BYTES
+  frame.length = frame.payload
+  frame.wireLength = frame.payload
+  arrival.add(frame, 2 ** 48 + 0x1234_5678_9abc, 0x1234_5678_9abf, 61)
+  t.equal(frame.bytes.toString('hex', 16, 33), '3d00123456789abc' + '0000123456789abf' + 'ee')
+  t.same([frame.payload, frame.length, frame.wireLength], [32, 32, 32])
+  t.equal(bth.opcode(frame.view, 0), Opcode.STAMPED_ACK)
+  t.equal(arrival.plainOpcode(Opcode.STAMPED_ACK), Opcode.RC_ACKNOWLEDGE)
+  t.equal(arrival.plainOpcode(Opcode.STAMPED_SACK), Opcode.SACK)
+  t.ok(arrival.isSound(frame.view, 16))
+  t.equal(arrival.hopLimit(frame.view, 16), 61)
+  t.equal(arrival.arrivedNs(frame.view, 16), 0x1234_5678_9abc, 'modulo 2^48')
+  t.equal(arrival.leftNs(frame.view, 16), 0x1234_5678_9abf)
+  t.equal(arrival.print(frame.view, 16), `arrived ${0x1234_5678_9abc} ttl 61 left ${0x1234_5678_9abf}`)
+  for (const reserved of [1, 8, 9]) {
+    frame.view.setUint8(16 + reserved, 1)
+    t.notOk(arrival.isSound(frame.view, 16), `byte ${reserved}`)
+    frame.view.setUint8(16 + reserved, 0)
+  }
 })

@@ -54,6 +54,8 @@ const TABLE: [string, number, number, string][] = [
   ['DIRECT_NOTIFY', 0xc5, 4, 'rfl'],
   ['PATH_PROBE', 0xc6, 0, 'qfl'],
   ['PATH_ANSWER', 0xc7, 0, 'rfl'],
+  ['STAMPED_ACK', 0xc8, 20, 'rfl'],
+  ['STAMPED_SACK', 0xc9, 56, 'rfl'],
 ]
 
 t.test('every opcode', async t => {
@@ -78,13 +80,14 @@ t.test('which headers', async t => {
   const having = (test: (code: number) => boolean) =>
     Array.from({ length: 256 }, (_, code) => code).filter(test)
   t.same(having(opcode.hasReth), [6, 10, 11, 12, 0x26, 0x2a, 0x2b])
-  t.same(having(opcode.hasAeth), [13, 15, 16, 17, 18, 0xc1, 0xc2, 0xc3])
+  t.same(having(opcode.hasAeth), [13, 15, 16, 17, 18, 0xc1, 0xc2, 0xc3, 0xc8, 0xc9])
   t.same(having(opcode.hasAtomicEth), [19, 20])
   t.same(having(opcode.hasAtomicAckEth), [18])
   t.same(having(opcode.hasImmediate), [3, 5, 9, 11, 0x23, 0x25, 0x29, 0x2b, 0x65])
   t.same(having(opcode.hasIeth), [22, 23])
   t.same(having(opcode.hasDeth), [0x64, 0x65])
-  t.same(having(opcode.hasSack), [0xc3])
+  t.same(having(opcode.hasSack), [0xc3, 0xc9])
+  t.same(having(opcode.hasArrival), [0xc8, 0xc9])
   t.same(having(opcode.hasDelayedAck), [0xc1, 0xc2, 0xc5])
   t.same(having(opcode.hasRate), [0xc2])
   t.same(having(opcode.hasRateRequest), [0xc4])

@@ -45,6 +45,21 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
   ...lossOptions(null),
 ]
 
+/** Where a request to the receiver has each of them, for ever: an older peer reads them there. A new one takes a place behind these. */
+export const RX_HPCC_OPTION_PLACES: Readonly<Record<string, number>> = {
+  eta: 0,
+  maxStage: 1,
+  flows: 2,
+  wAi: 3,
+  minRate: 4,
+  countFlows: 5,
+  literal: 6,
+  rateChange: 7,
+  ackPackets: 8,
+  lossReaction: 9,
+  lossBeta: 10,
+}
+
 /** The controller of one flow, at its sender. */
 export class RxHpcc implements CongestionControl {
   readonly name = 'rx-hpcc'

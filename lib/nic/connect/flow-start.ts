@@ -1,6 +1,7 @@
 import {
   ccAckShare,
   ccIsReceiverBased,
+  ccOptionPlaces,
   ccWantsTelemetry,
   createCongestionControl,
 } from '../../cc/catalogue.js'
@@ -65,7 +66,7 @@ export class FlowStart {
     if (known || sender.baseRttProbe !== null || flow.ending.phase !== 'established' || !flow.peer.isWeir)
       return
     // Telemetry shows the queues that others make.
-    const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.ccChoice.name)
+    const collects = this.#settings.baseRttWindowNs !== NEVER && ccWantsTelemetry(flow.cc.name)
     const rttNs = begun ? stats.rttNs || handshake.roundTripNs : 0
     sender.measure(new BaseRttProbe(begun ? baseRtt!.takeSequences() : 0, collects, rttNs))
     this.#control.push(flow, Control.BASE_PROBE)
@@ -96,7 +97,7 @@ export class FlowStart {
 
   /** T is known: the flow gets its controller, and what brings it telemetry. */
   begin(flow: Flow, baseRttNs: Nanos): void {
-    const cc = flow.ccChoice
+    const { cc } = flow
     const context = {
       lineRateBps: this.#settings.lineRateBps,
       baseRttNs,
@@ -104,13 +105,15 @@ export class FlowStart {
       careful: this.#settings.start === 'careful',
     }
     const control = createCongestionControl(cc.name, context, cc.options)
-    flow.sender.begin(control, ccAckShare(cc.name), baseRttNs)
+    flow.sender.begin(control, ccAckShare(cc.name), baseRttNs, flow.ccReason)
     this.#paths.begin(flow)
     if (!flow.peer.isWeir || !ccWantsTelemetry(cc.name)) return
     const { telemetry } = flow.sender
     telemetry.start()
     const probe = new TelemetryProbe(baseRttNs, telemetry.probes, telemetry.probeShare)
-    const request = ccIsReceiverBased(cc.name) ? new RateRequest(context, cc.options) : null
+    const request = ccIsReceiverBased(cc.name)
+      ? new RateRequest(context, cc.options, ccOptionPlaces(cc.name))
+      : null
     flow.sender.collect(probe, request)
     if (request !== null) this.#control.push(flow, Control.RATE_REQUEST)
   }

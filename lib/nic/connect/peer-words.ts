@@ -1,12 +1,16 @@
 /** What two Weir hosts say beyond the standard, in the private data of REQ and REP, and of REJ and DREQ. */
+import { agreeOn, ccNeeds, needTexts, offeredFeatures } from '../../cc/catalogue.js'
+import { grants, PLAIN_FEATURES, readsNeeds } from '../../cc/needs.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import type { Disconnected, Rejected } from '../../cm/events.js'
+import { REQ_USER_BYTES } from '../../cm/options.js'
 import * as weirData from '../../cm/weir-private-data.js'
 import { WeirError } from '../../errors.js'
 import { printable } from '../../printable.js'
 import { Reason, reasonName } from '../../wire/cm/rej.js'
 import { directKey } from '../../wire/weir/direct-tag.js'
-import { intFormat, type NicSettings } from '../config.js'
+import * as needs from '../../wire/weir/needs.js'
+import type { NicSettings } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import { answerRequest, provesRequest, requestWords, takeReply } from '../keys/connection-key.js'
 import { SwitchGuard } from '../keys/switch-guard.js'
@@ -26,32 +30,49 @@ const KEEPS_PORT = 8
 /** Its data packets and probes say with which window they were sent, where the peer works windows out. */
 const WINDOW_NUMBERS = 16
 const NO_WORDS = new Uint8Array(0)
+/** A Weir host that says nothing of needs may ask for windows of rx-hpcc. */
+const OLDER_NEEDS: readonly needs.Need[] = [{ id: needs.NeedId.RECEIVING_PART, value: 0 }]
 
-/** This end's words, for a REQ or a REP. */
+/**
+ * This end's words, for a REQ or a REP. Throws WEIR_BAD_ARGUMENT if there is no room for the application's data beside what the
+ * controller needs of the peer.
+ */
 export function ownWords(settings: NicSettings, flow: Flow, applicationData?: Uint8Array): Uint8Array {
-  return weirData.encode({
+  const data = applicationData ?? NO_WORDS
+  const words = weirData.encode({
     version: VERSION,
     features: ownFeatures(settings, flow),
     pathMtu: flow.peer.pathMtu,
-    intFormat: intFormat(settings),
-    intSlots: flow.sender.telemetry.slots,
-    zeroIpId: true,
     receiveBudgetBytes: settings.receiveBudgetBytes ?? 0,
-    applicationData: applicationData ?? new Uint8Array(0),
+    applicationData: data,
     keyWords: ownKeyWords(settings, flow),
+    needs: needs.encode(ccNeeds(flow.cc.name)),
   })
+  const beyond = flow.handshake.active ? words.length - REQ_USER_BYTES : 0
+  if (beyond <= 0 || data.length === 0) return words
+  throw new WeirError(
+    'WEIR_BAD_ARGUMENT',
+    `privateData of ${data.length} bytes is ${beyond} too long beside what ${flow.cc.name} needs of the peer${flow.handshake.keyWords.length > 0 ? ' and the key' : ''}`,
+  )
 }
 
-function ownFeatures({ takesRuns }: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
+function ownFeatures(settings: NicSettings, { peer: { selectiveRepeat }, path }: Flow): number {
   const keepsPort = probesPaths(path.settings) ? 0 : KEEPS_PORT
-  const always = PATH_ANSWERS | WINDOW_NUMBERS
-  return always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (takesRuns ? 0 : NO_RUNS) | keepsPort
+  const always = PATH_ANSWERS | WINDOW_NUMBERS | offered(settings)
+  return (
+    (always | (selectiveRepeat ? SELECTIVE_REPEAT : 0) | (settings.takesRuns ? 0 : NO_RUNS) | keepsPort) >>> 0
+  )
+}
+
+/** What this host grants. A socket that hides IP headers does not show over how many hops a packet came. */
+function offered({ icrc }: NicSettings): number {
+  return offeredFeatures(icrc !== 'ignore-id')
 }
 
 /** The other end's words, null for a plain RoCEv2 peer. Words that cannot be read count as none. */
 export function spokenWords(privateData: Uint8Array): PeerWords | null {
   const words = weirData.decode(privateData)
-  return words === 'malformed' ? null : words
+  return words === 'malformed' || (words !== null && needs.decode(words.needs) === null) ? null : words
 }
 
 /** The active end proves by them that it has the key. The passive end, which has taken up the request, answers by them. */
@@ -123,11 +144,16 @@ function agreeOnKey({ secret, random }: NicSettings, flow: Flow, words: PeerWord
 /** Settles the flow by what the peer said. */
 export function heed(settings: NicSettings, flow: Flow, words: PeerWords | null): void {
   agreeOnKey(settings, flow, words)
+  flow.agree(agreeOn(flow.cc, words?.features ?? PLAIN_FEATURES))
   if (words === null) {
     flow.peer.isPlain()
     return
   }
   const { features, pathMtu, receiveBudgetBytes } = words
+  const asked = readsNeeds(features) ? needs.decode(words.needs)! : OLDER_NEEDS
+  const given = asked.filter(need => grants(offered(settings), need))
+  flow.receiver.serve(given)
+  if (readsNeeds(features)) flow.stats.feedbackGiven = needTexts(given)
   flow.peer.agree({
     answersPaths: (features & PATH_ANSWERS) !== 0,
     numbersWindows: (features & WINDOW_NUMBERS) !== 0,

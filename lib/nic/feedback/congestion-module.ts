@@ -1,3 +1,4 @@
+import { AS_CONFIGURED } from '../../cc/catalogue.js'
 import {
   type AckSample,
   type CongestionControl,
@@ -5,12 +6,16 @@ import {
   NO_RATE,
   NO_WINDOW,
 } from '../../cc/congestion-control.js'
+import { WeirError } from '../../errors.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
 import type { ConnectionStats } from '../types.js'
 import { recordController, recordSample } from './connection-stats.js'
 import type { FlowBaseRtt } from './flow-base-rtt.js'
 import { HostShare } from './host-share.js'
+
+/** Deadlines of one controller that may pass at once. */
+const DEADLINES_MAX = 64
 
 /** What the two ends have agreed on. */
 interface Agreed {
@@ -41,6 +46,7 @@ export class CongestionModule {
   readonly #follower: WindowFollower
   #qp!: QueuePair
   #control: CongestionControl | null = null
+  #reason = AS_CONFIGURED
   #baseRtt: FlowBaseRtt | null = null
 
   /** @param lineRateBps of the host's link, bit/s */
@@ -55,8 +61,9 @@ export class CongestionModule {
     this.#qp = qp
   }
 
-  /** The controller begins; T is known, or guessed. */
-  begin(control: CongestionControl, baseRttNs: Nanos): void {
+  /** The controller begins; T is known, or guessed. @param reason why it is this one */
+  begin(control: CongestionControl, baseRttNs: Nanos, reason = AS_CONFIGURED): void {
+    this.#reason = reason
     this.#stats.baseRttNs = baseRttNs
     this.#qp.baseRttNs = baseRttNs
     this.#control = control
@@ -177,7 +184,11 @@ export class CongestionModule {
 
   onTimeout(now: Nanos): void {
     if (this.nextTimeout() > now) return
-    this.#control!.onTimeout?.(now)
+    for (let calls = 0; this.nextTimeout() <= now; calls++) {
+      if (calls === DEADLINES_MAX)
+        throw new WeirError('WEIR_INTERNAL', `${this.#control!.name} leaves a deadline in the past`)
+      this.#control!.onTimeout?.(now)
+    }
     this.#follow()
   }
 
@@ -202,7 +213,7 @@ export class CongestionModule {
     const control = this.#control
     if (control === null) return
     const allowedBytes = this.allowedBytes()
-    recordController(this.#stats, control, this.rateBps())
+    recordController(this.#stats, control, this.rateBps(), this.#reason)
     this.#stats.windowBytes = allowedBytes === NO_WINDOW ? 0 : allowedBytes
     this.#follower.onWindow(control, allowedBytes)
   }

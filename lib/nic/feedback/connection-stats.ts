@@ -2,13 +2,14 @@ import type { AckSample, CongestionControl } from '../../cc/congestion-control.j
 import type { QpCounters } from '../../qp/context/counters.js'
 import type { ConnectionStats } from '../types.js'
 
-const CHOSEN_BY_NAME = 'as configured'
-
 /** Figures of a connection of which nothing is known yet. */
 export function newConnectionStats(): ConnectionStats {
   return {
     controller: '',
     controllerReason: '',
+    feedbackGranted: [],
+    feedbackRefused: [],
+    feedbackGiven: [],
     baseRttNs: 0,
     rttNs: 0,
     rateBps: 0,
@@ -48,9 +49,14 @@ export function recordSample(stats: ConnectionStats, sample: AckSample, counters
   stats.pathHops = hops.count
 }
 
-/** What the controller decides, and why it is this one. @param rateBps that paces the flow */
-export function recordController(stats: ConnectionStats, cc: CongestionControl, rateBps: number): void {
+/** What the controller decides. @param rateBps that paces the flow; @param reason why it is this one, if it does not say itself */
+export function recordController(
+  stats: ConnectionStats,
+  cc: CongestionControl,
+  rateBps: number,
+  reason: string,
+): void {
   stats.rateBps = rateBps
   stats.controller = cc.inForce ?? cc.name
-  stats.controllerReason = cc.reason ?? CHOSEN_BY_NAME
+  stats.controllerReason = cc.reason ?? reason
 }

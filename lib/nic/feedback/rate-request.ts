@@ -3,26 +3,8 @@ import type { OptionValues } from '../../cc/options.js'
 import { MILLISECOND, type Nanos, NEVER } from '../../time/nanos.js'
 import * as rateRequest from '../../wire/weir/rate-request.js'
 
-/** The one algorithm by which receivers work out windows. */
-export const RECEIVER_ALGORITHM = 'rx-hpcc'
-
-/**
- * Where a request has each option of the algorithm. An older peer reads them there, so no option ever changes its place. An
- * option that the receiver needs has one.
- */
-export const OPTION_PLACES: Readonly<Record<string, number>> = {
-  eta: 0,
-  maxStage: 1,
-  flows: 2,
-  wAi: 3,
-  minRate: 4,
-  countFlows: 5,
-  literal: 6,
-  rateChange: 7,
-  ackPackets: 8,
-  lossReaction: 9,
-  lossBeta: 10,
-}
+/** Where a request has each option: 0 to 10. */
+type OptionPlaces = Readonly<Record<string, number>>
 
 /** An unanswered request is repeated after so many T, then after twice that, and so on… */
 const FIRST_TIMEOUT_ROUND_TRIPS = 4
@@ -38,13 +20,15 @@ export class RateRequest {
   /** Times that the request is to be sent, whatever comes back. */
   #repeats = 0
   readonly #options: OptionValues
+  readonly #places: OptionPlaces
   #answered = false
   #sentNs: Nanos = -1
   #timeoutNs: Nanos
 
-  constructor(context: CongestionContext, options: OptionValues) {
+  constructor(context: CongestionContext, options: OptionValues, places: OptionPlaces) {
     this.#context = context
     this.#options = options
+    this.#places = places
     this.#timeoutNs = Math.min(TIMEOUT_MAX_NS, FIRST_TIMEOUT_ROUND_TRIPS * context.baseRttNs)
   }
 
@@ -88,7 +72,7 @@ export class RateRequest {
     const { baseRttNs, lineRateBps, mtuBytes, careful } = this.#context
     rateRequest.write(view, at, baseRttNs, lineRateBps, mtuBytes)
     if (careful) rateRequest.setCareful(view, at)
-    for (const [name, place] of Object.entries(OPTION_PLACES)) {
+    for (const [name, place] of Object.entries(this.#places)) {
       const value = this.#options[name]
       if (value !== undefined) rateRequest.setOption(view, at, place, Number(value))
     }
@@ -99,6 +83,7 @@ export class RateRequest {
 export function readRequest(
   view: DataView,
   at: number,
+  places: OptionPlaces,
 ): { context: CongestionContext; options: Record<string, number> } {
   const context = {
     baseRttNs: rateRequest.baseRttNs(view, at),
@@ -107,7 +92,7 @@ export function readRequest(
     careful: rateRequest.isCareful(view, at),
   }
   const options: Record<string, number> = {}
-  for (const [name, place] of Object.entries(OPTION_PLACES)) {
+  for (const [name, place] of Object.entries(places)) {
     const value = rateRequest.option(view, at, place)
     if (!Number.isNaN(value)) options[name] = value
   }

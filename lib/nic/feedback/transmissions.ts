@@ -1,4 +1,4 @@
-import type { AckSample } from '../../cc/congestion-control.js'
+import { type AckSample, UNKNOWN_NS } from '../../cc/congestion-control.js'
 import type { QueuePair } from '../../qp/queue-pair.js'
 import { SendLog } from '../../qp/recovery/send-log.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -71,6 +71,7 @@ export class Transmissions {
     if (log === null) return false
     sample.seq = log.numberOf(psn)
     sample.rttNs = log.rttNs(psn, now)
+    sample.sentNs = sample.rttNs > 0 ? now - sample.rttNs : UNKNOWN_NS
     return true
   }
 }

@@ -1,4 +1,4 @@
-import type { OptionValues } from '../../cc/options.js'
+import { type Agreement, AS_CONFIGURED, type ChosenController, needTexts } from '../../cc/catalogue.js'
 import { type QpObserver, type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import type { CompletionQueue } from '../../qp/queues/completion-queue.js'
 import type { WorkStatus } from '../../qp/queues/work-status.js'
@@ -25,7 +25,6 @@ export class Flow implements QpObserver {
   readonly remote: HostAddress
   readonly handler: ConnectionHandler
   readonly completions: CompletionQueue
-  readonly ccChoice: { name: string; options: OptionValues }
   readonly stats: ConnectionStats = newConnectionStats()
   readonly handshake: Handshake
   readonly peer: Peer
@@ -33,9 +32,13 @@ export class Flow implements QpObserver {
   readonly sender: Sender
   readonly receiver: Receiver
   readonly ending: FlowEnding
+  /** Telemetry is believed by these: that of the way of this end's data, and that of the way of the peer's acknowledgements. */
   readonly plausibility: FlowPlausibility
+  readonly reversePlausibility: FlowPlausibility
   /** Numbers the windows that go to the peer, and judges those that come from it. */
   readonly windows = new WindowSequence()
+  #cc: ChosenController
+  #ccReason = AS_CONFIGURED
   #qp!: QueuePair
   #connection!: Connection
 
@@ -46,7 +49,7 @@ export class Flow implements QpObserver {
     this.remote = options.remote
     this.handler = options.handler
     this.completions = options.completions
-    this.ccChoice = options.ccChoice
+    this.#cc = options.ccChoice
     this.handshake = new Handshake(options.phase === 'connecting', options.fixedBaseRttNs)
     this.peer = new Peer(options.udpPort, options.pathMtu, options.selectiveRepeat)
     this.path = new FlowPath(options.pathSettings)
@@ -55,6 +58,26 @@ export class Flow implements QpObserver {
     this.receiver = new Receiver(echo, telemetry.answer === 'ack')
     this.ending = new FlowEnding(options.phase)
     this.plausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+    this.reversePlausibility = new FlowPlausibility(this.stats, telemetry.loadMax)
+  }
+
+  /** The controller of what this end sends: as asked for, and from the handshake on as both ends have agreed. */
+  get cc(): ChosenController {
+    return this.#cc
+  }
+
+  /** Why it is that one. */
+  get ccReason(): string {
+    return this.#ccReason
+  }
+
+  /** What the peer does for this end is known, and so which controller the flow has. */
+  agree({ cc, reason, granted, refused }: Agreement): void {
+    this.#cc = cc
+    this.#ccReason = reason
+    this.peer.grant(granted)
+    this.stats.feedbackGranted = needTexts(granted)
+    this.stats.feedbackRefused = needTexts(refused)
   }
 
   get qp(): QueuePair {
@@ -99,6 +122,7 @@ export class Flow implements QpObserver {
   /** The flow takes another path, and nothing is in flight. */
   onPathChange(): void {
     this.plausibility.onPathChange()
+    this.reversePlausibility.onPathChange()
     this.sender.onPathChange()
   }
 

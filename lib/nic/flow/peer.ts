@@ -1,7 +1,18 @@
 import type { Nanos } from '../../time/nanos.js'
+import { type Need, NeedId, ReverseTelemetry } from '../../wire/weir/needs.js'
 import type { EndProof } from '../keys/end-proof.js'
 import type { FeedbackGuard } from '../keys/feedback-guard.js'
 import type { SwitchGuard } from '../keys/switch-guard.js'
+
+/** What acknowledgements collect: telemetry of no way, their own, or that of the data. */
+export type Reverse = 'none' | 'own-way' | 'data-way'
+
+/** What acknowledgements collect by these needs. */
+export function reverseOf(needs: readonly Need[]): Reverse {
+  const need = needs.find(({ id }) => id === NeedId.REVERSE_TELEMETRY)
+  if (need === undefined) return 'none'
+  return need.value === ReverseTelemetry.OWN_WAY ? 'own-way' : 'data-way'
+}
 
 /** What a peer that is a Weir host has said of itself. */
 export interface PeerFeatures {
@@ -23,6 +34,8 @@ export class Peer {
   #numbersWindows = false
   #keepsPort = false
   #takesRuns = true
+  #stamps = false
+  #reverse: Reverse = 'none'
   #selectiveRepeat: boolean
   #pathMtu: number
   #guard: FeedbackGuard | null = null
@@ -63,6 +76,16 @@ export class Peer {
     return this.#takesRuns
   }
 
+  /** Its acknowledgements tell how packets arrived, as this end has asked. */
+  get stamps(): boolean {
+    return this.#stamps
+  }
+
+  /** What its acknowledgements collect, as this end has asked. */
+  get reverse(): Reverse {
+    return this.#reverse
+  }
+
   /** Selective repeat instead of go-back-N. Before the handshake what this end would do, after it what both do. */
   get selectiveRepeat(): boolean {
     return this.#selectiveRepeat
@@ -96,6 +119,12 @@ export class Peer {
   /** Somebody claims that the peer no longer knows the connection, and the peer has been asked. */
   get challenged(): boolean {
     return this.#challenged
+  }
+
+  /** What the peer does for this end's controller. */
+  grant(needs: readonly Need[]): void {
+    this.#stamps = needs.some(({ id }) => id === NeedId.TIME_STAMPS || id === NeedId.HOP_COUNT)
+    this.#reverse = reverseOf(needs)
   }
 
   /** The peer is a Weir host, and both do what both can. */

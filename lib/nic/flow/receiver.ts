@@ -1,15 +1,31 @@
 import type { ReceiverControl } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
+import { type Nanos, NEVER } from '../../time/nanos.js'
+import * as arrival from '../../wire/weir/arrival.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
+import { type Need, NeedId, TelemetryReturn } from '../../wire/weir/needs.js'
 import { PathAnswers } from '../telemetry/path-answers.js'
 import type { TelemetryEcho } from '../telemetry/telemetry-echo.js'
+import { type Reverse, reverseOf } from './peer.js'
+
+/** The peer asks for no windows. */
+const NO_PART = -1
 
 /** What a flow owes its peer for what the peer has sent, beside the queue pair's acknowledgements. */
 export class Receiver {
   /** Telemetry that waits to be sent back. */
   readonly echo: TelemetryEcho
-  /** It goes back on acknowledgements. */
-  readonly echoesOnAcks: boolean
+  #echoesOnAcks: boolean
+  #receivingPart = NO_PART
+  #stamps = false
+  #tellsHops = false
+  #reverse: Reverse = 'none'
+  #cnpIntervalNs: Nanos = NEVER
+  #cnpNs: Nanos = Number.NEGATIVE_INFINITY
+  /** The newest request that has arrived, -1 = none yet. */
+  #arrivedPsn = -1
+  #arrivedNs: Nanos = 0
+  #arrivedLimit = 0
   #control: ReceiverControl | null = null
   #pathAnswers: PathAnswers | null = null
   #notifyKind = 0
@@ -19,9 +35,57 @@ export class Receiver {
   #answerAsked = false
   #marked = false
 
+  /** @param echoesOnAcks telemetry goes back on acknowledgements, unless the peer asks otherwise */
   constructor(echo: TelemetryEcho, echoesOnAcks: boolean) {
     this.echo = echo
-    this.echoesOnAcks = echoesOnAcks
+    this.#echoesOnAcks = echoesOnAcks
+  }
+
+  /** The peer needs this, and this end has granted it. */
+  serve(granted: readonly Need[]): void {
+    this.#reverse = reverseOf(granted)
+    for (const { id, value } of granted) {
+      if (id === NeedId.TELEMETRY && value !== TelemetryReturn.AS_SET)
+        this.#echoesOnAcks = value === TelemetryReturn.ACK
+      else if (id === NeedId.RECEIVING_PART) this.#receivingPart = value
+      else if (id === NeedId.TIME_STAMPS) this.#stamps = true
+      else if (id === NeedId.HOP_COUNT) this.#tellsHops = true
+      else if (id === NeedId.CNPS) this.#cnpIntervalNs = value
+    }
+  }
+
+  /** Acknowledgements tell how the packet arrived. */
+  get stamps(): boolean {
+    return this.#stamps || this.#tellsHops
+  }
+
+  /** A request has arrived and was taken. @param hopLimit with which it came */
+  onArrived(now: Nanos, psn: number, hopLimit: number): void {
+    const isOlder = this.#arrivedPsn >= 0 && ((psn - this.#arrivedPsn) & 0xffffff) >= 0x800000
+    if (isOlder) return
+    this.#arrivedPsn = psn
+    this.#arrivedNs = now
+    this.#arrivedLimit = this.#tellsHops ? hopLimit : 0
+  }
+
+  /** Tells in an acknowledgement how the newest request arrived. */
+  stamp(now: Nanos, frame: Frame): void {
+    if (this.#arrivedPsn >= 0) arrival.add(frame, this.#arrivedNs, now, this.#arrivedLimit)
+  }
+
+  /** Telemetry goes back on acknowledgements. */
+  get echoesOnAcks(): boolean {
+    return this.#echoesOnAcks && this.#reverse === 'none'
+  }
+
+  /** What acknowledgements collect. Those that collect bring no telemetry back. */
+  get reverse(): Reverse {
+    return this.#reverse
+  }
+
+  /** Number of the algorithm by which this end may be asked to work out windows, or NO_PART. */
+  get receivingPart(): number {
+    return this.#receivingPart
   }
 
   /** Works out the peer's window here; null when the peer does. */
@@ -64,9 +128,12 @@ export class Receiver {
     this.#control = control
   }
 
-  /** A packet came with a CE mark. */
-  onMarked(): void {
+  /** A packet came with a CE mark. True if a CNP is to go (RoCEv2, IBA annex A17.9.3). */
+  onMarked(now: Nanos): boolean {
     this.#marked = true
+    if (now - this.#cnpNs < this.#cnpIntervalNs) return false
+    this.#cnpNs = now
+    return this.#cnpIntervalNs < NEVER
   }
 
   /** A CE mark has come since the last answer. */

@@ -1,6 +1,13 @@
-import { type AckSample, type CongestionControl, NO_WINDOW } from '../../cc/congestion-control.js'
+import {
+  type AckSample,
+  type CongestionControl,
+  FeedbackSource,
+  NO_WINDOW,
+  UNKNOWN_NS,
+} from '../../cc/congestion-control.js'
 import { type QueuePair, TxKind } from '../../qp/queue-pair.js'
 import { type Nanos, NEVER } from '../../time/nanos.js'
+import type { HopRecords } from '../../wire/telemetry/hop-records.js'
 import type { BaseRttProbe } from '../feedback/base-rtt-probe.js'
 import { CongestionModule, type WindowFollower } from '../feedback/congestion-module.js'
 import { Losses } from '../feedback/losses.js'
@@ -75,11 +82,11 @@ export class Sender implements WindowFollower {
 
   /**
    * T is known, or guessed: the controller begins, and data may leave.
-   * @param ackShare the share of a window after which it needs an acknowledgement
+   * @param ackShare the share of a window after which it needs an acknowledgement; @param reason why it is this one
    */
-  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos): void {
+  begin(control: CongestionControl, ackShare: number, baseRttNs: Nanos, reason?: string): void {
     this.#ackShare = ackShare
-    this.congestion.begin(control, baseRttNs)
+    this.congestion.begin(control, baseRttNs, reason)
   }
 
   /** The controller wants telemetry, and the peer understands it. @param probe collects it; @param request asks for windows */
@@ -258,6 +265,8 @@ export class Sender implements WindowFollower {
     // What is acknowledged once more, as in all that a peer sends that only asks, measures no round trip.
     if (sample.seq <= this.#ackedNumber) sample.rttNs = 0
     else this.#ackedNumber = sample.seq
+    // Nobody keeps a packet for longer than the whole round trip.
+    if (sample.turnaroundNs > sample.rttNs) sample.turnaroundNs = UNKNOWN_NS
     this.#ackedSeq = -1
     this.#ackedBytes = 0
     this.#telemetryProbe?.onProgress(now, sample.rttNs)
@@ -270,6 +279,7 @@ export class Sender implements WindowFollower {
     this.#takenPackets = 0
     if (!this.#responses.any || !this.congestion.begun) return
     if (!this.#fill(sample, now, true, this.#takenSeq) || sample.seq < 0) return
+    sample.source = FeedbackSource.READ
     // The peer's program may have asked late, so this measures no round trip.
     sample.rttNs = 0
     sample.hops.count = 0
@@ -282,6 +292,7 @@ export class Sender implements WindowFollower {
   #fill(sample: AckSample, now: Nanos, ofResponse: boolean, psn: number): boolean {
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.#qp.inFlightBytes
+    if (sample.hopCount === 0) sample.hopCount = switchesOf(sample.hops)
     return this.#sent.fill(sample, now, ofResponse, psn)
   }
 
@@ -302,11 +313,14 @@ export class Sender implements WindowFollower {
   /** Telemetry of a probe came back. @param sndNxt the first transmission after it */
   onProbed(now: Nanos, sndNxt: number, sample: AckSample): void {
     sample.ackedBytes = 0
+    sample.source = FeedbackSource.PROBE
+    sample.hopCount = switchesOf(sample.hops)
     // What the probe measures is the packets before it.
     sample.seq = sndNxt - 1
     sample.sndNxt = this.#sent.count
     sample.inFlightBytes = this.#qp.inFlightBytes
     sample.rttNs = 0
+    sample.sentNs = UNKNOWN_NS
     sample.probed = this.#telemetryProbe?.always ?? false
     this.congestion.onTelemetry(now, sample)
     sample.probed = false
@@ -316,6 +330,7 @@ export class Sender implements WindowFollower {
   onDirectResponse(now: Nanos, ofResponse: boolean, psn: number, sample: AckSample): void {
     if (sample.hops.count === 0 || !this.#fill(sample, now, ofResponse, psn)) return
     sample.ackedBytes = 0
+    sample.source = FeedbackSource.SWITCH
     this.congestion.onDirectResponse(now, sample)
   }
 
@@ -382,4 +397,9 @@ export class Sender implements WindowFollower {
     this.congestion.onTimeout(now)
     if (this.#patienceEndsNs <= now) this.#responses.giveUp(now)
   }
+}
+
+/** Hops of the telemetry without the receiving host; 0 = none. */
+function switchesOf({ count, passed, endsAtHost }: HopRecords): number {
+  return count === 0 ? 0 : passed - (endsAtHost ? 1 : 0)
 }

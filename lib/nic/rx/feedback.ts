@@ -1,5 +1,5 @@
-import { createReceiverControl } from '../../cc/catalogue.js'
-import { type AckSample, SentWith, WindowDue } from '../../cc/congestion-control.js'
+import { receivingPart } from '../../cc/catalogue.js'
+import { type AckSample, FeedbackSource, SentWith, WindowDue } from '../../cc/congestion-control.js'
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -9,7 +9,7 @@ import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import * as delayedAck from '../../wire/weir/delayed-ack.js'
 import * as rate from '../../wire/weir/rate.js'
-import { RECEIVER_ALGORITHM, readRequest } from '../feedback/rate-request.js'
+import { readRequest } from '../feedback/rate-request.js'
 import type { Flow } from '../flow/flow.js'
 import { Control, type ControlPackets } from '../tx/control-packets.js'
 
@@ -119,8 +119,15 @@ export class Feedback {
   }
 
   #onRequest(now: Nanos, flow: Flow, frame: Frame): void {
+    const { receiver } = flow
+    const part = receivingPart(receiver.receivingPart)
+    if (part === undefined) {
+      // It has not been agreed on.
+      this.counters.badRequests++
+      return
+    }
     try {
-      const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES)
+      const { context, options } = readRequest(frame.view, frame.bth + bth.BYTES, part.optionPlaces)
       const { baseRttNs, lineRateBps } = context
       const sound =
         baseRttNs >= 1 &&
@@ -128,8 +135,7 @@ export class Feedback {
         lineRateBps >= 1000 &&
         lineRateBps <= LINE_RATE_MAX_BPS
       if (!sound) throw new WeirError('WEIR_BAD_ARGUMENT', 'T or line rate')
-      const { receiver } = flow
-      const control = receiver.control ?? createReceiverControl(RECEIVER_ALGORITHM, context, options)
+      const control = receiver.control ?? part.create(context, options)
       if (receiver.control === null) receiver.begin(control)
       const changes = baseRttNs !== control.baseRttNs
       if (changes) control.onBaseRtt(now, baseRttNs)
@@ -148,6 +154,7 @@ export class Feedback {
     const kind = delayedAck.kind(view, frame.payload - delayedAck.BYTES)
     const hops = sample.hops.count
     sample.hops.count = 0
+    sample.source = kind === delayedAck.KIND_PROBE ? FeedbackSource.PROBE : FeedbackSource.NOTIFY
     this.#acknowledge(now, flow, frame, frame.payload - delayedAck.BYTES, sample)
     sample.hops.count = hops
     if (kind !== delayedAck.KIND_PROBE)
@@ -174,6 +181,7 @@ export class Feedback {
       rate.windowBytes(view, at),
       rate.flows(view, at),
     )
+    sample.source = FeedbackSource.WINDOW
     this.#acknowledge(now, flow, frame, at - delayedAck.BYTES, sample)
     this.#events.flowChanged(now, flow)
   }

@@ -1,4 +1,4 @@
-import type { AckSample } from '../../cc/congestion-control.js'
+import { type AckSample, FeedbackSource, newAckSample, UNKNOWN_NS } from '../../cc/congestion-control.js'
 import type { Frame } from '../../frame/frame.js'
 import type { Nanos } from '../../time/nanos.js'
 import { WireError } from '../../wire/bytes/wire-error.js'
@@ -6,20 +6,22 @@ import * as mad from '../../wire/cm/mad.js'
 import * as bth from '../../wire/ib/bth.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
-import { isReadResponse, Opcode } from '../../wire/ib/opcode.js'
+import { isReadResponse, isRequest, Opcode } from '../../wire/ib/opcode.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import * as ethernet from '../../wire/net/ethernet.js'
 import * as ipv4 from '../../wire/net/ipv4.js'
 import * as ipv6 from '../../wire/net/ipv6.js'
 import * as udp from '../../wire/net/udp.js'
 import { isEmptyDatagram, parseFrame } from '../../wire/parse.js'
-import { HopRecords } from '../../wire/telemetry/hop-records.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
+import * as telemetryHop from '../../wire/telemetry/telemetry-hop.js'
+import * as arrival from '../../wire/weir/arrival.js'
 import * as feedbackTag from '../../wire/weir/feedback-tag.js'
 import type { IcrcMode } from '../config.js'
 import type { Flow } from '../flow/flow.js'
 import type { FlowTable } from '../flow/flow-table.js'
 import { TagVerdict } from '../keys/feedback-guard.js'
+import { HOP_LIMIT } from '../tx/headers.js'
 
 /** Packets that were dropped, and feedback that was ignored, by reason. */
 export interface RxCounters {
@@ -49,6 +51,8 @@ export interface RxEvents {
   onHiddenId(frame: Frame): void
   /** The peer has sent the flow payload. */
   onData(now: Nanos, flow: Flow, frame: Frame, opcode: number): void
+  /** A packet of the peer came with a CE mark. */
+  onMarked(now: Nanos, flow: Flow): void
   /** A packet of the peer has come on a flow that is challenged. */
   onAlive(now: Nanos, flow: Flow): void
   /** The peer sends the flow payload from another UDP source port than before. Called before the packet is looked at. */
@@ -84,17 +88,7 @@ export class RxPipeline {
     implausibleTelemetry: 0,
   }
   /** Telemetry and figures of the current packet: one object, reused. */
-  readonly sample: AckSample = {
-    seq: 0,
-    sndNxt: 0,
-    ackedBytes: 0,
-    advanced: false,
-    inFlightBytes: 0,
-    rttNs: 0,
-    ecnEcho: false,
-    probed: false,
-    hops: new HopRecords(),
-  }
+  readonly sample: AckSample = newAckSample()
   readonly #local: HostAddress
   readonly #table: FlowTable
   readonly #events: RxEvents
@@ -160,18 +154,30 @@ export class RxPipeline {
       this.counters.unknownQpn++
       return
     }
-    const opcode = bth.opcode(frame.view, frame.bth)
+    let opcode = bth.opcode(frame.view, frame.bth)
     if (!this.#isFrom(frame, flow.remote) || !isFromPort(frame, flow, opcode)) {
       this.counters.wrongSource++
       return
     }
-    const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK
+    const isStamped = arrival.isOn(opcode)
+    const forQp = opcode < Opcode.CNP || opcode === Opcode.SACK || isStamped
     if (!forQp) frame.bringIn()
     const guarded = flow.peer.guard !== null && feedbackTag.isOn(opcode)
     if (guarded && !this.#isAuthentic(flow, frame, opcode)) return
     // A switch answers for whoever has this address: only what the peer sends itself shows that it knows the connection.
     const isPeers = opcode !== Opcode.DIRECT_NOTIFY && (guarded || flow.peer.guard === null)
     if (flow.peer.challenged && isPeers) this.#events.onAlive(now, flow)
+    const { sample } = this
+    sample.source = FeedbackSource.ACK
+    sample.arrivedNs = UNKNOWN_NS
+    sample.leftNs = UNKNOWN_NS
+    sample.turnaroundNs = UNKNOWN_NS
+    sample.hopCount = 0
+    sample.reverseHops.count = 0
+    if (isStamped) {
+      if (!this.#takeArrival(frame, flow)) return
+      opcode = arrival.plainOpcode(opcode)
+    }
     // A packet without a tag may carry data and collect telemetry, but not bring any back.
     if (flow.peer.guard !== null && !guarded) this.#forgetEcho()
     else this.#takeEcho(now, frame, flow, opcode)
@@ -194,20 +200,46 @@ export class RxPipeline {
     }
   }
 
+  /** Reads how the packet arrived that an acknowledgement covers, and makes it a plain one. False: it is dropped. */
+  #takeArrival(frame: Frame, flow: Flow): boolean {
+    const { view, bth: at } = frame
+    if (!flow.peer.stamps) {
+      this.counters.unknownOpcode++
+      return false
+    }
+    const header = frame.payload - arrival.BYTES
+    if (!arrival.isSound(view, header)) {
+      this.counters.malformed++
+      return false
+    }
+    const { sample } = this
+    const limit = arrival.hopLimit(view, header)
+    sample.arrivedNs = arrival.arrivedNs(view, header)
+    sample.leftNs = arrival.leftNs(view, header)
+    sample.turnaroundNs = (sample.leftNs - sample.arrivedNs + arrival.MODULUS_NS) % arrival.MODULUS_NS
+    sample.hopCount = limit === 0 ? 0 : Math.max(0, HOP_LIMIT - limit)
+    bth.setOpcode(view, at, arrival.plainOpcode(bth.opcode(view, at)))
+    frame.payload = header
+    return true
+  }
+
   /**
    * What else a packet shows that the queue pair has taken: where it came from, what it met on its way. One that came before,
    * or that nobody awaits, shows nothing: it may be forged by whoever can forge an address.
    */
   #onTaken(now: Nanos, frame: Frame, flow: Flow, opcode: number): void {
-    if (isMarked(frame)) flow.receiver.onMarked()
+    const { receiver } = flow
+    if (isMarked(frame)) this.#events.onMarked(now, flow)
+    if (receiver.stamps && isRequest(opcode))
+      receiver.onArrived(now, bth.psn(frame.view, frame.bth), hopLimitOf(frame))
     if (frame.payloadLength > 0) {
       const sourcePort = udp.sourcePort(frame.view, frame.l4)
       if (sourcePort !== flow.path.peerSourcePort) this.#events.onPeerMoved(flow, sourcePort)
       this.#events.onData(now, flow, frame, opcode)
     }
-    if (isReadResponse(opcode)) flow.receiver.onResponse()
-    const collected = frame.shim >= 0 && !telemetry.isEcho(frame)
-    if (collected) flow.receiver.keep(frame)
+    if (isReadResponse(opcode)) receiver.onResponse()
+    const collected = frame.shim >= 0 && !telemetry.isEcho(frame) && !isAcknowledgement(opcode)
+    if (collected) receiver.keep(frame)
     if (collected || asksForAnswer(frame, flow, opcode)) this.#events.onCollected(now, flow, frame)
   }
 
@@ -249,7 +281,7 @@ export class RxPipeline {
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
-    if (isMarked(frame) && !ofPaths && !isData(opcode)) flow.receiver.onMarked()
+    if (isMarked(frame) && !ofPaths && !isData(opcode)) this.#events.onMarked(now, flow)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
@@ -259,8 +291,28 @@ export class RxPipeline {
       else if (sample.hops.overflow && !isDirect && !ofPaths) this.#onOverflow(flow)
       return
     }
+    if (isAcknowledgement(opcode)) {
+      this.#takeReverse(now, frame, flow)
+      return
+    }
     // A probe of Weir's own: the queue pair never sees it.
     if (!ofPaths && opcode >= Opcode.CNP) flow.receiver.keep(frame)
+  }
+
+  /** An acknowledgement has collected telemetry, of its own way or of the data's. */
+  #takeReverse(now: Nanos, frame: Frame, flow: Flow): void {
+    const { hops, reverseHops } = this.sample
+    const { reverse } = flow.peer
+    if (reverse === 'none') return
+    const ofData = reverse === 'data-way'
+    // Each is to be what was asked for.
+    if (telemetryHop.isReverse(frame) !== ofData) return
+    const into = ofData ? hops : reverseHops
+    telemetry.read(frame, into)
+    // The last hop of the data's way is the first that the acknowledgement passes.
+    if (ofData) into.reverse()
+    const check = ofData ? flow.plausibility : flow.reversePlausibility
+    if (!check.believes(now, into, false, this.counters)) into.count = 0
   }
 
   /** The path is longer than the telemetry of this connection has room for: the next one is to have more slots. */
@@ -328,9 +380,19 @@ function isData(opcode: number): boolean {
   return opcode < Opcode.CNP && !feedbackTag.isOn(opcode)
 }
 
+/** It brings back what it has collected itself, or nothing. */
+function isAcknowledgement(opcode: number): boolean {
+  return opcode === Opcode.RC_ACKNOWLEDGE || opcode === Opcode.SACK
+}
+
 function isMarked(frame: Frame): boolean {
   const view = frame.view
   return (isIpv4(frame) ? ipv4.ecn(view, frame.l3) : ipv6.ecn(view, frame.l3)) === ipv4.ECN_CE
+}
+
+/** TTL or hop limit with which it arrived. */
+function hopLimitOf({ view, l3 }: Frame): number {
+  return ipv4.version(view, l3) === 4 ? ipv4.ttl(view, l3) : ipv6.hopLimit(view, l3)
 }
 
 function sameGid(frame: Frame, at: number, gid: Uint8Array): boolean {

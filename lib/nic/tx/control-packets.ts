@@ -26,6 +26,8 @@ export const Control = {
   PATH_ANSWER: 0x80,
   /** Asks a peer whether it still knows the connection. */
   CHALLENGE: 0x100,
+  /** A packet of the peer came with a CE mark. */
+  CNP: 0x200,
 } as const
 
 const PATH_PACKETS = Control.PATH_PROBE | Control.PATH_ANSWER
@@ -154,6 +156,8 @@ export class ControlPackets {
         return this.#pathAnswer(flow)
       case Control.CHALLENGE:
         return tx.challenge(flow)
+      case Control.CNP:
+        return tx.cnp(flow)
       default:
         return this.#request(now, flow)
     }

@@ -8,7 +8,9 @@ import type { MacAddress } from '../../wire/net/mac.js'
 import * as udp from '../../wire/net/udp.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 
-const HOP_LIMIT = 64
+/** TTL or hop limit of every packet that a Weir host sends. */
+export const HOP_LIMIT = 64
+
 export interface Endpoints {
   from: HostAddress
   to: HostAddress

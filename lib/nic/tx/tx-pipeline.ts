@@ -5,6 +5,7 @@ import { wrapPsn } from '../../qp/queues/psn.js'
 import type { Nanos } from '../../time/nanos.js'
 import * as aeth from '../../wire/ib/aeth.js'
 import * as bth from '../../wire/ib/bth.js'
+import * as cnp from '../../wire/ib/cnp.js'
 import * as deth from '../../wire/ib/deth.js'
 import * as icrc from '../../wire/ib/icrc.js'
 import { Opcode } from '../../wire/ib/opcode.js'
@@ -70,10 +71,17 @@ export class TxPipeline {
   acknowledgement(now: Nanos, flow: Flow, concurrentFlows: number): Frame | null {
     const frame = this.#begin(flow)
     if (frame === null) return null
-    const at = flow.receiver.echoesOnAcks ? this.#beginEcho(frame, flow, concurrentFlows) : frame.payload
+    const { receiver } = flow
+    const collects = receiver.reverse !== 'none'
+    const at = receiver.echoesOnAcks
+      ? this.#beginEcho(frame, flow, concurrentFlows)
+      : collects
+        ? this.#beginReverse(frame, flow, concurrentFlows)
+        : frame.payload
     if (flow.qp.pollTransmit(now, frame, at, false) === TxKind.NONE) return this.#abandon(frame)
-    const echoBytes = frame.shim < 0 ? 0 : at - frame.shim
-    if (echoBytes > 0) flow.receiver.echoedOnAck()
+    const echoBytes = collects || frame.shim < 0 ? 0 : at - frame.shim
+    if (echoBytes > 0) receiver.echoedOnAck()
+    if (receiver.stamps) receiver.stamp(now, frame)
     this.#finishEcho(frame, flow)
     this.counters.ackFrames++
     this.counters.ackBytes += frame.wireLength
@@ -177,9 +185,17 @@ export class TxPipeline {
     sequence: number,
   ): void {
     this.#writeVendor(frame, flow, opcode, at, sequence, 0)
-    const psn = flow.qp.writeDelayedAck(frame, frame.payload)
+    const psn = this.#writeDelayedAck(frame, flow, kind)
     delayedAck.write(frame.view, frame.payload + aeth.BYTES, kind, psn)
     frame.payload += aeth.BYTES + delayedAck.BYTES
+  }
+
+  /** Returns the PSN acknowledged, or -1: nothing is. What data has collected goes back without it where acknowledgements collect too. */
+  #writeDelayedAck(frame: Frame, flow: Flow, kind: number): number {
+    if (flow.receiver.reverse === 'none' || kind === delayedAck.KIND_PROBE)
+      return flow.qp.writeDelayedAck(frame, frame.payload)
+    aeth.write(frame.view, frame.payload, 0, 0)
+    return -1
   }
 
   #endHeaders(frame: Frame, end: number): void {
@@ -199,10 +215,20 @@ export class TxPipeline {
     return at + bytes
   }
 
+  /** Telemetry to be filled by the hops on the way back; returns where the BTH goes. Only native shims can be of the data's way. */
+  #beginReverse(frame: Frame, { receiver, sender }: Flow, concurrentFlows: number): number {
+    const { format, slots } = sender.telemetry
+    if (receiver.reverse === 'own-way') return telemetry.begin(frame, format, slots, 0)
+    const native = format <= intShim.FORMAT_COMPACT ? format : intShim.FORMAT_WIDE
+    const at = telemetry.begin(frame, native, slots, intShim.FLAG_REVERSE)
+    intShim.setFlows(frame.view, frame.shim, concurrentFlows)
+    return at
+  }
+
   /** An echo covers everything that came before it, so nothing waits to be echoed any more. */
   #finishEcho(frame: Frame, flow: Flow): Frame {
     if (flow.receiver.marked) bth.setBecn(frame.view, frame.bth, true)
-    flow.receiver.answered(frame.shim >= 0)
+    flow.receiver.answered(telemetry.isEcho(frame))
     return this.#finishFeedback(frame, flow)
   }
 
@@ -275,6 +301,16 @@ export class TxPipeline {
     frame.bth = at
     this.#endHeaders(frame, at + bth.BYTES + reth.BYTES)
     return this.#countVendor(this.#finish(frame))
+  }
+
+  /** A congestion notification packet (RoCEv2, IBA annex A17.9.3). */
+  cnp(flow: Flow): Frame | null {
+    const frame = this.#begin(flow)
+    if (frame === null) return null
+    frame.bth = frame.payload
+    cnp.write(frame.view, frame.bth, bth.DEFAULT_PARTITION_KEY, flow.qp.remoteQpn)
+    this.#endHeaders(frame, frame.bth + bth.BYTES + cnp.BYTES)
+    return this.#countVendor(this.#finishFeedback(frame, flow))
   }
 
   /** A management datagram to QP 1: UD SEND_ONLY with the well-known Q_Key (IBA 13.5). */

@@ -1,6 +1,6 @@
 /** `cc`: a controller and its options, as the catalogue of lib/cc has them. `resolve-cc.ts` checks them. */
 import * as z from 'zod'
-import { ccNames, ccOptions } from '../../cc/catalogue.js'
+import { ccNames, ccNeedsText, ccOptions } from '../../cc/catalogue.js'
 import type { OptionSpec } from '../../cc/options.js'
 import { neededBeside } from '../../options/idle.js'
 import type { IdleRule } from '../../options/option.js'
@@ -13,7 +13,7 @@ export const controllerSchemas = ccNames().map(name =>
   mapping(
     {
       title: name,
-      about: `Options of the controller \`${name}\`.`,
+      about: aboutOf(name),
       json: { required: ['name'], ...refusals(ccOptions(name)) },
     },
     {
@@ -26,6 +26,11 @@ export const controllerSchemas = ccNames().map(name =>
     },
   ),
 )
+
+function aboutOf(name: string): string {
+  const needs = ccNeedsText(name)
+  return `Options of the controller \`${name}\`.${needs === '' ? '' : ` It ${needs}.`}`
+}
 
 export const ccSchema = z
   .union([z.enum(ccNames()), ...controllerSchemas])

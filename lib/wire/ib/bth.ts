@@ -181,12 +181,18 @@ export function print(view: DataView, at: number): string {
   return `${opcodeName(opcode(view, at))} qp 0x${destQpn(view, at).toString(16)} psn ${psn(view, at)}${marks}${printReserved(view, at)}`
 }
 
+const ACKNOWLEDGEMENTS: readonly number[] = [
+  Opcode.RC_ACKNOWLEDGE,
+  Opcode.SACK,
+  Opcode.STAMPED_ACK,
+  Opcode.STAMPED_SACK,
+]
+
 /** What Weir hosts say in the reserved bits beside AckReq. */
 function printReserved(view: DataView, at: number): string {
   const value = duplicates(view, at)
   if (value === 0) return ''
-  const code = opcode(view, at)
-  return code === Opcode.RC_ACKNOWLEDGE || code === Opcode.SACK ? ` duplicates ${value}` : ` window #${value}`
+  return ACKNOWLEDGEMENTS.includes(opcode(view, at)) ? ` duplicates ${value}` : ` window #${value}`
 }
 
 function setBit(view: DataView, at: number, mask: number, on: boolean): void {

@@ -62,6 +62,10 @@ export const Opcode = {
   PATH_PROBE: 0xc6,
   /** Weir: returns that telemetry, with the probe's number. */
   PATH_ANSWER: 0xc7,
+  /** Weir: an ACK that tells how the packet arrived. */
+  STAMPED_ACK: 0xc8,
+  /** Weir: a SACK that tells how the packet arrived. */
+  STAMPED_SACK: 0xc9,
 } as const
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
@@ -79,10 +83,11 @@ export const ExtendedHeader = {
   DELAYED_ACK: 0x200,
   RATE: 0x400,
   RATE_REQUEST: 0x800,
+  ARRIVAL: 0x1000,
 } as const
 
 const { DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMDT, IETH, CNP, SACK } = ExtendedHeader
-const { DELAYED_ACK, RATE, RATE_REQUEST } = ExtendedHeader
+const { DELAYED_ACK, RATE, RATE_REQUEST, ARRIVAL } = ExtendedHeader
 
 const REQUEST = 0x01
 const RESPONSE = 0x02
@@ -112,6 +117,7 @@ const HEADER_BYTES = new Map<number, number>([
   [DELAYED_ACK, 4],
   [RATE, 8],
   [RATE_REQUEST, 120],
+  [ARRIVAL, 16],
 ])
 
 defineMessages(0x00, 'RC_')
@@ -138,6 +144,8 @@ define(Opcode.RATE_REQUEST, 'RATE_REQUEST', RATE_REQUEST, REQUEST | ONLY)
 define(Opcode.DIRECT_NOTIFY, 'DIRECT_NOTIFY', DELAYED_ACK, RESPONSE | ONLY)
 define(Opcode.PATH_PROBE, 'PATH_PROBE', 0, REQUEST | ONLY)
 define(Opcode.PATH_ANSWER, 'PATH_ANSWER', 0, RESPONSE | ONLY)
+define(Opcode.STAMPED_ACK, 'STAMPED_ACK', AETH | ARRIVAL, RESPONSE | ONLY)
+define(Opcode.STAMPED_SACK, 'STAMPED_SACK', AETH | SACK | ARRIVAL, RESPONSE | ONLY)
 
 /** SEND and RDMA WRITE are numbered alike in RC and UC. */
 function defineMessages(service: number, prefix: string): void {
@@ -249,6 +257,10 @@ export function hasRate(opcode: number): boolean {
 
 export function hasRateRequest(opcode: number): boolean {
   return (headers[opcode]! & RATE_REQUEST) !== 0
+}
+
+export function hasArrival(opcode: number): boolean {
+  return (headers[opcode]! & ARRIVAL) !== 0
 }
 
 /** RC SEND of any kind, 0x00–0x05, 0x16, 0x17. */

@@ -43,6 +43,17 @@ export class HopRecords {
   readonly tsModulusNs = new Float64Array(MAX_HOPS)
   readonly txModulusBytes = new Float64Array(MAX_HOPS)
 
+  readonly #columns = [
+    this.switchId,
+    this.port,
+    this.rateBps,
+    this.tsNs,
+    this.txBytes,
+    this.qlenBytes,
+    this.tsModulusNs,
+    this.txModulusBytes,
+  ]
+
   copyFrom(other: HopRecords): void {
     this.count = other.count
     this.passed = other.passed
@@ -66,6 +77,17 @@ export class HopRecords {
     this.qlenBytes[row] = other.qlenBytes[otherRow]!
     this.tsModulusNs[row] = other.tsModulusNs[otherRow]!
     this.txModulusBytes[row] = other.txModulusBytes[otherRow]!
+  }
+
+  /** Turns the order of the rows around. */
+  reverse(): void {
+    for (let low = 0, high = this.count - 1; low < high; low++, high--) {
+      for (const column of this.#columns) {
+        const value = column[low]!
+        column[low] = column[high]!
+        column[high] = value
+      }
+    }
   }
 
   /** The row of a link, -1 if there is none. Compact records name no links. */

@@ -1,0 +1,331 @@
+/**
+ * Controllers that a program adds: one object each, registered in the catalogue. The NIC, scenario files, their reference, helps and
+ * what two ends agree on know them without another line. A process of its own: what is added to the catalogue stays there.
+ */
+import t from 'tap'
+import { addController, createCongestionControl } from '../../lib/cc/catalogue.js'
+import { FeedbackSource } from '../../lib/cc/congestion-control.js'
+import { WorkOpcode } from '../../lib/qp/queues/work.js'
+import * as icrc from '../../lib/wire/ib/icrc.js'
+import * as ipv4 from '../../lib/wire/net/ipv4.js'
+import { printFrame } from '../../lib/wire/print.js'
+import * as arrival from '../../lib/wire/weir/arrival.js'
+import {
+  connected,
+  DELAY_NS,
+  frameName,
+  makePair,
+  memoryOf,
+  type PairOptions,
+  RATE_BPS,
+} from '../nic/pair.js'
+import {
+  cnpsHeard,
+  DATA_WAY,
+  dataWayHeard,
+  GIVEN,
+  MARKED,
+  STAMPS,
+  stampsHeard,
+  WAY_BACK,
+  wayBackHeard,
+  windowsTaken,
+} from './throw-away.js'
+
+for (const entry of [STAMPS, WAY_BACK, DATA_WAY, MARKED, GIVEN]) addController(entry)
+
+// From here on: these make schemas and helps out of the catalogue.
+const { parseScenario } = await import('../../lib/scenario/read/load-scenario.js')
+const { generatedFiles } = await import('../../lib/scenario/schema/generated-files.js')
+const { daemonCommand } = await import('../../bin/commands/daemon.js')
+const { VirtualRun } = await import('../../switch-emu/virtual/virtual-run.js')
+const { problemsOf } = await import('../scenario/problems-at.js')
+
+const BYTES = 300_000
+const chosen = (name: string, options = {}) => ({ cc: { name, options }, baseRttNs: 20_000 })
+
+/** `a` writes BYTES to `b`, and `b` to `a` if `bothWays`. */
+function transfer(options: PairOptions, bothWays = false) {
+  const pair = makePair(options)
+  const { watch } = pair.tap
+  const { left, right } = connected(pair)
+  const ends: [typeof left, typeof pair.a, typeof pair.b][] = [[left, pair.a, pair.b]]
+  if (bothWays) ends.push([right, pair.b, pair.a])
+  const run = (watcher = watch) => {
+    pair.tap.watch = watcher
+    for (const [app, from, to] of ends) {
+      const region = memoryOf(from, Buffer.alloc(BYTES))
+      const there = memoryOf(to, Buffer.alloc(BYTES))
+      const remote = { remoteAddress: there.address, rkey: there.key }
+      app.connection!.postSend(pair.network.now, {
+        id: 1,
+        opcode: WorkOpcode.RDMA_WRITE,
+        region,
+        offset: 0,
+        length: BYTES,
+        ...remote,
+      })
+    }
+    const done = pair.until(() => ends.every(([app]) => app.log.includes('completion 1 SUCCESS')))
+    pair.settle()
+    return done
+  }
+  return { pair, left, right, run }
+}
+
+t.test('scenario files, their reference, their schema and the help of a daemon name them', async t => {
+  const files = generatedFiles()
+  const page = files['docs/scenario-reference.md']!
+  t.match(
+    page,
+    /Options of the controller `stamps`\. It needs of the receiving host: time stamps, hop counts; cubic takes over/,
+  )
+  t.match(page, '| `cc.target` | time, 1us to 1s | `20us` |')
+  t.match(page, /`given`.*telemetry, windows by given; fixed-window takes over/)
+  t.match(JSON.stringify(JSON.parse(files['schema/scenario.schema.json']!)), '"const":"way-back"')
+  let help = ''
+  const command = daemonCommand()
+  command.configureOutput({ writeOut: more => (help += more), getOutHelpWidth: () => 1000 })
+  command.outputHelp()
+  t.match(help, /stamps:\s+needs of the receiving host: time stamps, hop counts; cubic takes over without\n/)
+  t.match(help, 'target=1us to 1s, default 20us')
+  const base =
+    'hosts: [h1, h2]\nswitches: [s1]\nlinks: [h1--s1, h2--s1]\ntraffic: [{from: h1, to: h2, size: 1MB}]\n'
+  t.match(problemsOf(`${base}cc: {name: stamps, target: 1ns}`)[0], /target/)
+  t.match(
+    problemsOf(`${base}cc: {name: marked}\ntelemetry: {everyPackets: 2}`)[0],
+    /cc is marked, which uses no telemetry/,
+  )
+})
+
+t.test(
+  'time stamps: of the arrival, and of the departure of the answer, by the clock of the peer',
+  async t => {
+    const { pair, run, left } = transfer(
+      {
+        a: { ...chosen('stamps'), ackEveryPackets: 4 },
+        b: { ...chosen('fixed-window'), ackEveryPackets: 4 },
+      },
+      true,
+    )
+    t.same(left.connection!.stats.feedbackGranted, ['time stamps', 'hop counts'])
+    stampsHeard.length = 0
+    // The tap takes no time: a frame was on its way for DELAY_NS before it, and is for DELAY_NS behind it.
+    const arrivals = new Set<number>()
+    let acks = 0
+    const done = run((frame, now, fromA) => {
+      const name = frameName(frame)
+      if (fromA && name.startsWith('RC_RDMA_WRITE')) arrivals.add(now + DELAY_NS)
+      if (!fromA && name.startsWith('STAMPED')) {
+        acks++
+        const at = frame.payload - arrival.BYTES
+        const bitsNs = Math.ceil((frame.wireLength * 8e9) / RATE_BPS)
+        t.ok(arrivals.has(arrival.arrivedNs(frame.view, at)), 'a packet arrived then')
+        t.ok(Math.abs(arrival.leftNs(frame.view, at) - (now - DELAY_NS - bitsNs)) <= 1, 'it left then')
+        t.match(printFrame(frame), /STAMPED_ACK .* arrived \d+ ttl 64 left \d+/)
+      }
+      t.notOk(fromA && name.startsWith('STAMPED'), 'the peer has not asked for any')
+      return true
+    })
+    t.ok(done)
+    t.ok(acks > 20, `${acks} acknowledgements`)
+    const full = stampsHeard.filter(({ turnaroundNs }) => turnaroundNs >= 0)
+    t.ok(full.length > 20, `${full.length} of ${stampsHeard.length}`)
+    t.ok(
+      full.some(({ turnaroundNs }) => turnaroundNs > 500),
+      'the peer was busy with data of its own',
+    )
+    for (const { now, source, sentNs, rttNs, arrivedNs, leftNs, turnaroundNs, hopCount } of full) {
+      t.equal(source, FeedbackSource.ACK)
+      t.equal(sentNs + rttNs, now)
+      // In virtual time both hosts have one clock.
+      t.ok(
+        sentNs < arrivedNs && arrivedNs <= leftNs && leftNs < now,
+        `${sentNs} ${arrivedNs} ${leftNs} ${now}`,
+      )
+      t.equal(turnaroundNs, leftNs - arrivedNs)
+      t.equal(hopCount, 0, 'no switch')
+    }
+    t.equal(pair.pool.inUse, 0)
+  },
+)
+
+t.test('they come with SACKs, with a key, over IPv6, and are told in order after a loss', async t => {
+  for (const more of [{ secret: Buffer.alloc(32, 5) }, {}]) {
+    const { pair, run } = transfer({ v6: true, a: { ...chosen('stamps'), ...more }, b: more })
+    stampsHeard.length = 0
+    const names = new Set<string>()
+    let n = 0
+    const done = run((frame, _now, fromA) => {
+      const name = frameName(frame)
+      names.add(name)
+      return !(fromA && name === 'RC_RDMA_WRITE_MIDDLE' && ++n % 50 === 0)
+    })
+    t.ok(done)
+    t.ok(names.has('STAMPED_SACK') && names.has('STAMPED_ACK'), [...names].join())
+    t.notOk(names.has('RC_ACKNOWLEDGE') || names.has('SACK'))
+    for (const { now, sentNs, arrivedNs, leftNs, turnaroundNs } of stampsHeard) {
+      if (turnaroundNs < 0 || sentNs < 0) continue
+      t.ok(sentNs < arrivedNs && leftNs < now, `${sentNs} ${arrivedNs} ${leftNs} ${now}`)
+    }
+    t.equal(pair.pool.inUse, 0)
+  }
+})
+
+t.test('a header that is not sound, or that nobody asked for, is dropped and counted', async t => {
+  const { pair, run } = transfer({ a: chosen('stamps') })
+  let spoilt = 0
+  const done = run((frame, _now, fromA) => {
+    if (!fromA && frameName(frame).startsWith('STAMPED') && spoilt < 3) {
+      spoilt++
+      frame.view.setUint8(frame.payload - arrival.BYTES + 1, 1)
+      icrc.write(frame)
+    }
+    return true
+  })
+  t.ok(done)
+  t.equal(spoilt, 3)
+  t.equal(pair.a.counters.rx.malformed, 3)
+
+  const other = transfer({ a: chosen('fixed-window') })
+  let forged = 0
+  const moved = other.run((frame, now, fromA) => {
+    if (!fromA && frameName(frame) === 'RC_ACKNOWLEDGE' && forged < 3) {
+      forged++
+      const bytes = frame.wireLength - icrc.BYTES
+      frame.length = bytes
+      frame.wireLength = bytes
+      arrival.add(frame, now, now, 0)
+      ipv4.setTotalLength(frame.view, frame.l3, frame.wireLength + icrc.BYTES - frame.l3)
+      frame.view.setUint16(frame.l4 + 4, frame.wireLength + icrc.BYTES - frame.l4)
+      frame.length = frame.wireLength + icrc.BYTES
+      frame.wireLength = frame.length
+      icrc.write(frame)
+    }
+    return true
+  })
+  t.ok(moved)
+  t.equal(other.pair.a.counters.rx.unknownOpcode, forged)
+  t.ok(forged > 0)
+})
+
+t.test('where the peer is older, what takes over is cubic, and both ends say so', async t => {
+  const pair = makePair({ a: chosen('stamps') })
+  pair.tap.watch = frame => {
+    if (frameName(frame) !== 'REP') return true
+    const at = frame.bytes.subarray(0, frame.length).indexOf('WEIR', frame.l4) + 8
+    frame.bytes[at] = frame.bytes[at]! & 0x9f
+    frame.bytes[at + 1] = 0
+    icrc.write(frame)
+    return true
+  }
+  const { left } = connected(pair)
+  pair.settle()
+  t.match(left.connection!.stats, {
+    controller: 'cubic',
+    controllerReason: /stamps would need.*time stamps/,
+    feedbackRefused: ['time stamps', 'hop counts'],
+  })
+})
+
+const NETWORK = `
+hosts: [h1, h2, h3]
+switches: {s1: {}, s2: {}}
+link: {rate: 10Gbps, delay: 1us}
+links: [h1--s1, h2--s1, s1--s2, s2--h3]
+`
+
+/** h1 sends to h3 with the controller, and h3 and h1 to h2, whose data shares queues with both ways. */
+const BOTH_WAYS = (cc: string) =>
+  `${NETWORK}cc: fixed-window\ntraffic: [{from: h1, to: h3, size: 600KB, cc: ${cc}}, {from: h3, to: h2, size: 600KB}, {from: h2, to: h3, size: 600KB}]`
+
+t.test('telemetry of the way back: in the order of the acknowledgement, with the queues there', async t => {
+  wayBackHeard.length = 0
+  const result = new VirtualRun(parseScenario(BOTH_WAYS('way-back'), 'x.yaml')).run()
+  t.equal(result.flows[0]!.ackedBytes, 600_000)
+  const back = wayBackHeard.filter(({ reverse }) => reverse.length > 0)
+  const forth = wayBackHeard.filter(({ hops }) => hops.length > 0)
+  t.ok(back.length > 500, `${back.length} with hops of the way back`)
+  t.ok(forth.length > 500, `${forth.length} with hops of the data's way`)
+  const [first] = forth
+  t.equal(first!.hops.length, 2)
+  t.notSame(first!.hops[0], first!.hops[1])
+  for (const { reverse, source } of forth) {
+    t.equal(source, FeedbackSource.NOTIFY)
+    t.same(reverse, [])
+  }
+  for (const { reverse, source, hops } of back) {
+    t.equal(source, FeedbackSource.ACK)
+    t.same(reverse, [...first!.hops].reverse())
+    t.same(hops, [])
+  }
+})
+
+t.test(
+  'telemetry that acknowledgements collect of the way of the data: in its order, its queues, with N',
+  async t => {
+    dataWayHeard.length = 0
+    wayBackHeard.length = 0
+    const [result] = ['data-way', 'way-back'].map(cc =>
+      new VirtualRun(parseScenario(BOTH_WAYS(cc), 'x.yaml')).run(),
+    )
+    t.equal(result!.flows[0]!.ackedBytes, 600_000)
+    const inData = wayBackHeard.find(({ hops }) => hops.length > 0)!
+    t.ok(dataWayHeard.length > 500)
+    for (const { source, hops, reverse, hopCount, flows } of dataWayHeard) {
+      t.equal(source, FeedbackSource.ACK)
+      t.same(hops, inData.hops)
+      t.same(reverse, [])
+      t.equal(hopCount, 2)
+      t.ok(flows >= 1 && flows <= 2, `${flows} flows`)
+    }
+    // s1 and s2 have h1's and h2's data for h3 to send at 20 Gbit/s over 10: it waits at s1, and none of it waits at s2.
+    const worst = (at: number) => Math.max(...dataWayHeard.map(({ queues }) => queues[at]!))
+    t.ok(worst(0) > 5000, `${worst(0)} bytes at s1`)
+    t.ok(worst(1) < 5000, `${worst(1)} bytes at s2`)
+  },
+)
+
+t.test('hop counts: switches that the data has passed', async t => {
+  stampsHeard.length = 0
+  const file = `${NETWORK}cc: {name: stamps, target: 30us}\ntraffic: [{from: h1, to: h3, size: 300KB}]`
+  const result = new VirtualRun(parseScenario(file, 'x.yaml')).run()
+  t.equal(result.flows[0]!.ackedBytes, 300_000)
+  t.ok(stampsHeard.length > 100)
+  for (const { hopCount } of stampsHeard) t.equal(hopCount, 2)
+})
+
+t.test('CNPs: for marks, no more than one in their interval, to whoever needs them', async t => {
+  const file = (cc: string) =>
+    `${NETWORK.replace('s1: {}', 's1: {ecn: {kmin: 5KB, kmax: 20KB, pmax: 100%}}')}cc: {name: ${cc}}\ntraffic: [{from: h1, to: h3, size: 1MB}, {from: h2, to: h3, size: 1MB}]`
+  cnpsHeard.length = 0
+  const result = new VirtualRun(parseScenario(file('marked'), 'x.yaml')).run()
+  const ms = Math.max(...result.flows.map(({ fctNs }) => fctNs!)) / 1e6
+  t.ok(cnpsHeard.length > 10, `${cnpsHeard.length} in ${ms} ms`)
+  t.ok(cnpsHeard.length <= 2 * (ms * 20 + 1), `${cnpsHeard.length} in ${ms} ms, of two flows`)
+})
+
+t.test('a receiving part: found by its number, with its options', async t => {
+  windowsTaken.length = 0
+  const { run, left, right } = transfer({ a: chosen('given', { window: 77_000 }) })
+  t.same(left.connection!.stats.feedbackGranted, ['telemetry', 'windows by given'])
+  t.same(right.connection!.stats.feedbackGiven, ['telemetry', 'windows by given'])
+  t.ok(run())
+  t.same(windowsTaken, [77_000, 77_000], 'the answer to the request, and what telemetry brings')
+})
+
+t.test('names and numbers are theirs alone', async t => {
+  const bad = { code: 'WEIR_BAD_ARGUMENT' }
+  t.throws(() => addController(STAMPS), { ...bad, message: /stamps.*already/ })
+  t.throws(() => addController({ ...GIVEN, name: 'other' }), { ...bad, message: /number 5/ })
+  const part = { ...GIVEN.receivingPart!, number: 22 }
+  t.throws(() => addController({ ...GIVEN, name: 'other', receivingPart: part }), {
+    ...bad,
+    message: /0 to 21/,
+  })
+  t.throws(() => addController({ ...STAMPS, name: 'other', otherwise: 'none' }), { ...bad, message: /none/ })
+  t.equal(
+    createCongestionControl('stamps', { lineRateBps: 1e9, baseRttNs: 1e6, mtuBytes: 1024 }).name,
+    'stamps',
+  )
+})
