@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { describeCcOptions } from '../../lib/cc/parse-options.js'
-import { describePaths } from '../../lib/cc/path-options.js'
-import { describeTelemetry } from '../../lib/cc/telemetry-options.js'
+import { describePaths } from '../../lib/cc/path-settings.js'
+import { describeTelemetry } from '../../lib/cc/telemetry-settings.js'
 
 /** Takes `--cc-option`, `--telemetry` and `--paths`, all repeatable, and lists all that they may say below the command's help. */
 export function addCongestionFlags(command: Command): Command {

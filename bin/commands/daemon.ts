@@ -14,40 +14,28 @@ import { tuneGarbageCollection } from '../../lib/daemon/tune-gc.js'
 import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import { createLog, LOG_LEVELS } from '../../lib/log.js'
-import { RECOVERIES, type Recovery, STARTS, type Start } from '../../lib/nic/config.js'
-import { parseBytes, parseDuration, parseRate } from '../../lib/units/units.js'
+import { MOST } from '../../lib/options/option.js'
+import { TRANSPORT_OPTIONS, type TransportOptions } from '../../lib/qp/transport-options.js'
 import { FORMAT_NAMES, type IntFormat } from '../../lib/wire/telemetry/telemetry.js'
 import { addCongestionFlags } from './congestion-flags.js'
 import { commandOf } from './names.js'
-import { pathMtu, quantity, whole } from './option-values.js'
+import { whole } from './option-values.js'
+import { addValueOptions, type CommandOption, commandOptions, valuesOf } from './value-options.js'
 
+/** Without the values of `OPTIONS` and of the transport. */
 interface DaemonFlags {
   address: string
-  port: string
   inbox: string
   share?: string
   socket: string
-  io: string
   interface?: string
-  sourcePorts?: string
-  lineRate?: string
   cc: string
   ccOption?: string[]
-  mtu?: string
-  baseRtt?: string
-  ackTimeout: string
-  ackEvery: string
-  retryCount: string
-  recovery: Recovery
-  start: Start
-  priority: string
   dscpOfPriority?: string
   int?: string
-  ifaProtocol: string
   telemetry?: string[]
   paths?: string[]
   keyFile?: string
-  chunk: string
   hostHop: boolean
   perf: boolean
   worker: boolean
@@ -58,6 +46,80 @@ interface DaemonFlags {
   untilStdinEnds?: boolean
 }
 
+const OPTIONS = [
+  {
+    name: 'port',
+    kind: 'count',
+    min: 1,
+    max: 65_534,
+    default: 4791,
+    doc: 'UDP port of RoCEv2; packets with telemetry use the next one',
+    command: { flag: '--port <port>' },
+  },
+  {
+    name: 'io',
+    kind: 'choice',
+    choices: IO_NAMES,
+    default: 'auto',
+    doc: 'how packets are sent and received',
+    command: { flag: '--io <name>', env: 'WEIR_IO' },
+  },
+  {
+    name: 'sourcePorts',
+    kind: 'count',
+    min: 1,
+    max: 64,
+    doc: 'UDP source ports of all connections; networks choose paths by them',
+    command: {
+      flag: '--source-ports <count>',
+      usual: '16 with --io batch, 4 with dgram; others use any',
+    },
+  },
+  {
+    name: 'lineRateBps',
+    kind: 'rate',
+    min: 1,
+    max: MOST,
+    doc: "rate of this host's link, as in 10Gbps",
+    command: { flag: '--line-rate <rate>', usual: 'what the network card reports' },
+  },
+  {
+    name: 'baseRtt',
+    kind: 'time',
+    min: 0,
+    max: MOST,
+    doc: 'round-trip time of the idle path, as in 50us',
+    command: { flag: '--base-rtt <time>', usual: 'the smallest of the last 10 s' },
+  },
+  {
+    name: 'priority',
+    kind: 'count',
+    min: 0,
+    max: 7,
+    default: 0,
+    doc: "priority of this host's packets: it chooses their DSCP",
+    command: { flag: '--priority <number>' },
+  },
+  {
+    name: 'ifaProtocol',
+    kind: 'count',
+    min: 0,
+    max: 255,
+    default: 253,
+    doc: 'IP protocol of IFA in this network, none of another use here',
+    command: { flag: '--ifa-protocol <number>' },
+  },
+  {
+    name: 'chunk',
+    kind: 'bytes',
+    min: 0,
+    max: MOST,
+    default: 1 << 20,
+    doc: 'unit of a transfer; each end holds 8 of them in memory',
+    command: { flag: '--chunk <bytes>' },
+  },
+] as const satisfies readonly CommandOption[]
+
 /** How long a daemon that is down may take to end by itself. */
 const LINGER_MS = 1000
 
@@ -67,14 +129,18 @@ export function daemonCommand(): Command {
 }
 
 function optionsOfDaemon(): Command {
-  return withProcess(withFormats(withConnections(withPlaces(commandOf('daemon')))))
+  const command = commandOf('daemon').option(
+    '--address <address>',
+    'address to listen on; no other host can reach the default',
+    '127.0.0.1',
+  )
+  addValueOptions(command, [...OPTIONS, ...commandOptions(TRANSPORT_OPTIONS)])
+  return withProcess(withFormats(withPlaces(command)))
 }
 
-/** Where it listens, keeps files and takes packets. */
+/** Where it keeps files and takes packets, and how its connections behave. */
 function withPlaces(command: Command): Command {
   return command
-    .option('--address <address>', 'address to listen on; no other host can reach the default', '127.0.0.1')
-    .option('--port <port>', 'UDP port of RoCEv2; packets with telemetry use the next one', '4791')
     .option(
       '--inbox <dir>',
       'folder for received files; at its start the daemon removes unfinished ones that are 7 days old',
@@ -82,64 +148,12 @@ function withPlaces(command: Command): Command {
     )
     .option('--share <dir>', 'folder whose files every host that reaches the address may get (default: none)')
     .option('--socket <path>', 'control socket', defaultSocketPath())
-    .addOption(
-      new Option('--io <name>', 'how packets are sent and received')
-        .choices(IO_NAMES)
-        .default('auto')
-        .env('WEIR_IO'),
-    )
     .option('--interface <name>', 'network interface of --io packet (default: the one that has the address)')
-    .option(
-      '--source-ports <count>',
-      'UDP source ports of all connections, 1 to 64; networks choose paths by them ' +
-        '(default: 16 with --io batch, 4 with dgram; others use any)',
-    )
-}
-
-/** How its connections behave. */
-function withConnections(command: Command): Command {
-  return command
-    .option(
-      '--line-rate <rate>',
-      "rate of this host's link, as in 10Gbps (default: what the network card reports)",
-    )
     .addOption(
       new Option('--cc <name>', 'congestion control; auto: HPCC++ where switches write telemetry, else CUBIC')
         .choices(ccNames())
         .default('auto'),
     )
-    .addOption(
-      new Option(
-        '--start <name>',
-        'how connections begin: with ten packets, or at line rate as in the papers',
-      )
-        .choices(STARTS)
-        .default('careful'),
-    )
-    .option(
-      '--mtu <bytes>',
-      'payload of a packet: 256, 512, 1024, 2048 or 4096 (default: what fits the interface)',
-    )
-    .option(
-      '--base-rtt <time>',
-      'round-trip time of the idle path, as in 50us (default: the smallest of the last 10 s)',
-    )
-    .option('--ack-timeout <time>', 'silence after which packets are retransmitted', '268ms')
-    .option(
-      '--retry-count <count>',
-      'consecutive timeouts or NAKs without progress before a connection fails, 0 to 7',
-      '7',
-    )
-    .addOption(
-      new Option(
-        '--recovery <name>',
-        'what is retransmitted after a loss: lost packets alone, if the peer agrees, or everything from the loss on',
-      )
-        .choices(RECOVERIES)
-        .default('selective'),
-    )
-    .option('--ack-every <packets>', 'packets per acknowledgement, 1 to 256', '16')
-    .option('--priority <number>', "priority of this host's packets, 0 to 7: it chooses their DSCP", '0')
     .option('--dscp-of-priority <list>', 'the DSCPs of priorities 0 to 7 (default: 0,8,16,24,32,40,48,56)')
 }
 
@@ -149,11 +163,6 @@ function withFormats(command: Command): Command {
     .option(
       '--int <format:hops>',
       `format of telemetry in data packets, and its hops, 1 to 15; formats: ${FORMAT_NAMES.join(', ')} (default: wide:5, and more hops to peers where there turned out to be more)`,
-    )
-    .option(
-      '--ifa-protocol <number>',
-      'IP protocol of IFA in this network, 0 to 255, none of another use here',
-      '253',
     )
     .option(
       '--key-file <path>',
@@ -169,7 +178,6 @@ function withFormats(command: Command): Command {
 /** What it does for other hosts, and what it takes from this one. */
 function withProcess(command: Command): Command {
   return command
-    .option('--chunk <bytes>', 'unit of a transfer; each end holds 8 of them in memory', '1MiB')
     .option('--no-perf', 'refuse measurements by other hosts (weir perf)')
     .option('--busy-poll', 'poll for packets without sleeping: lowest latency, a whole core')
     .option('--no-worker', 'send and receive on the thread of the control socket, not on one of its own')
@@ -186,33 +194,19 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
   const log = createLog(flags.logLevel, 'weir')
   const daemon = await Daemon.start({
     address: flags.address,
-    port: whole('--port', flags.port, 1, 65_534),
     inbox: flags.inbox,
     share: flags.share,
     socketPath: flags.socket,
-    io: flags.io,
     interface: flags.interface,
-    sourcePorts:
-      flags.sourcePorts === undefined ? undefined : whole('--source-ports', flags.sourcePorts, 1, 64),
-    lineRateBps:
-      flags.lineRate === undefined ? undefined : quantity('--line-rate', flags.lineRate, parseRate),
+    ...valuesOf(OPTIONS, flags),
+    ...transportOf(flags),
     cc: { name: flags.cc, options: parseCcOptions(flags.cc, flags.ccOption ?? []) },
-    pathMtu: flags.mtu === undefined ? undefined : pathMtu(flags.mtu),
-    baseRttNs: flags.baseRtt === undefined ? undefined : quantity('--base-rtt', flags.baseRtt, parseDuration),
-    ackTimeoutNs: quantity('--ack-timeout', flags.ackTimeout, parseDuration),
-    ackEveryPackets: whole('--ack-every', flags.ackEvery, 1, 256),
-    retryCount: whole('--retry-count', flags.retryCount, 0, 7),
-    recovery: flags.recovery,
-    start: flags.start,
-    priority: whole('--priority', flags.priority, 0, 7),
     dscpOfPriority: flags.dscpOfPriority === undefined ? undefined : parseDscps(flags.dscpOfPriority),
     int: flags.int === undefined ? undefined : parseTelemetry(flags.int),
-    ifaProtocol: whole('--ifa-protocol', flags.ifaProtocol, 0, 255),
     telemetry: telemetryOf(flags),
     anyCc: flags.anyCc,
     paths: parsePathSettings(flags.paths ?? []),
     secret: flags.keyFile === undefined ? undefined : readKeyFile(flags.keyFile),
-    chunkBytes: quantity('--chunk', flags.chunk, parseBytes),
     perf: flags.perf,
     busyPoll: flags.busyPoll,
     worker: flags.worker,
@@ -235,6 +229,13 @@ async function runDaemon(flags: DaemonFlags): Promise<void> {
   // Everything is closed. Should something still wait for an event that can no longer come, it waits in vain.
   setTimeout(() => process.exit(), LINGER_MS).unref()
   if (daemon.failure) throw daemon.failure
+}
+
+/** Settings of the transport, under the names of a daemon. */
+function transportOf(flags: DaemonFlags) {
+  const table = commandOptions(TRANSPORT_OPTIONS)
+  const { ackEvery, ...others }: Partial<TransportOptions> = valuesOf(table, flags)
+  return { ...others, ackEveryPackets: ackEvery }
 }
 
 /** `$XDG_DATA_HOME/weir/inbox`, by default in ~/.local/share. */

@@ -1,9 +1,6 @@
 /** Values of options as they are typed. All throw WEIR_BAD_ARGUMENT, which names the option. */
 import { WeirError } from '../../lib/errors.js'
 
-/** Payloads of a packet that InfiniBand knows. */
-const PATH_MTUS = ['256', '512', '1024', '2048', '4096']
-
 /** Decimal digits alone: an empty text is not 0, and 0x10 and 1e3 are more often mistakes than meant. */
 export function whole(option: string, text: string, min: number, max: number): number {
   const value = Number(text)
@@ -19,9 +16,4 @@ export function quantity(option: string, text: string, parse: (text: string) => 
     if (!(error instanceof WeirError)) throw error
     throw new WeirError(error.code, `${option}: ${error.message}`)
   }
-}
-
-export function pathMtu(text: string): number {
-  if (PATH_MTUS.includes(text)) return Number(text)
-  throw new WeirError('WEIR_BAD_ARGUMENT', `--mtu is one of ${PATH_MTUS.join(', ')}, not "${text}"`)
 }

@@ -10,17 +10,19 @@ import {
   type Progress,
 } from '../../lib/client/daemon-client.js'
 import { WeirError } from '../../lib/errors.js'
+import { MOST } from '../../lib/options/option.js'
 import { DURATION_MAX_NS, SIZE_MAX } from '../../lib/perf/settings.js'
-import { parseBytes, parseDuration } from '../../lib/units/units.js'
+import { PATH_MTUS } from '../../lib/qp/transport-options.js'
+import { parseBytes } from '../../lib/units/units.js'
 import { cancelOnSignal } from '../cancel-on-signal.js'
 import { addCongestionFlags } from './congestion-flags.js'
 import { columnsMost } from './fit.js'
 import { parseHost, portOption } from './host-path.js'
 import { commandOf } from './names.js'
-import { pathMtu, quantity, whole } from './option-values.js'
 import { intervalDisplay, type PerfTable, perfTable } from './perf-display.js'
 import { type PerfReport, reportOf, type Test } from './perf-report.js'
 import { withSocketOption } from './socket-option.js'
+import { addValueOptions, type CommandOption, valuesOf } from './value-options.js'
 
 /** As commander reads them. */
 export interface PerfFlags {
@@ -44,6 +46,72 @@ export interface PerfFlags {
   port?: string
   socket: string
 }
+
+/** @param size text of the default */
+function optionsOf(size: string) {
+  return [
+    {
+      name: 'size',
+      kind: 'bytes',
+      min: 1,
+      max: SIZE_MAX,
+      doc: 'bytes of a message',
+      command: { flag: '--size <bytes>', usual: size },
+    },
+    {
+      name: 'duration',
+      kind: 'time',
+      min: 1,
+      max: DURATION_MAX_NS,
+      doc: 'how long to measure',
+      command: { flag: '--duration <time>', usual: '5s; 1s a size with --all' },
+    },
+    {
+      name: 'iterations',
+      kind: 'count',
+      min: 1,
+      max: 1e12,
+      doc: 'measure exactly so many messages per queue pair instead',
+      command: { flag: '--iters <count>', usual: 'none' },
+    },
+    {
+      name: 'warmup',
+      kind: 'time',
+      min: 0,
+      max: MOST,
+      doc: 'send this long before measuring',
+      command: { flag: '--warmup <time>', usual: '200ms; 0 with --iters' },
+    },
+    {
+      name: 'pathMtu',
+      kind: 'choice',
+      choices: PATH_MTUS,
+      doc: 'payload of a packet',
+      command: { flag: '--mtu <bytes>', usual: "the daemon's" },
+    },
+  ] as const satisfies readonly CommandOption[]
+}
+
+const BANDWIDTH_OPTIONS = [
+  {
+    name: 'qps',
+    kind: 'count',
+    min: 1,
+    max: 512,
+    default: 1,
+    doc: 'queue pairs',
+    command: { flag: '--qps <count>' },
+  },
+  {
+    name: 'depth',
+    kind: 'count',
+    min: 1,
+    max: 65_536,
+    default: 128,
+    doc: 'messages in flight on each queue pair, as far as there is room',
+    command: { flag: '--depth <count>' },
+  },
+] as const satisfies readonly CommandOption[]
 
 /** perftest's `-a`: 2 B to 8 MiB. */
 const ALL_SIZES = Array.from({ length: 23 }, (_, i) => 2 << i)
@@ -74,12 +142,10 @@ function testCommand(test: Test, what: string, size: string): Command {
         .choices(['write', 'send', 'read'])
         .default(isBw ? 'write' : 'send'),
     )
-    .option('--size <bytes>', `bytes of a message, 1 to 64MiB (default: ${size})`)
+  addValueOptions(command, [...optionsOf(size), ...(isBw ? BANDWIDTH_OPTIONS : [])])
+  if (isBw) command.option('--bidirectional', 'the other host sends too, as fast as it can')
+  command
     .option('--all', 'all sizes from 2 bytes to 8 MiB, by powers of two')
-    .option('--duration <time>', 'how long to measure (default: 5s; 1s a size with --all)')
-    .option('--iters <count>', 'measure exactly so many messages per queue pair instead')
-    .option('--warmup <time>', 'send this long before measuring (default: 200ms; 0 with --iters)')
-    .option('--mtu <bytes>', "payload of a packet: 256, 512, 1024, 2048 or 4096 (default: the daemon's)")
     .addOption(
       new Option('--cc <name>', "congestion control of what this end sends (default: the daemon's)").choices(
         ccNames(),
@@ -89,12 +155,6 @@ function testCommand(test: Test, what: string, size: string): Command {
     .option('-P, --port <n>', "UDP port of the host's daemon (default: that of the daemon on this host)")
     .option('--histogram', 'print the distribution of the times')
     .option('--json', 'print the outcome as JSON')
-  if (isBw) {
-    command
-      .option('--qps <count>', 'queue pairs, 1 to 512', '1')
-      .option('--depth <count>', 'messages in flight on each queue pair, as far as there is room', '128')
-      .option('--bidirectional', 'the other host sends too, as fast as it can')
-  }
   withSocketOption(command)
   addCongestionFlags(command)
   return command.action((host: string, flags: PerfFlags) => runPerf(test, host, flags, size))
@@ -157,31 +217,25 @@ export function requestsOf(test: Test, host: string, flags: PerfFlags, defaultSi
   if (flags.iters !== undefined && (flags.duration !== undefined || flags.warmup !== undefined)) {
     throw bad('--iters counts every message: leave --duration and --warmup out')
   }
-  const iterations = flags.iters === undefined ? 0 : whole('--iters', flags.iters, 1, 1e12)
   const usual = flags.all ? DURATION_OF_ALL_NS : DURATION_NS
-  const durationNs =
-    flags.duration === undefined ? usual : quantity('--duration', flags.duration, parseDuration)
-  if (durationNs < 1 || durationNs > DURATION_MAX_NS)
-    throw bad(`--duration is at most 24h, and not 0: ${flags.duration}`)
-  const warmupNs = flags.warmup === undefined ? WARMUP_NS : quantity('--warmup', flags.warmup, parseDuration)
-  const isBw = test === 'bw'
+  const values = valuesOf(optionsOf(defaultSize), flags)
+  const { iterations = 0, durationNs = usual, warmupNs = WARMUP_NS, pathMtu = 0 } = values
+  const { qps = 1, depth = 1 } = test === 'bw' ? valuesOf(BANDWIDTH_OPTIONS, flags) : {}
   const shared = {
     ...parseHost(host, portOption(flags.port)),
     test,
     op: flags.op,
-    qps: isBw ? whole('--qps', flags.qps, 1, 512) : 1,
-    depth: isBw ? whole('--depth', flags.depth, 1, 65_536) : 1,
+    qps,
+    depth,
     iterations,
     durationNs: iterations > 0 ? 0 : durationNs,
     warmupNs: iterations > 0 ? 0 : warmupNs,
     bidirectional: flags.bidirectional ?? false,
     busyPoll: flags.busyPoll ?? false,
-    pathMtu: flags.mtu === undefined ? 0 : pathMtu(flags.mtu),
+    pathMtu,
     ...congestionOf(flags),
   }
-  const sizes = flags.all ? ALL_SIZES : [quantity('--size', flags.size ?? defaultSize, parseBytes)]
-  if (sizes.some(size => size < 1 || size > SIZE_MAX))
-    throw bad(`--size is 1 byte to 64MiB, not ${flags.size}`)
+  const sizes = flags.all ? ALL_SIZES : [values.sizeBytes ?? parseBytes(defaultSize)]
   return sizes.map(size => ({ ...shared, size }))
 }
 

@@ -1,5 +1,7 @@
 /** Every congestion controller by name: the one place to add a new one. */
 import { WeirError } from '../errors.js'
+import { checkOptions } from '../options/check-options.js'
+import { checkIdleOptions } from '../options/idle.js'
 import type { Need } from '../wire/weir/needs.js'
 import { AUTO_OPTIONS, Auto } from './auto/auto.js'
 import type { CongestionContext, CongestionControl, ReceiverControl } from './congestion-control.js'
@@ -8,13 +10,7 @@ import { CUBIC_OPTIONS } from './cubic/cubic-options.js'
 import { FIXED_WINDOW_OPTIONS, FixedWindow } from './fixed-window/fixed-window.js'
 import { HPCC_OPTIONS, Hpcc } from './hpcc/hpcc.js'
 import { featuresFor, grants, type Needs, neededOfPeer, needText, RECEIVING_PARTS_MAX } from './needs.js'
-import {
-  checkIdleOptions,
-  checkOptionNames,
-  type OptionSpec,
-  type OptionValues,
-  optionFlag,
-} from './options.js'
+import { type OptionSpec, type OptionValues, optionFlag } from './options.js'
 import { RX_HPCC_OPTION_PLACES, RX_HPCC_OPTIONS, RxHpcc } from './rx-hpcc/rx-hpcc.js'
 import { RxHpccReceiver } from './rx-hpcc/rx-hpcc-receiver.js'
 import { RxListing } from './rx-hpcc/rx-listing.js'
@@ -248,7 +244,7 @@ export function createReceiverControl(
 ): ReceiverControl {
   const found = entry(name)
   const part = partOf(found)
-  checkOptionNames(name, found.options, options)
+  checkOptions(name, found.options, options)
   return part.create(context, options)
 }
 
@@ -262,7 +258,7 @@ export function createCongestionControl(
   options: OptionValues = {},
 ): CongestionControl {
   const found = entry(name)
-  checkOptionNames(name, found.options, options)
+  checkOptions(name, found.options, options)
   checkIdleOptions(name, found.options, options)
   return found.create(context, options)
 }

@@ -13,20 +13,18 @@ export function lossOptions(standard: boolean | null): readonly OptionSpec[] {
   return [
     {
       name: 'lossReaction',
-      unit: 'boolean',
-      min: 0,
-      max: 1,
-      default: standard === null ? null : Number(standard),
+      kind: 'flag',
+      default: standard,
       doc: `losses that telemetry does not explain, and timeouts, bound the window; ${usual}not in the drafts`,
     },
     {
       name: 'lossBeta',
-      unit: 'number',
+      kind: 'number',
       min: 0.1,
       max: 0.95,
       default: 0.7,
       doc: 'of lossReaction: share of the window that is left after a loss (as CUBIC: RFC 9438, section 4.6)',
-      idle: { name: 'lossReaction', is: false },
+      idle: [{ while: { lossReaction: false } }],
     },
   ]
 }

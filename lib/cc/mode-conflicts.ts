@@ -3,6 +3,8 @@
  * themselves is in `telemetry-options.ts`. Scenario files, daemons and connections refuse them alike.
  */
 import { WeirError } from '../errors.js'
+import { type Idle, idleText } from '../options/idle.js'
+import { keyOf } from '../options/option.js'
 import { FORMAT_COMPACT } from '../wire/telemetry/int-shim.js'
 import { formatOf, type IntFormat } from '../wire/telemetry/telemetry.js'
 import {
@@ -12,10 +14,10 @@ import {
   ccTakesDirectResponses,
   ccWantsTelemetry,
 } from './catalogue.js'
-import type { Idle } from './idle-setting.js'
 import type { OptionValues } from './options.js'
 import { type PathSettings, probesPaths } from './path-settings.js'
-import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-options.js'
+import { TELEMETRY_OPTIONS, type TelemetryUse } from './telemetry-options.js'
+import { DEFAULT_TELEMETRY, type TelemetrySettings } from './telemetry-settings.js'
 
 /** A controller and the options that are given for it. */
 export interface GivenController {
@@ -55,9 +57,6 @@ export function conflictsWithFormat(settings: TelemetrySettings, format: IntForm
   return found
 }
 
-/** Settings of the receiving end, which serve the peer's controller. */
-const RECEIVING: readonly (keyof TelemetrySettings)[] = ['answer', 'hops', 'hostHop']
-
 /** What decides, beside settings of telemetry. */
 export interface Users {
   /** Controllers of all flows, one at least. */
@@ -89,12 +88,11 @@ export function conflictsWithControllers(
   }
   if (names.every(ccIsReceiverBased)) {
     const idle = { while: `cc is ${names[0]}, whose receiver returns windows`, mend: 'cc to hpcc' }
-    add('answer', idle)
-    add('hops', idle)
+    for (const name of settingsUsed(({ by }) => by === 'echo')) add(name, idle)
   }
   if (!names.some(ccTakesDirectResponses)) {
     const idle = { while: `cc is ${names[0]}, which ignores direct responses`, mend: 'cc to hpcc' }
-    for (const name of ['subscribe', 'subscribeEvery', 'subscribeDscp'] as const) add(name, idle)
+    for (const name of settingsUsed(({ by }) => by === 'direct-responses')) add(name, idle)
   }
   const { collect, everyPackets, everyBytes } = settings
   // Only where the peers, whose data this host answers, have the same settings.
@@ -113,9 +111,16 @@ function conflictsWithNoTelemetry(
   { names, probesPaths, isEverybody }: Users,
 ): Conflict[] {
   const idle = noTelemetry(names)
-  const isUsed = (name: keyof TelemetrySettings) =>
-    (name === 'loadMax' && probesPaths) || (!isEverybody && RECEIVING.includes(name))
-  return asked.filter(name => !isUsed(name)).map(name => ({ name, idle }))
+  const used = settingsUsed(
+    ({ pathProbes, receiving }) => (pathProbes && probesPaths) || (receiving && !isEverybody),
+  )
+  return asked.filter(name => !used.includes(name)).map(name => ({ name, idle }))
+}
+
+/** The settings whose row in the table says so. */
+function settingsUsed(isSo: (use: TelemetryUse) => boolean | undefined): (keyof TelemetrySettings)[] {
+  const options = TELEMETRY_OPTIONS.filter(({ use }) => use !== undefined && isSo(use))
+  return options.map(option => keyOf(option) as keyof TelemetrySettings)
 }
 
 /** Why it does not matter how telemetry lies in packets; null: it does. */
@@ -145,11 +150,6 @@ export function idleLossBeta({ name, options = {} }: GivenController, start: Sta
   // One that is off by default is refused with the options of the controller.
   if (standard !== null || name === 'auto') return null
   return { while: 'lossReaction is not given and flows begin at line rate', mend: 'lossReaction to true' }
-}
-
-/** The reason and the way to mend it, for messages. */
-export function idleText(name: string, idle: Idle): string {
-  return `${name} has no effect while ${idle.while}: leave it out, or set ${idle.mend}`
 }
 
 /** Throws WEIR_BAD_ARGUMENT for a setting that the encapsulation cannot do. */

@@ -5,6 +5,8 @@ import { type TelemetrySettings, telemetrySettings } from '../cc/telemetry-setti
 import type { CmOptions } from '../cm/options.js'
 import { WeirError } from '../errors.js'
 import type { FramePool } from '../frame/frame-pool.js'
+import { checkValue } from '../options/check-options.js'
+import { type Recovery, type Start, transportOption } from '../qp/transport-options.js'
 import { type Nanos, NEVER } from '../time/nanos.js'
 import type { HostAddress } from '../wire/net/address.js'
 import type { MacAddress } from '../wire/net/mac.js'
@@ -152,11 +154,7 @@ export interface NicConfig {
   cm?: Partial<Omit<CmOptions, 'caGuid' | 'addresses' | 'udpPort' | 'random'>>
 }
 
-export const STARTS = ['line-rate', 'careful'] as const
-export type Start = (typeof STARTS)[number]
-
-export const RECOVERIES = ['selective', 'goBackN'] as const
-export type Recovery = (typeof RECOVERIES)[number]
+export { RECOVERIES, type Recovery, STARTS, type Start } from '../qp/transport-options.js'
 
 const CLASS_SELECTORS = [0, 8, 16, 24, 32, 40, 48, 56]
 
@@ -240,7 +238,6 @@ export function macOf(address: HostAddress): MacAddress {
   return 0x02_57_00_00_00_00 + low
 }
 
-const PATH_MTUS = [256, 512, 1024, 2048, 4096]
 const ACK_TIMEOUT_MAX_NS = 4096 * 2 ** 31
 /** A second: a pacing clock or a base RTT beyond it is a mistake of units. */
 const SLACK_MAX_NS = 1e9
@@ -254,7 +251,7 @@ function check(settings: NicSettings): void {
   if (!(settings.lineRateBps >= 1000 && settings.lineRateBps <= 1e12)) {
     throw bad('lineRateBps', '1 kbit/s to 1 Tbit/s', settings.lineRateBps)
   }
-  checkPathMtu(settings.pathMtu)
+  checkTransport('pathMtu', settings.pathMtu)
   oneOf('defects', settings.defects, ['throw', 'end'])
   oneOf('icrc', settings.icrc, ['off', 'whole', 'ignore-id'])
   oneOf('int.format', settings.int.format, FORMAT_NAMES)
@@ -263,15 +260,15 @@ function check(settings: NicSettings): void {
   checkHops(settings.telemetry, settings.int.format)
   checkFormat(settings.telemetry, settings.int.format)
   whole('ackEveryPackets', settings.ackEveryPackets, 0, 1 << 23)
-  whole('retryCount', settings.retryCount, 0, 7)
-  whole('rnrRetry', settings.rnrRetry, 0, 7)
+  checkTransport('retryCount', settings.retryCount)
+  checkTransport('rnrRetryCount', settings.rnrRetry, 'rnrRetry')
   whole('priority', settings.priority, 0, 7)
   if (settings.dscpOfPriority.length !== 8) {
     throw bad('dscpOfPriority', 'a list of 8 DSCPs', settings.dscpOfPriority)
   }
   for (const dscp of settings.dscpOfPriority) whole('dscpOfPriority', dscp, 0, 63)
-  oneOf('recovery', settings.recovery, RECOVERIES)
-  oneOf('start', settings.start, STARTS)
+  checkTransport('recovery', settings.recovery)
+  checkTransport('start', settings.start)
   whole('reorderPackets', settings.reorderPackets, 2, 1 << 20)
   whole('reorderTolerance', settings.reorderTolerance, 1, 65_536)
   between('probeTimeoutLeastNs', settings.probeTimeoutLeastNs, 0, NEVER)
@@ -300,7 +297,7 @@ export function checkConnectOptions(options: ConnectOptions, settings: NicSettin
       `NIC: all hosts of this network have UDP port ${settings.udpPort}, none has ${udpPort}; io batch, dgram and raw reach others`,
     )
   }
-  if (options.pathMtu !== undefined) checkPathMtu(options.pathMtu)
+  if (options.pathMtu !== undefined) checkTransport('pathMtu', options.pathMtu)
   checkBaseRtt(options.baseRttNs)
   whole('priority', options.priority ?? 0, 0, 7)
   whole('sourcePort', options.sourcePort ?? 0xc000, 0xc000, 0xffff)
@@ -334,8 +331,12 @@ function checkHops({ hops }: TelemetrySettings, format: IntFormat): void {
   )
 }
 
-function checkPathMtu(value: number): void {
-  if (!PATH_MTUS.includes(value)) throw bad('pathMtu', `one of ${PATH_MTUS.join(', ')}`, value)
+function checkTransport(
+  name: Parameters<typeof transportOption>[0],
+  value: unknown,
+  as: string = name,
+): void {
+  checkValue('NIC', transportOption(name, as), value)
 }
 
 /** 0 and absent: T is measured. */

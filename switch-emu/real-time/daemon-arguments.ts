@@ -1,7 +1,10 @@
 import { pathSettingTexts } from '../../lib/cc/path-settings.js'
 import { telemetrySettingTexts } from '../../lib/cc/telemetry-settings.js'
+import { keyOf } from '../../lib/options/option.js'
+import { textOf } from '../../lib/options/value.js'
+import { TRANSPORT_OPTIONS } from '../../lib/qp/transport-options.js'
 import { DEFAULT_PRIORITY, hostDscps } from '../../lib/scenario/model/priorities.js'
-import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { Scenario, TransportSettings } from '../../lib/scenario/model/scenario.js'
 import { linksOf } from '../node-links.js'
 
 /** Options of `weir daemon` that say where it is; names as on its command line. */
@@ -15,23 +18,28 @@ export function daemonArguments(scenario: Scenario, host: string, place: DaemonP
     ...place,
     'line-rate': `${linksOf(scenario, host)[0]!.rateBps}bps`,
     cc: cc.name,
-    mtu: String(transport.pathMtu),
-    'ack-every': String(transport.ackEvery),
     priority: String(DEFAULT_PRIORITY),
     'dscp-of-priority': hostDscps(scenario, host).join(),
-    'retry-count': String(transport.retryCount),
-    recovery: transport.recovery,
-    start: transport.start,
     int: `${int.format}:${int.hops}`,
     'log-level': 'warn',
     ...(int.ifaProtocol !== undefined && { 'ifa-protocol': String(int.ifaProtocol) }),
-    ...(transport.ackTimeoutNs > 0 && { 'ack-timeout': `${transport.ackTimeoutNs}ns` }),
     ...(baseRttNs !== 'measured' && { 'base-rtt': `${baseRttNs}ns` }),
   }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+  args.push(...transportArguments(transport))
   for (const text of telemetrySettingTexts(telemetry)) args.push('--telemetry', text)
   for (const text of pathSettingTexts(paths)) args.push('--paths', text)
   for (const [name, value] of Object.entries(cc.options)) args.push('--cc-option', `${name}=${value}`)
   // Many hosts share few cores: threads of their own would only cost them memory and time to start.
   return ['daemon', '--no-worker', '--until-stdin-ends', '--any-cc', ...args]
+}
+
+/** A timeout of 0 leaves the choice to the host. */
+function transportArguments(transport: TransportSettings): string[] {
+  return TRANSPORT_OPTIONS.flatMap(option => {
+    const value = (transport as object as Record<string, unknown>)[keyOf(option)]
+    if (option.command === undefined || (option.kind === 'time' && value === 0)) return []
+    const [flag = ''] = option.command.flag.split(' ')
+    return [flag, textOf(option, value)]
+  })
 }

@@ -88,7 +88,7 @@ t.test('scenario files, their reference, their schema and the help of a daemon n
   command.configureOutput({ writeOut: more => (help += more), getOutHelpWidth: () => 1000 })
   command.outputHelp()
   t.match(help, /stamps:\s+needs of the receiving host: time stamps, hop counts; cubic takes over without\n/)
-  t.match(help, 'target=1000 to 1000000000 ns, default 20000')
+  t.match(help, 'target=1us to 1s, default 20us')
   const base =
     'hosts: [h1, h2]\nswitches: [s1]\nlinks: [h1--s1, h2--s1]\ntraffic: [{from: h1, to: h2, size: 1MB}]\n'
   t.match(problemsOf(`${base}cc: {name: stamps, target: 1ns}`)[0], /target/)

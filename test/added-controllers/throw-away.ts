@@ -95,7 +95,7 @@ export const STAMPS: ControllerEntry = {
   options: [
     {
       name: 'target',
-      unit: 'ns',
+      kind: 'time',
       min: 1000,
       max: 1e9,
       default: 20_000,
@@ -174,7 +174,7 @@ class Taker extends Listener {
 export const GIVEN: ControllerEntry = {
   name: 'given',
   options: [
-    { name: 'window', unit: 'bytes', min: 1, max: 1e9, default: 50_000, doc: 'what the receiver gives' },
+    { name: 'window', kind: 'bytes', min: 1, max: 1e9, default: 50_000, doc: 'what the receiver gives' },
   ],
   needs: { telemetry: 'all' },
   otherwise: 'fixed-window',

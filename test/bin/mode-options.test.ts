@@ -1,21 +1,28 @@
-/** Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in docs/telemetry.md, with its section. */
+/**
+ * Every option of every mode is in scenario files, in the help of `weir daemon` and `weir perf`, and in the reference of scenario files, with
+ * its section. docs/telemetry.md has the encapsulations and what switches are told.
+ */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import t from 'tap'
 import { daemonCommand } from '../../bin/commands/daemon.js'
 import { perfCommand } from '../../bin/commands/perf.js'
 import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
-import { neededBeside, type OptionSpec } from '../../lib/cc/options.js'
+import type { OptionSpec } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
-import { PATH_OPTIONS, PATHS_SOURCE } from '../../lib/cc/path-options.js'
+import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { parsePathSettings, pathSettings, pathSettingTexts } from '../../lib/cc/path-settings.js'
-import { TELEMETRY_OPTIONS, type TelemetryOption } from '../../lib/cc/telemetry-options.js'
+import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
 import { parseTelemetrySettings } from '../../lib/cc/telemetry-settings.js'
+import { neededBeside } from '../../lib/options/idle.js'
+import { isNumber, keyOf, type ValueOption } from '../../lib/options/option.js'
 import { packageFile } from '../../lib/package-file.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
+import { otherValue } from '../support/other-value.js'
 
 const PAGE = readFileSync(packageFile('docs/telemetry.md'), 'utf8')
+const REFERENCE = readFileSync(packageFile('docs/scenario-reference.md'), 'utf8')
 const BASE = 'hosts: [h1, h2]\ntraffic: [{from: h1, to: h2, size: 1MB}]\nlinks: [h1--s1, s1--h2]\n'
 
 function helpOf(command: Command): string {
@@ -31,7 +38,6 @@ const HELPS: [string, string][] = [
   ...perfCommand().commands.map((test): [string, string] => [`weir perf ${test.name()}`, helpOf(test)]),
 ]
 
-/** A value that is not the default. */
 /** What a setting needs beside it to have an effect. */
 const BESIDE_TELEMETRY: Record<string, string[]> = {
   probeShare: ['collect=probe'],
@@ -40,30 +46,34 @@ const BESIDE_TELEMETRY: Record<string, string[]> = {
   subscribeDscp: ['subscribe=dscp'],
 }
 
-function otherValue(option: TelemetryOption): string {
-  if (option.kind === 'choice') return option.choices.find(choice => choice !== option.default)!
-  if (option.kind === 'flag') return String(!option.default)
-  return String(option.max)
+/** The upper bound, or a value that is not the default. */
+function otherText(option: ValueOption): string {
+  return isNumber(option) ? String(option.max) : String(otherValue(option))
 }
 
-t.test('telemetry: scenario, daemon, perf, page', async t => {
+t.test('telemetry: scenario, daemon, perf, reference', async t => {
   t.equal(HELPS.length, 3)
   for (const option of TELEMETRY_OPTIONS) {
     const { name, source } = option
-    const value = otherValue(option)
+    const value = otherText(option)
     const beside = (BESIDE_TELEMETRY[name] ?? []).map(pair => `, ${pair.replace('=', ': ')}`).join('')
     const s1 = 'switches: {s1: {telemetry: {direct: {threshold: 5KB}}}}'
     const yaml = `${BASE}${s1}\nint: {format: wide}\ntelemetry: {${name}: ${value}${beside}}`
-    const inFile = name === 'subscribeDscp' ? '63' : String(parseScenario(yaml, 'x.yaml').telemetry[name])
+    const inFile =
+      name === 'subscribeDscp' ? '63' : String(valueIn(parseScenario(yaml, 'x.yaml').telemetry, option))
     t.equal(inFile, value, `scenario: ${name}`)
     const typed = [`${name}=${value}`, ...(BESIDE_TELEMETRY[name] ?? [])]
-    t.equal(String(parseTelemetrySettings(typed)[name]), value, `command line: ${name}`)
+    t.equal(String(valueIn(parseTelemetrySettings(typed), option)), value, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
     for (const [command, help] of HELPS) t.match(help, source, `${command}: ${source}`)
-    t.match(PAGE, `\`${name}\``, `page: ${name}`)
+    t.match(REFERENCE, `| \`telemetry.${name}\` |`, `page: ${name}`)
     t.match(source, /^draft-0[12], /)
   }
 })
+
+function valueIn(settings: object, option: ValueOption): unknown {
+  return (settings as Record<string, unknown>)[keyOf(option)]
+}
 
 const BESIDE_PATHS: Record<string, string[]> = {
   start: ['count=2'],
@@ -77,7 +87,7 @@ const BESIDE_PATHS: Record<string, string[]> = {
 t.test('settings without effect are refused with the reason', async t => {
   for (const [name, beside] of Object.entries(BESIDE_PATHS)) {
     const option = PATH_OPTIONS.find(known => known.name === name)!
-    const value = option.kind === 'choice' ? option.choices[0] : option.kind === 'duration' ? '2ms' : '1'
+    const value = option.kind === 'choice' ? option.choices[0] : option.kind === 'time' ? '2ms' : '1'
     const alone = {
       code: 'WEIR_BAD_ARGUMENT',
       message: new RegExp(`^paths: ${name} has no effect while .*: leave`),
@@ -97,20 +107,20 @@ t.test('settings without effect are refused with the reason', async t => {
   }
 })
 
-t.test('paths: scenario, daemon, perf, page', async t => {
+t.test('paths: scenario, daemon, perf, reference', async t => {
   for (const option of PATH_OPTIONS) {
-    const { name, key, kind } = option
+    const { name, kind, source } = option
     const value =
-      kind === 'choice' ? option.choices.at(-1)! : kind === 'duration' ? '2ms' : String(option.max)
+      option.kind === 'choice' ? option.choices.at(-1)! : kind === 'time' ? '2ms' : otherText(option)
     const others = (BESIDE_PATHS[name] ?? []).map(pair => `, ${pair.replace('=', ': ')}`).join('')
     const yaml = `${BASE}switches: [s1]\npaths: {${name}: ${value}${others}}`
-    const read = kind === 'duration' ? '2000000' : value
-    t.equal(String(parseScenario(yaml, 'x.yaml').paths[key]), read, `scenario: ${name}`)
+    const read = kind === 'time' ? '2000000' : String(value)
+    t.equal(String(valueIn(parseScenario(yaml, 'x.yaml').paths, option)), read, `scenario: ${name}`)
     const typed = [`${name}=${value}`, ...(BESIDE_PATHS[name] ?? [])]
-    t.equal(String(parsePathSettings(typed)[key]), read, `command line: ${name}`)
+    t.equal(String(valueIn(parsePathSettings(typed), option)), read, `command line: ${name}`)
     for (const [command, help] of HELPS) t.match(help, `${name}=`, `${command}: ${name}`)
-    for (const [command, help] of HELPS) t.match(help, PATHS_SOURCE, `${command}: ${name}`)
-    t.match(PAGE, `\`${name}\``, `page: ${name}`)
+    for (const [command, help] of HELPS) t.match(help, source, `${command}: ${name}`)
+    t.match(REFERENCE, `| \`paths.${name}\` |`, `page: ${name}`)
   }
   const settings = pathSettings({
     count: 7,
@@ -138,15 +148,16 @@ t.test('paths: scenario, daemon, perf, page', async t => {
   }
 })
 
-function sample({ unit, min }: OptionSpec): [inFile: string, typed: string, value: number | boolean] {
-  if (unit === 'boolean') return ['true', 'true', true]
-  if (unit === 'bytes') return ['2KB', '2KB', 2000]
-  if (unit === 'bps') return ['2Mbps', '2Mbps', 2e6]
-  if (unit === 'ns') return ['2us', '2us', 2000]
+function sample(option: OptionSpec): [inFile: string, typed: string, value: number | boolean] {
+  if (option.kind === 'flag') return ['true', 'true', true]
+  const { kind, min } = option
+  if (kind === 'bytes') return ['2KB', '2KB', 2000]
+  if (kind === 'rate') return ['2Mbps', '2Mbps', 2e6]
+  if (kind === 'time') return ['2us', '2us', 2000]
   return [String(Math.max(min, 0)), String(Math.max(min, 0)), Math.max(min, 0)]
 }
 
-t.test('controllers: scenario, daemon, perf, page', async t => {
+t.test('controllers: scenario, daemon, perf, reference', async t => {
   for (const controller of ccNames()) {
     for (const spec of ccOptions(controller)) {
       const { name } = spec
@@ -168,7 +179,7 @@ t.test('controllers: scenario, daemon, perf, page', async t => {
         const listed = /and the options of/.test(part) ? help : part
         t.match(listed, `${name}=`, `${command}: ${controller} ${name}`)
       }
-      if (controller.endsWith('hpcc')) t.match(PAGE, `\`${name}`, `page: ${controller} ${name}`)
+      t.match(REFERENCE, `| \`cc.${name}\` |`, `page: ${controller} ${name}`)
     }
   }
   for (const text of ['eta', 'eta=', 'etta=1', 'eta=high', 'minRate=fast', 'countFlows=2']) {

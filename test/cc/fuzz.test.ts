@@ -130,7 +130,7 @@ for (const name of ccNames()) {
   for (const [at, context] of CONTEXTS.entries()) {
     t.test(`${name} in context ${at}`, async t => {
       const bdp = (context.lineRateBps * context.baseRttNs) / 8e9
-      const windowMax = ccOptions(name).find(({ name }) => name === 'maxWindow')?.default ?? bdp
+      const windowMax = Number(ccOptions(name).find(({ name }) => name === 'maxWindow')?.default ?? bdp)
       for (const seed of seeds) {
         const cc = createCongestionControl(name, context)
         let wrong = ''

@@ -1,9 +1,9 @@
 /** The catalogue of controllers and the checks of their options: what is refused, and what the message says. */
 import t, { type Test } from 'tap'
 import { ccNames, ccOptions, ccWantsTelemetry, createCongestionControl } from '../../lib/cc/catalogue.js'
-import { neededBeside } from '../../lib/cc/options.js'
 import { parseCcOptions } from '../../lib/cc/parse-options.js'
 import { WeirError } from '../../lib/errors.js'
+import { neededBeside } from '../../lib/options/idle.js'
 
 const CONTEXT = { lineRateBps: 10e9, baseRttNs: 20_000, mtuBytes: 1024 }
 
@@ -56,7 +56,7 @@ t.test('every option is held to its range, and its bounds are inside', async t =
     for (const spec of ccOptions(name)) {
       const make = (value: number | boolean | string) =>
         createCongestionControl(name, CONTEXT, { ...neededBeside(ccOptions(name), spec), [spec.name]: value })
-      if (spec.unit === 'boolean') continue
+      if (spec.kind === 'flag') continue
       t.ok(make(spec.min), `${name}: ${spec.name} = ${spec.min}`)
       t.ok(make(spec.max), `${name}: ${spec.name} = ${spec.max}`)
       const said = [name, spec.name, String(spec.min), String(spec.max)]
@@ -71,8 +71,9 @@ t.test('every option is held to its range, and its bounds are inside', async t =
       ]) {
         refused(t, () => make(value), ...said)
       }
-      if (spec.unit === 'count') refused(t, () => make(spec.min + 0.5), /whole number/)
-      if (spec.default !== null) t.ok(spec.default >= spec.min && spec.default <= spec.max, 'the default too')
+      if (spec.kind === 'count') refused(t, () => make(spec.min + 0.5), /whole number/)
+      const standard = spec.default ?? spec.min
+      t.ok(standard >= spec.min && standard <= spec.max, 'the default too')
       t.ok(spec.doc.length > 10, 'it is described')
     }
   }

@@ -1,9 +1,11 @@
 /** Every value of every option, from the options' own tables and `effects.ts`. */
 import { ccNames, ccOptions } from '../../lib/cc/catalogue.js'
 import type { OptionSpec, OptionValues } from '../../lib/cc/options.js'
-import { neededBeside } from '../../lib/cc/options.js'
 import { PATH_OPTIONS } from '../../lib/cc/path-options.js'
 import { TELEMETRY_OPTIONS } from '../../lib/cc/telemetry-options.js'
+import { neededBeside } from '../../lib/options/idle.js'
+import { keyOf, type ValueOption } from '../../lib/options/option.js'
+import { otherValue } from '../support/other-value.js'
 import {
   CC_EFFECTS,
   CC_NETWORKS,
@@ -31,14 +33,16 @@ export interface Choice extends Effect {
 const DEFAULT_CC = 'hpcc'
 
 export const CHOICES: readonly Choice[] = [
-  ...TELEMETRY_OPTIONS.flatMap(({ name }) =>
-    TELEMETRY_EFFECTS[name].map(effect =>
-      choice('telemetry', `telemetry.${name}`, effect, { telemetry: { [name]: effect.value } }),
+  ...TELEMETRY_OPTIONS.flatMap(option =>
+    effectsOf(TELEMETRY_EFFECTS, option).map(effect =>
+      choice('telemetry', `telemetry.${option.name}`, effect, {
+        telemetry: { [keyOf(option)]: effect.value },
+      }),
     ),
   ),
-  ...PATH_OPTIONS.flatMap(({ name, key }) =>
-    PATH_EFFECTS[key].map(effect =>
-      choice('paths', `paths.${name}`, effect, { paths: { [key]: effect.value } }),
+  ...PATH_OPTIONS.flatMap(option =>
+    effectsOf(PATH_EFFECTS, option).map(effect =>
+      choice('paths', `paths.${option.name}`, effect, { paths: { [keyOf(option)]: effect.value } }),
     ),
   ),
   ...Object.entries(NIC_EFFECTS).flatMap(([name, effects]) =>
@@ -48,6 +52,14 @@ export const CHOICES: readonly Choice[] = [
   ),
   ...ccNames().flatMap(controllerChoices),
 ]
+
+/** An option of which nothing is said shows in the trace of a flow. */
+function effectsOf(
+  said: Readonly<Record<string, readonly Effect[]>>,
+  option: ValueOption,
+): readonly Effect[] {
+  return said[keyOf(option)] ?? [{ value: otherValue(option), seen: differs('trace') }]
+}
 
 function choice(group: string, option: string, effect: Effect, patch: MatrixConfig): Choice {
   const { value } = effect
@@ -70,7 +82,7 @@ function optionChoice(controller: string, spec: OptionSpec): Choice[] {
     controller === 'auto' &&
     [...ccOptions('cubic'), ...ccOptions('hpcc')].some(({ name }) => name === spec.name)
   // What is not said follows from the start, which is careful here.
-  const standard = handedOn && spec.name === 'lossReaction' ? 0 : otherValue(spec)
+  const standard = handedOn && spec.name === 'lossReaction' ? 0 : Number(otherValue(spec))
   const { value = standard, needs, ...more } = told
   const effect: Effect = {
     value,
@@ -89,13 +101,4 @@ function optionChoice(controller: string, spec: OptionSpec): Choice[] {
 
 function ccPatch(name: string, options: OptionValues = {}): MatrixConfig {
   return { cc: { name, options } }
-}
-
-/** A value far from the default. */
-function otherValue({ unit, default: standard, min, max }: OptionSpec): number {
-  if (unit === 'boolean') return standard === 1 ? 0 : 1
-  const from = standard ?? min
-  const far = from === 0 ? Math.min(max, min + 1) : from * 4
-  if (far <= max) return far
-  return unit === 'count' ? Math.max(min, Math.floor(from / 4)) : Math.max(min, from / 2)
 }

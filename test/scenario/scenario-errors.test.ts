@@ -142,7 +142,7 @@ t.test('traffic', async t => {
     ],
     ['traffic:\n  - {from: ¦s1, to: h2, size: 1MB}', ["'s1' is a switch"]],
     ['traffic:\n  - {from: h1, to: ¦h1, size: 1MB}', ['to itself']],
-    ['traffic:\n  - ¦{from: h1, size: ¦3GB}', ['to is missing'], ['1B to 2.147GB', 'not 3GB']],
+    ['traffic:\n  - ¦{from: h1, size: ¦3GB}', ['to is missing'], ['1B to 2GiB', 'not 3GB']],
     ['traffic:\n  - {from: h1, to: h2, size: ¦0B}', ['size']],
     ['traffic:\n  - {from: h1, to: h2, size: 1MB, priority: ¦8}', ['0 to 7']],
     ['traffic:\n  - {from: h1, to: h2, size: 1MB, sourcePort: ¦80}', ['49152 to 65535']],
@@ -165,6 +165,8 @@ t.test('traffic', async t => {
     ],
     ['traffic:\n  - {workload: ¦./no.txt, load: 0.1, duration: 1s}', ['no.txt', 'cannot be read']],
     ['traffic:\n  - {workload: websearch, load: 0.1, duration: 1s, hosts: ¦h1}', ['two hosts']],
+    ['traffic:\n  - {workload: websearch, load: ¦[0.5], duration: 1s}', ['load: a list is no quantity']],
+    ['traffic:\n  - {workload: websearch, load: ¦0%, duration: 1s}', ['a share above zero is needed']],
     ['traffic:\n  - ¦{from: h1, to: h2, size: 1MB, count: 10000, repeat: 11, every: 1us}', ['100000']],
   ])
 })

@@ -10,7 +10,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['lib/errors', 'lib/end-signals', 'lib/file-reason', 'lib/fs-by-text', 'lib/printable'],
   ['lib/make-folder', 'lib/package-file'],
   ['lib/log', 'lib/thread', 'lib/time', 'lib/units', 'lib/proto'],
-  ['lib/frame'],
+  ['lib/frame', 'lib/options'],
   ['lib/wire'],
   ['lib/capture', 'lib/cc', 'lib/cm', 'lib/io', 'lib/qp', 'lib/sim', 'switch-emu/core/queueing'],
   ['switch-emu/core/forwarding', 'switch-emu/core/feature'],
@@ -33,7 +33,7 @@ const LAYERS: readonly (readonly string[])[] = [
 const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'lib/wire': [['bytes'], ['net'], ['telemetry'], ['ib'], ['cm', 'weir'], ['parse.ts'], ['print.ts']],
   'lib/cc': [
-    ['options.ts', 'idle-setting.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
+    ['options.ts', 'congestion-control.ts', 'plausibility.ts', 'needs.ts'],
     ['loss-cap.ts', 'path-options.ts', 'telemetry-options.ts'],
     ['path-settings.ts', 'telemetry-settings.ts', 'hpcc', 'cubic', 'fixed-window'],
     ['rx-hpcc', 'auto'],
@@ -41,7 +41,7 @@ const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['parse-options.ts', 'mode-conflicts.ts'],
   ],
   'lib/qp': [
-    ['memory'],
+    ['transport-options.ts', 'memory'],
     ['queues'],
     ['context'],
     ['recovery'],

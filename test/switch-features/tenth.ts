@@ -1,11 +1,12 @@
 /** A feature that Weir does not have: it marks every tenth packet, and sends a packet of its own each so often. */
 import type { Frame } from '../../lib/frame/frame.js'
+import { MOST, type Option } from '../../lib/options/option.js'
 import type { Nanos } from '../../lib/time/nanos.js'
 import * as ethernet from '../../lib/wire/net/ethernet.js'
 import * as ipv4 from '../../lib/wire/net/ipv4.js'
 import * as udp from '../../lib/wire/net/udp.js'
 import type { FeatureSwitch, SwitchFeature } from '../../switch-emu/core/feature/feature.js'
-import type { FeatureEntry, FeatureOption } from '../../switch-emu/core/feature/feature-entry.js'
+import type { FeatureEntry } from '../../switch-emu/core/feature/feature-entry.js'
 import type { QueueTimers } from '../../switch-emu/core/feature/queue-timers.js'
 import { markCe } from '../../switch-emu/core/forwarding/ip-header.js'
 import { DropReason } from '../../switch-emu/core/queueing/counters.js'
@@ -90,7 +91,14 @@ export const TENTH: FeatureEntry = {
   example: { interval: '10us' },
   options: [
     { name: 'every', kind: 'count', min: 1, max: 1000, doc: 'Each so manyth.', default: 10, example: 20 },
-    { name: 'interval', kind: 'time', doc: 'Between two packets of the switch.', example: '10us' },
+    {
+      name: 'interval',
+      kind: 'time',
+      min: 1,
+      max: MOST,
+      doc: 'Between two packets of the switch.',
+      example: '10us',
+    },
   ],
   figures: [
     { name: 'tenth.marked', column: 'tenths' },
@@ -99,7 +107,7 @@ export const TENTH: FeatureEntry = {
   create: (options: TenthOptions, sw, timers) => new Tenth(options, sw, timers),
 }
 
-const OFTEN: FeatureOption = { name: 'often', kind: 'count', min: 1, max: 9, doc: 'How often.', example: 3 }
+const OFTEN: Option = { name: 'often', kind: 'count', min: 1, max: 9, doc: 'How often.', example: 3 }
 
 /** Features that do nothing, with options of every kind, two of them within others. */
 export const ALL_KINDS: readonly FeatureEntry[] = [
@@ -109,9 +117,9 @@ export const ALL_KINDS: readonly FeatureEntry[] = [
     example: { gain: 1 },
     mayBeOff: true,
     options: [
-      { name: 'room', kind: 'bytes', doc: 'Room.', default: '2KiB', example: '1KB' },
-      { name: 'wait', kind: 'time', doc: 'Time.', default: '5us', example: '1ms' },
-      { name: 'part', kind: 'share', doc: 'Share.', default: '50%', example: 1 },
+      { name: 'room', kind: 'bytes', min: 0, max: MOST, doc: 'Room.', default: 2048, example: '1KB' },
+      { name: 'wait', kind: 'time', min: 1, max: MOST, doc: 'Time.', default: 5000, example: '1ms' },
+      { name: 'part', kind: 'share', min: 0, max: 1, doc: 'Share.', default: 0.5, example: 1 },
       { name: 'gain', kind: 'number', min: 1, max: 3, doc: 'Gain.', default: 1.5, example: 2 },
       {
         name: 'at',
@@ -129,7 +137,7 @@ export const ALL_KINDS: readonly FeatureEntry[] = [
         doc: 'Steps.',
         usual: 'none',
         example: { size: '1KB', often: 1 },
-        options: [{ name: 'size', kind: 'bytes', min: 1, doc: 'Size.', example: '1KB' }, OFTEN],
+        options: [{ name: 'size', kind: 'bytes', min: 1, max: MOST, doc: 'Size.', example: '1KB' }, OFTEN],
       },
     ],
     check: ({ gain, at }: { gain?: number; at?: string }) => [

@@ -10,12 +10,12 @@ import type { AckSample, CongestionContext, CongestionControl, LossSample } from
 import { Cubic } from '../cubic/cubic.js'
 import { CUBIC_OPTIONS } from '../cubic/cubic-options.js'
 import { HPCC_OPTIONS, Hpcc } from '../hpcc/hpcc.js'
-import { type OptionSpec, type OptionValues, optionFlag, optionNumber } from '../options.js'
+import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
 
 const OWN_OPTIONS: readonly OptionSpec[] = [
   {
     name: 'confirm',
-    unit: 'count',
+    kind: 'count',
     min: 1,
     max: 1000,
     default: 2,
@@ -23,7 +23,7 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
   },
   {
     name: 'patience',
-    unit: 'number',
+    kind: 'number',
     min: 1,
     max: 1e6,
     default: 4,
@@ -32,7 +32,9 @@ const OWN_OPTIONS: readonly OptionSpec[] = [
 ]
 
 /** The options of HPCC++, except that the receiver counts N: nobody has set it to the flows that this network carries. */
-const HPCC_HERE = HPCC_OPTIONS.map(spec => (spec.name === 'countFlows' ? { ...spec, default: 1 } : spec))
+const HPCC_HERE = HPCC_OPTIONS.map(
+  spec => (spec.name === 'countFlows' ? { ...spec, default: true } : spec) as OptionSpec,
+)
 
 /** Its own, and those of the controllers that it chooses between: no name is in two lists. */
 export const AUTO_OPTIONS: readonly OptionSpec[] = [...OWN_OPTIONS, ...CUBIC_OPTIONS, ...HPCC_HERE]
@@ -65,7 +67,6 @@ export class Auto implements CongestionControl {
   #sndNxt = 0
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
-    checkValues(options)
     this.#context = context
     this.#confirm = optionNumber('auto', AUTO_OPTIONS, options, 'confirm')
     this.#patience = optionNumber('auto', AUTO_OPTIONS, options, 'patience')
@@ -214,14 +215,6 @@ function switchesOf(hops: HopRecords): number {
 
 function tellsOfSwitches(hops: HopRecords): boolean {
   return switchesOf(hops) > 0
-}
-
-/** Checks values now, and not only when telemetry appears. Throws WEIR_BAD_ARGUMENT. */
-function checkValues(options: OptionValues): void {
-  for (const { name, unit } of AUTO_OPTIONS) {
-    if (unit === 'boolean') optionFlag('auto', AUTO_OPTIONS, options, name)
-    else optionNumber('auto', AUTO_OPTIONS, options, name)
-  }
 }
 
 /** The options that are in the list. */

@@ -22,7 +22,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
   ),
   {
     name: 'alpha',
-    unit: 'number',
+    kind: 'number',
     min: 0.001,
     max: 10,
     default: null,
@@ -130,7 +130,7 @@ export const CUBIC_OPTIONS: readonly OptionSpec[] = [
 
 /** A constant that only HyStart++ uses. */
 function ofHystart(spec: OptionSpec): OptionSpec {
-  return { ...spec, idle: { name: 'hystart', is: false } }
+  return { ...spec, idle: [{ while: { hystart: false } }] }
 }
 
 export interface CubicConstants {
@@ -191,21 +191,21 @@ export function cubicConstants(options: OptionValues): CubicConstants {
 }
 
 function number(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
-  return { name, unit: 'number', min, max, default: standard, doc }
+  return { name, kind: 'number', min, max, default: standard, doc }
 }
 
 function count(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
-  return { name, unit: 'count', min, max, default: standard, doc }
+  return { name, kind: 'count', min, max, default: standard, doc }
 }
 
 function bytes(name: string, min: number, max: number, standard: number, doc: string): OptionSpec {
-  return { name, unit: 'bytes', min, max, default: standard, doc }
+  return { name, kind: 'bytes', min, max, default: standard, doc }
 }
 
 function ns(name: string, min: Nanos, max: Nanos, standard: Nanos, doc: string): OptionSpec {
-  return { name, unit: 'ns', min, max, default: standard, doc }
+  return { name, kind: 'time', min, max, default: standard, doc }
 }
 
 function flag(name: string, standard: boolean, doc: string): OptionSpec {
-  return { name, unit: 'boolean', min: 0, max: 1, default: standard ? 1 : 0, doc }
+  return { name, kind: 'flag', default: standard, doc }
 }

@@ -10,7 +10,7 @@ import { type OptionSpec, type OptionValues, optionNumber } from '../options.js'
 export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
   {
     name: 'window',
-    unit: 'bytes',
+    kind: 'bytes',
     min: 1,
     max: 2 ** 31,
     default: null,
@@ -18,7 +18,7 @@ export const FIXED_WINDOW_OPTIONS: readonly OptionSpec[] = [
   },
   {
     name: 'rate',
-    unit: 'bps',
+    kind: 'rate',
     min: 1,
     max: 1e12,
     default: null,

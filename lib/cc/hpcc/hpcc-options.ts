@@ -17,7 +17,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
   return [
     {
       name: 'eta',
-      unit: 'number',
+      kind: 'number',
       min: 0.1,
       max: 1,
       default: 0.95,
@@ -25,7 +25,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
     },
     {
       name: 'maxStage',
-      unit: 'count',
+      kind: 'count',
       min: 0,
       max: 1000,
       default: 5,
@@ -33,16 +33,16 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
     },
     {
       name: 'flows',
-      unit: 'count',
+      kind: 'count',
       min: 1,
       max: 65_535,
       default: 100,
       doc: 'flows that one link is expected to carry: N of the rule of thumb W_ai = W_init (1 - eta) / N; not with wAi (section 4.3)',
-      idle: { name: 'wAi' },
+      idle: [{ while: { wAi: { given: true } } }],
     },
     {
       name: 'wAi',
-      unit: 'bytes',
+      kind: 'bytes',
       min: 0,
       max: 1 << 30,
       default: null,
@@ -50,7 +50,7 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
     },
     {
       name: 'minRate',
-      unit: 'bps',
+      kind: 'rate',
       min: 1,
       max: 1e12,
       default: null,
@@ -58,12 +58,10 @@ export function hpccOptions(countFlows: boolean): readonly OptionSpec[] {
     },
     {
       name: 'countFlows',
-      unit: 'boolean',
-      min: 0,
-      max: 1,
-      default: countFlows ? 1 : 0,
+      kind: 'flag',
+      default: countFlows,
       doc: 'the receiver counts the flows N while the last hop is the busiest; not with wAi (section on Rx-HPCC)',
-      idle: { name: 'wAi' },
+      idle: [{ while: { wAi: { given: true } } }],
     },
   ]
 }

@@ -20,29 +20,27 @@ export const RX_HPCC_OPTIONS: readonly OptionSpec[] = [
   ...hpccOptions(true),
   {
     name: 'literal',
-    unit: 'boolean',
-    min: 0,
-    max: 1,
-    default: 0,
+    kind: 'flag',
+    default: false,
     doc: 'line 30 to the letter: Wc is the W sent last, although no packet with it has arrived yet; windows then swing, and flows go apart in an incast (lines 28-34)',
   },
   {
     name: 'rateChange',
-    unit: 'number',
+    kind: 'number',
     min: 0,
     max: 0.5,
     default: 0.01,
     doc: 'the receiver sends W when it differs by more than this share from the W of the sender, and after 16 T at the latest, as it tells N too; 0: each W that it works out; not with literal',
-    idle: { name: 'literal', is: true },
+    idle: [{ while: { literal: true } }],
   },
   {
     name: 'ackPackets',
-    unit: 'count',
+    kind: 'count',
     min: 0,
     max: 64,
     default: 8,
     doc: 'packets that may be in flight beyond W, up to W_init, because packets arrive before they are acknowledged (section on Rx-HPCC, delayed ACKs); not with literal',
-    idle: { name: 'literal', is: true },
+    idle: [{ while: { literal: true } }],
   },
   ...lossOptions(null),
 ]
@@ -77,8 +75,6 @@ export class RxHpcc implements CongestionControl {
 
   constructor(context: CongestionContext, options: OptionValues = {}) {
     this.#core = new HpccCore(context, hpccConstants('rx-hpcc', RX_HPCC_OPTIONS, options))
-    // These options act at the receiver, but a value out of range is to be reported here.
-    optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'rateChange')
     const ackPackets = optionNumber('rx-hpcc', RX_HPCC_OPTIONS, options, 'ackPackets')
     const literal = optionFlag('rx-hpcc', RX_HPCC_OPTIONS, options, 'literal')
     this.#unacknowledged = literal ? 0 : ackPackets * context.mtuBytes

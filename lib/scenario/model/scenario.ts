@@ -1,5 +1,6 @@
 import type { PathSettings } from '../../cc/path-settings.js'
 import type { TelemetrySettings } from '../../cc/telemetry-settings.js'
+import type { TransportOptions } from '../../qp/transport-options.js'
 import type { Nanos } from '../../time/nanos.js'
 import type { IntFormat } from '../../wire/telemetry/telemetry.js'
 import type { SizeDistribution } from './size-distribution.js'
@@ -29,7 +30,7 @@ export interface Scenario {
   int: IntSettings
   /** How telemetry is collected and brought back; names, ranges and defaults are those of lib/cc/telemetry-settings.ts. */
   telemetry: TelemetrySettings
-  /** Path selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
+  /** DocumentPath selection and admission; names, ranges and defaults are those of lib/cc/path-settings.ts. */
   paths: PathSettings
   /** One T for all flows, or 'measured': idle probes find each connection's own. */
   baseRttNs: Nanos | 'measured'
@@ -223,22 +224,8 @@ export interface CcChoice {
   options: Record<string, number | string | boolean>
 }
 
-/** Settings of the reliable transport, of all hosts. */
-export interface TransportSettings {
-  /** Payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Default 1024. */
-  pathMtu: number
-  /** The responder acknowledges at least every so many packets, 1 to 256. Default 1. */
-  ackEvery: number
-  /** Timeouts or sequence NAKs in a row before a connection fails, 0 to 7 (IBA: retry count). Default 7. */
-  retryCount: number
-  /** RNR NAKs in a row before a connection fails, 0 to 7; 7 = for ever. Default 7. */
-  rnrRetryCount: number
-  /** Without an acknowledgement for this long the requester retransmits. Default 0 = the transport chooses by T. */
-  ackTimeoutNs: Nanos
-  /** After a loss: retransmit what is missing (selective) or all from there on (goBackN). Default selective. */
-  recovery: 'selective' | 'goBackN'
-  /** How flows begin: at line rate, or with ten packets. Default line-rate, as in the papers. */
-  start: 'line-rate' | 'careful'
+/** Settings of the reliable transport, of all hosts: `lib/qp/transport-options.ts`. */
+export interface TransportSettings extends TransportOptions {
   /** Secret of all hosts, 16 to 1024 bytes of text: feedback is authenticated with it. Absent: it is not. */
   key?: string
 }

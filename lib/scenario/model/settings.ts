@@ -125,9 +125,8 @@ export function settingsOf(scenario: Scenario): RunSettings {
 }
 
 function ccSettings({ name, options }: CcChoice): CcSettings {
-  const entries = ccOptions(name).map(({ name: option, default: standard, unit }) => {
-    const usual = unit === 'boolean' && standard !== null ? standard === 1 : standard
-    return [option, options[option] ?? usual]
+  const entries = ccOptions(name).map(({ name: option, default: standard = null }) => {
+    return [option, options[option] ?? standard]
   })
   return { name, options: Object.fromEntries(entries) }
 }

@@ -1,11 +1,11 @@
 /** `deadlockPrevention` of a scenario file: port groups, and where packets between two ports of one group move to. */
 
+import { show } from '../../options/read-value.js'
 import { dscpMap } from '../model/priorities.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { DeadlockPreventionSettings, PortGroup, ScenarioSwitch } from '../model/scenario.js'
 import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { preventionSchema } from '../schema/network.js'
 import { resolvePorts } from './ports.js'
 

@@ -9,11 +9,14 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Document, isAlias, LineCounter, parseDocument, type Scalar } from 'yaml'
 import * as ccCatalogue from '../../cc/catalogue.js'
-import { idleEncapsulation, idleLossBeta, idleText } from '../../cc/mode-conflicts.js'
+import { idleEncapsulation, idleLossBeta } from '../../cc/mode-conflicts.js'
 import { probesPaths } from '../../cc/path-settings.js'
 import { WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
 import { IFA_PROTOCOL, ifaProtocolFault } from '../../frame/ifa-protocol.js'
+import { defaultsOf } from '../../options/check-options.js'
+import { idleText } from '../../options/idle.js'
+import { TRANSPORT_OPTIONS } from '../../qp/transport-options.js'
 import { checkPriorities } from '../model/priorities.js'
 import { Problems } from '../model/problems.js'
 import type { IntSettings, Scenario, TransportSettings } from '../model/scenario.js'
@@ -31,6 +34,7 @@ import { rememberPlaces } from './places.js'
 import { type CcCatalogue, DEFAULT_CC, resolveCc } from './resolve-cc.js'
 import { resolveEvents } from './resolve-events.js'
 import { resolveNetwork } from './resolve-network.js'
+import { resolveOptions } from './resolve-options.js'
 import { resolvePaths } from './resolve-paths.js'
 import { resolveRoutes } from './resolve-routes.js'
 import { controllersOf, resolveTelemetry } from './resolve-telemetry.js'
@@ -39,15 +43,7 @@ import { resolveWatch } from './resolve-watch.js'
 
 const DEFAULT_SEED = 1
 
-const DEFAULT_TRANSPORT: TransportSettings = {
-  pathMtu: 1024,
-  ackEvery: 1,
-  retryCount: 7,
-  rnrRetryCount: 7,
-  ackTimeoutNs: 0,
-  recovery: 'selective',
-  start: 'line-rate',
-}
+const DEFAULT_TRANSPORT = defaultsOf<TransportSettings>(TRANSPORT_OPTIONS)
 
 export interface ParseOptions {
   /** The controllers to check `cc` against. Default: those of lib/cc. */
@@ -195,17 +191,11 @@ function checkControllers(
 
 function resolveTransport(problems: Problems, value: unknown): TransportSettings {
   if (value === undefined) return { ...DEFAULT_TRANSPORT }
-  const shape = checkShape(problems, ['transport'], transportSchema, value, 'transport')
-  return {
-    pathMtu: shape?.pathMtu ?? DEFAULT_TRANSPORT.pathMtu,
-    ackEvery: shape?.ackEvery ?? DEFAULT_TRANSPORT.ackEvery,
-    retryCount: shape?.retryCount ?? DEFAULT_TRANSPORT.retryCount,
-    rnrRetryCount: shape?.rnrRetryCount ?? DEFAULT_TRANSPORT.rnrRetryCount,
-    ackTimeoutNs: shape?.ackTimeout ?? DEFAULT_TRANSPORT.ackTimeoutNs,
-    recovery: shape?.recovery ?? DEFAULT_TRANSPORT.recovery,
-    start: shape?.start ?? DEFAULT_TRANSPORT.start,
-    ...(shape?.key !== undefined && { key: shape.key }),
-  }
+  const path = ['transport']
+  const shape = checkShape(problems, path, transportSchema, value, 'transport') ?? {}
+  const given = resolveOptions<TransportSettings>(problems, path, TRANSPORT_OPTIONS, shape)
+  const { key } = shape as { key?: string }
+  return { ...DEFAULT_TRANSPORT, ...given, ...(key !== undefined && { key }) }
 }
 
 function resolveInt(

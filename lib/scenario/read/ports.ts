@@ -1,11 +1,11 @@
 /** Ports as scenario files name them: by the neighbour that they lead to, or by number. */
 
 import { WeirError } from '../../errors.js'
+import { show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { Scenario } from '../model/scenario.js'
 import { type PathHop, portName, Topology } from '../model/topology.js'
-import { show } from '../schema/fields.js'
 
 /**
  * The ports that `s1:s2` names (all links of s1 to s2), or `s1:s2#1` (one of parallel links, from 0), or `s1:0` (by port

@@ -1,17 +1,10 @@
 /** The congestion controller of a scenario file, or of one of its flows, against the catalogue of lib/cc. */
-import { idleOptions, type OptionSpec } from '../../cc/options.js'
-import {
-  formatBytes,
-  formatDuration,
-  formatRate,
-  parseBytes,
-  parseDuration,
-  parseRate,
-} from '../../units/units.js'
+import type { OptionSpec } from '../../cc/options.js'
+import { idleOptions } from '../../options/idle.js'
+import { readValue, show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { CcChoice } from '../model/scenario.js'
-import { show } from '../schema/fields.js'
 
 /** What a scenario needs to know of the controllers: `lib/cc/catalogue.ts` has both. */
 export interface CcCatalogue {
@@ -62,7 +55,7 @@ export function resolveCc(
       continue
     }
     try {
-      options[key] = optionValue(spec, raw)
+      options[key] = readValue(spec, raw)
     } catch (error) {
       problems.at([...path, key], `${name}: ${key}: ${(error as Error).message}`)
     }
@@ -71,43 +64,4 @@ export function resolveCc(
     problems.atKey([...path, idle], `${name}: ${message}`)
   }
   return problems.count === before ? { name, options } : null
-}
-
-function optionValue(spec: OptionSpec, raw: unknown): number | boolean {
-  if (spec.unit === 'boolean') {
-    if (typeof raw !== 'boolean') throw new Error(`true or false is needed, not ${show(raw)}`)
-    return raw
-  }
-  if (typeof raw !== 'number' && typeof raw !== 'string') throw new Error(`${show(raw)} is no quantity`)
-  const value = optionNumber(spec, raw)
-  if (Number.isNaN(value) || value < spec.min || value > spec.max) {
-    const kind = spec.unit === 'count' ? 'a whole number' : 'a value'
-    throw new Error(
-      `${kind} from ${print(spec, spec.min)} to ${print(spec, spec.max)} is needed, not ${show(raw)}`,
-    )
-  }
-  return value
-}
-
-/** NaN stands for what is no number of the kind at all. */
-function optionNumber(spec: OptionSpec, raw: number | string): number {
-  switch (spec.unit) {
-    case 'bytes':
-      return parseBytes(String(raw))
-    case 'bps':
-      return parseRate(String(raw))
-    case 'ns':
-      return parseDuration(String(raw))
-    case 'count':
-      return Number.isInteger(raw) ? Number(raw) : Number.NaN
-    default:
-      return typeof raw === 'number' ? raw : Number.NaN
-  }
-}
-
-function print(spec: OptionSpec, value: number): string {
-  if (spec.unit === 'bytes') return formatBytes(value)
-  if (spec.unit === 'bps') return formatRate(value)
-  if (spec.unit === 'ns') return formatDuration(value)
-  return String(value)
 }

@@ -1,10 +1,10 @@
 /** `events` of a scenario file: what an operator does to the switches while the traffic runs. */
 
+import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
 import type { NetworkEvent, ScenarioSwitch } from '../model/scenario.js'
 import type { Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { eventSchema } from '../schema/network.js'
 import { resolvePorts } from './ports.js'
 

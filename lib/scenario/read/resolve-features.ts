@@ -1,14 +1,13 @@
 /** Features of a switch in a scenario file, by the options that the catalogue of switch-emu/core names. */
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
-import {
-  type FeatureEntry,
-  type FeatureOption,
-  optionKey,
-} from '../../../switch-emu/core/feature/feature-entry.js'
+import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
+import { keyOf, type MappingKind, type Option } from '../../options/option.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { FeatureSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
-import { featureSchema, featuresWithin, mappingSchema, optionField } from '../schema/features.js'
+import { featureSchema, featuresWithin } from '../schema/features.js'
+import { mappingOf } from '../schema/option-keys.js'
+import { resolveOptions } from './resolve-options.js'
 
 type Found = Record<string, FeatureSettings | FeatureSettings[]>
 
@@ -82,20 +81,22 @@ export function resolveFeature<T>(
   return isComplete(entry, found) ? (found as T) : null
 }
 
+/** What is given, with the defaults, by `keyOf`. */
 function valuesOf(
   problems: Problems,
   path: DocumentPath,
-  options: readonly FeatureOption[],
+  options: readonly Option[],
   shape: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
+  const given: Record<string, unknown> = resolveOptions(problems, path, options, shape)
   const found: Record<string, unknown> = {}
   for (const option of options) {
-    const given = shape[option.name]
-    const value =
-      option.kind === 'mapping' && given !== undefined
-        ? mappingValue(problems, [...path, option.name], option, given)
-        : (given ?? defaultOf(option))
-    if (value !== undefined) found[optionKey(option)] = value
+    const key = keyOf(option)
+    const isMapping = option.kind === 'mapping' && given[key] !== undefined
+    const value = isMapping
+      ? mappingValue(problems, [...path, option.name], option, given[key])
+      : (given[key] ?? option.default)
+    if (value !== undefined && value !== null) found[key] = value
   }
   return found
 }
@@ -103,18 +104,14 @@ function valuesOf(
 function mappingValue(
   problems: Problems,
   path: DocumentPath,
-  option: Extract<FeatureOption, { kind: 'mapping' }>,
+  option: Extract<Option, MappingKind>,
   given: unknown,
 ): unknown {
-  const shape = checkShape(problems, path, mappingSchema(option), given, `a ${option.name}`)
+  const shape = checkShape(problems, path, mappingOf(option), given, `a ${option.name}`)
   return shape === null ? undefined : valuesOf(problems, path, option.options, shape)
-}
-
-function defaultOf(option: FeatureOption): unknown {
-  return option.default === undefined ? undefined : optionField(option).parse(option.default)
 }
 
 /** False if a required option was missing or wrong: that is reported already. */
 function isComplete({ options }: FeatureEntry, found: Readonly<Record<string, unknown>>): boolean {
-  return (options ?? []).every(option => option.usual !== undefined || found[optionKey(option)] !== undefined)
+  return (options ?? []).every(option => option.usual !== undefined || found[keyOf(option)] !== undefined)
 }

@@ -1,12 +1,12 @@
 /** Hosts, switches and links of a scenario file. */
 
 import { PORTS_MAX } from '../../../switch-emu/core/forwarding/forwarding.js'
+import { show } from '../../options/read-value.js'
 import { formatRate } from '../../units/units.js'
 import { expandNames, offer } from '../model/names.js'
 import type { DocumentPath, NodePlaces, Problems } from '../model/problems.js'
 import type { Link, ScenarioHost, ScenarioSwitch } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { hostSchema, linkDefaultsSchema, linkSchema } from '../schema/network.js'
 import { resolveSwitch } from './resolve-switch.js'
 

@@ -3,12 +3,12 @@
  * converges and a forwarding loop stands for some time.
  */
 
+import { show } from '../../options/read-value.js'
 import { expandNames, offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { StaticRoute } from '../model/scenario.js'
 import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { routeSchema } from '../schema/network.js'
 import { resolvePeer } from './ports.js'
 

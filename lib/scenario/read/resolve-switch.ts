@@ -2,11 +2,12 @@
  * Settings of one switch in a scenario file. Where SONiC has a name for one, that name or its meaning is in the comments
  * of `Switch` in scenario.ts.
  */
+
+import { show } from '../../options/read-value.js'
 import { formatBytes } from '../../units/units.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type { EcnSettings, PfcSettings, ScenarioSwitch, WatchdogSettings } from '../model/scenario.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { switchSchema, WEIGHT_MAX } from '../schema/switch.js'
 import { resolveFeature, resolveFeatures } from './resolve-features.js'
 import { resolveSwitchTelemetry } from './resolve-telemetry.js'

@@ -1,12 +1,9 @@
 /** `telemetry` of a scenario file, of all hosts, and of one switch. */
 import { ccIsReceiverBased } from '../../cc/catalogue.js'
-import {
-  conflictsWithControllers,
-  conflictsWithFormat,
-  idleCountFlows,
-  idleText,
-} from '../../cc/mode-conflicts.js'
-import { DEFAULT_TELEMETRY, TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
+import { conflictsWithControllers, conflictsWithFormat, idleCountFlows } from '../../cc/mode-conflicts.js'
+import { TELEMETRY_OPTIONS, type TelemetrySettings } from '../../cc/telemetry-options.js'
+import { DEFAULT_TELEMETRY } from '../../cc/telemetry-settings.js'
+import { idleText } from '../../options/idle.js'
 import { dscpMap } from '../model/priorities.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
 import type {
@@ -21,6 +18,7 @@ import type {
 import { checkShape } from '../schema/check-shape.js'
 import { telemetrySchema } from '../schema/settings.js'
 import { resolveFeature } from './resolve-features.js'
+import { resolveOptions } from './resolve-options.js'
 
 /** Load that is believed where switches report a priority's guaranteed share as the rate. */
 const LOAD_OF_SHARES_MAX = 1000
@@ -60,31 +58,28 @@ export function resolveTelemetry(
 ): TelemetrySettings {
   const path = ['telemetry']
   const shape = value === undefined ? null : checkShape(problems, path, telemetrySchema, value, 'telemetry')
+  const given = resolveOptions<TelemetrySettings>(problems, path, TELEMETRY_OPTIONS, shape ?? {})
   // A priority may send more than its guaranteed share while others send nothing.
   const shares = around.switches.some(sw => sw.telemetry?.rate === 'share')
   const loadMax = shares ? LOAD_OF_SHARES_MAX : DEFAULT_TELEMETRY.loadMax
   const defaults: TelemetrySettings = { ...DEFAULT_TELEMETRY, hostHop: false, loadMax }
-  const telemetry: TelemetrySettings = { ...defaults, ...shape }
+  const telemetry: TelemetrySettings = { ...defaults, ...given }
   if (telemetry.hops === 'busiest' && around.int.format === 'compact') {
     problems.at([...path, 'hops'], 'compact records name no links; give int: {format: wide}')
   }
-  if (shape !== null) checkEffect(problems, path, { given: shape, telemetry, defaults }, around)
+  if (shape !== null) checkEffect(problems, path, { given, telemetry, defaults }, around)
   checkAsked(problems, telemetry.subscribe, around)
   if (telemetry.subscribe === 'dscp') checkDscp(problems, path, telemetry.subscribeDscp, around)
   return telemetry
 }
 
-/** Refuses each setting that is given and has no effect beside the others, the format, the controllers and the switches. */
+/** Refuses each setting that is given and has no effect beside the format, the controllers and the switches. */
 function checkEffect(
   problems: Problems,
   path: DocumentPath,
   { given, telemetry, defaults }: Resolved,
   around: Surroundings,
 ): void {
-  for (const { name, idle } of TELEMETRY_OPTIONS) {
-    const why = name in given ? (idle?.(telemetry) ?? null) : null
-    if (why !== null) problems.atKey([...path, name], idleText(name, why))
-  }
   const { int, cc, flows, workloads, probesPaths } = around
   const conflicts = conflictsWithFormat(telemetry, int.format)
   if (cc !== null) {

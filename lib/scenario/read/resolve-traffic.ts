@@ -1,7 +1,9 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import { dirname, isAbsolute, join } from 'node:path'
-import { idleLossBeta, idleText } from '../../cc/mode-conflicts.js'
+import { idleLossBeta } from '../../cc/mode-conflicts.js'
 import { WeirError } from '../../errors.js'
+import { idleText } from '../../options/idle.js'
+import { show } from '../../options/read-value.js'
 import { expandNames, offer } from '../model/names.js'
 import { DEFAULT_PRIORITY } from '../model/priorities.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
@@ -14,7 +16,6 @@ import {
 } from '../model/size-distribution.js'
 import type { Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { flowSchema, incastSchema, workloadSchema } from '../schema/traffic.js'
 import { type CcCatalogue, resolveCc } from './resolve-cc.js'
 

@@ -1,10 +1,10 @@
 /** What a scenario file wants to have sampled. */
 
+import { show } from '../../options/read-value.js'
 import type { Problems } from '../model/problems.js'
 import type { Watch } from '../model/scenario.js'
 import type { PathHop, Topology } from '../model/topology.js'
 import { checkShape } from '../schema/check-shape.js'
-import { show } from '../schema/fields.js'
 import { watchSchema } from '../schema/settings.js'
 import { resolvePorts } from './ports.js'
 

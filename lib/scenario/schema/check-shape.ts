@@ -1,8 +1,9 @@
 import * as z from 'zod'
+import { show } from '../../options/read-value.js'
 import { offer } from '../model/names.js'
 import type { DocumentPath, Problems } from '../model/problems.js'
-import { ABSENCE, show } from './fields.js'
 import { isPart } from './keys.js'
+import { ABSENCE } from './value-field.js'
 
 /**
  * Checks one mapping and reports everything wrong with it. Returns the values that are right, so that the

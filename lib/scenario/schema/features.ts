@@ -1,11 +1,9 @@
 /** Keys of a switch for its features, from the options that the catalogue of switch-emu/core names. */
 import * as z from 'zod'
 import { featureEntries } from '../../../switch-emu/core/catalogue.js'
-import type { FeatureEntry, FeatureOption } from '../../../switch-emu/core/feature/feature-entry.js'
-import * as f from './fields.js'
-import { key, mapping, part, requiredKey, requiredPart } from './keys.js'
-
-const prioritiesField = z.array(f.whole(0, 7)).min(1).meta({ words: 'list of priorities, 0 to 7' })
+import type { FeatureEntry } from '../../../switch-emu/core/feature/feature-entry.js'
+import { mapping, part } from './keys.js'
+import { optionKeys } from './option-keys.js'
 
 type Shape = Record<string, z.ZodType>
 
@@ -43,49 +41,4 @@ function valueSchema(entry: FeatureEntry): z.ZodType {
   }
   if (!entry.mayBeOff) return schema
   return z.union([schema, z.literal('off'), z.literal(false)]).meta({ words: 'mapping, or `off`' })
-}
-
-function optionKeys(options: readonly FeatureOption[]): Shape {
-  return Object.fromEntries(options.map(option => [option.name, keyOf(option)]))
-}
-
-function keyOf(option: FeatureOption): z.ZodType {
-  const { doc: description, example, usual, default: standard, with: others } = option
-  const doc = { description, example, ...(others && { with: others }) }
-  const field = optionField(option)
-  const isMapping = option.kind === 'mapping'
-  if (standard === undefined && usual === undefined) {
-    return isMapping ? requiredPart(field, doc) : requiredKey(field, doc)
-  }
-  const without = standard === undefined ? { usual } : { default: standard }
-  return isMapping ? part(field, { ...doc, ...without }) : key(field, { ...doc, ...without })
-}
-
-/** Checks the value of an option, and makes it what the class gets. */
-export function optionField(option: FeatureOption): z.ZodType {
-  switch (option.kind) {
-    case 'bytes':
-      return option.min === 1 ? f.positiveBytes : f.bytes
-    case 'time':
-      return f.positiveDuration
-    case 'share':
-      return f.fraction
-    case 'number':
-      return f.between(option.min, option.max)
-    case 'count':
-      return f.whole(option.min, option.max)
-    case 'choice':
-      return f.oneOf(option.choices)
-    case 'flag':
-      return f.yesNo
-    case 'priorities':
-      return prioritiesField
-    default:
-      return mappingSchema(option)
-  }
-}
-
-/** The mapping that an option is. */
-export function mappingSchema({ name, options }: Extract<FeatureOption, { kind: 'mapping' }>) {
-  return mapping({ title: name }, optionKeys(options))
 }

@@ -1,187 +1,40 @@
-/**
- * Values of single keys of a scenario file. Each takes what YAML gives and yields a plain number, name…, and says of
- * itself what it takes: in words for the reference page, and as JSON Schema for editors.
- */
-import * as z from 'zod'
+/** Values of single keys of a scenario file: those that options have, and texts of forms of their own. */
 import { RATE_MAX_BPS, RATE_MIN_BPS } from '../../../switch-emu/core/queueing/serializer.js'
 import { WeirError } from '../../errors.js'
-import {
-  BYTES_PATTERN,
-  DURATION_PATTERN,
-  FRACTION_PATTERN,
-  formatBytes,
-  formatDuration,
-  formatRate,
-  parseBytes,
-  parseDuration,
-  parseFraction,
-  parseRate,
-  RATE_PATTERN,
-} from '../../units/units.js'
+import { MOST } from '../../options/option.js'
+import { readValue, show } from '../../options/read-value.js'
+import { DURATION_PATTERN, FRACTION_PATTERN, formatDuration } from '../../units/units.js'
 import { isName, NAME_PATTERN, NAME_RULE, NAMES_PATTERN } from '../model/names.js'
+import { aboveZero, field, valueField } from './value-field.js'
 
-/** Messages that go on from the name of their key instead of standing by themselves. */
-export const ABSENCE = /^(is missing|has no value)/
-
-/** What a field says of itself. */
-export interface FieldForm {
-  /** What it takes, for people: `rate, 1Kbps to 4Tbps`. */
-  words: string
-  /** The same as JSON Schema. Bounds of quantities with units cannot be said there. */
-  json: Readonly<Record<string, unknown>>
-}
-
-/** A field from a function that throws a WeirError, or a plain Error, saying what is wrong. */
-export function field<T>(words: string, json: FieldForm['json'], convert: (value: unknown) => T) {
-  const form: FieldForm = { words, json }
-  return z
-    .unknown()
-    .transform((value, context): T => {
-      try {
-        if (value === undefined) throw new Error('is missing')
-        if (value === null) throw new Error('has no value')
-        return convert(value)
-      } catch (error) {
-        context.addIssue({ code: 'custom', message: (error as Error).message })
-        return z.NEVER
-      }
-    })
-    .meta({ ...form })
-}
-
-/** YAML reads `5` as a number and `5us` as text; both are text to the parsers of units. */
-function quantity(parse: (text: string) => number) {
-  return (value: unknown): number => {
-    if (typeof value !== 'string' && typeof value !== 'number') {
-      throw new Error(`${show(value)} is no quantity`)
-    }
-    return parse(String(value))
-  }
-}
-
-export const RATE_JSON = { type: 'string', pattern: RATE_PATTERN }
-/** A number needs a unit, unless it is 0. */
-export const DURATION_JSON = {
-  type: ['string', 'integer'],
-  pattern: DURATION_PATTERN,
-  minimum: 0,
-  maximum: 0,
-}
-const POSITIVE_DURATION_JSON = { type: 'string', pattern: aboveZero(DURATION_PATTERN) }
-const FRACTION_JSON = { type: ['string', 'number'], pattern: FRACTION_PATTERN }
-
-export function bytesJson(minimum: number, maximum?: number) {
-  const bounds = { minimum, ...(maximum !== undefined && { maximum }) }
-  const pattern = minimum > 0 ? aboveZero(BYTES_PATTERN) : BYTES_PATTERN
-  return { type: ['string', 'integer'], pattern, ...bounds }
-}
-
-/** The same quantities but for those of zeros alone. */
-function aboveZero(pattern: string): string {
-  return `^(?!\\s*[0.]+\\s*[A-Za-z\u00b5\u03bc]*\\s*$)${pattern.slice(1)}`
-}
-
-const RATE_RANGE = `${formatRate(RATE_MIN_BPS)} to ${formatRate(RATE_MAX_BPS)}`
 /** Rate of a link. */
-export const rate = field(`rate, ${RATE_RANGE}`, RATE_JSON, value => {
-  const bps = quantity(parseRate)(value)
-  if (bps < RATE_MIN_BPS || bps > RATE_MAX_BPS) {
-    throw new Error(`a rate from ${RATE_RANGE} is needed, not ${formatRate(bps)}`)
-  }
-  return bps
-})
-export const duration = field('time', DURATION_JSON, quantity(parseDuration))
-export const positiveDuration = field('time above 0', POSITIVE_DURATION_JSON, value => {
-  const ns = quantity(parseDuration)(value)
-  if (ns === 0) throw new Error('a time above zero is needed here')
-  return ns
-})
-
-export function durationUpTo(max: number) {
-  return field(`time up to ${formatDuration(max)}`, DURATION_JSON, value => {
-    const ns = quantity(parseDuration)(value)
-    if (ns > max) throw new Error(`a time up to ${formatDuration(max)} is needed, not ${formatDuration(ns)}`)
-    return ns
-  })
-}
-
-export const bytes = field('size', bytesJson(0), quantity(parseBytes))
-export const positiveBytes = field('size above 0', bytesJson(1), value => {
-  const n = quantity(parseBytes)(value)
-  if (n === 0) throw new Error('a size above zero is needed here')
-  return n
-})
-export const fraction = field(
-  'share, 0 to 1 or 0% to 100%',
-  { ...FRACTION_JSON, minimum: 0, maximum: 1 },
-  quantity(parseFraction),
-)
+export const rate = valueField<number>({ kind: 'rate', min: RATE_MIN_BPS, max: RATE_MAX_BPS })
+const TIME = { kind: 'time', min: 0, max: MOST } as const
+export const duration = valueField<number>(TIME)
+export const positiveDuration = valueField<number>({ ...TIME, min: 1 })
+export const positiveBytes = bytesBetween(1, MOST)
 export const positiveFraction = field(
   'share above 0, to 1 or 100%',
-  { ...FRACTION_JSON, exclusiveMinimum: 0, maximum: 1 },
+  { type: ['string', 'number'], pattern: FRACTION_PATTERN, exclusiveMinimum: 0, maximum: 1 },
   value => {
-    const share = quantity(parseFraction)(value)
+    const share = readValue({ kind: 'share', min: 0, max: 1 }, value) as number
     if (share === 0) throw new Error('a share above zero is needed here')
     return share
   },
 )
-
-/** A share of something, `0.01` or `1%`. */
-export function share(min: number, max: number) {
-  return field(`share, ${min} to ${max}`, { ...FRACTION_JSON, minimum: min, maximum: max }, value => {
-    const n = quantity(parseFraction)(value)
-    if (!(n >= min && n <= max))
-      throw new Error(`a share from ${min} to ${max} is needed, not ${show(value)}`)
-    return n
-  })
-}
+export const yesNo = valueField<boolean>({ kind: 'flag' })
 
 export function bytesBetween(min: number, max: number) {
-  const range = `${formatBytes(min)} to ${formatBytes(max)}`
-  return field(`size, ${range}`, bytesJson(min, max), value => {
-    const n = quantity(parseBytes)(value)
-    if (n < min || n > max) throw new Error(`a size from ${range} is needed, not ${formatBytes(n)}`)
-    return n
-  })
+  return valueField<number>({ kind: 'bytes', min, max })
 }
 
 export function whole(min: number, max: number) {
-  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `${min} to ${max}`
-  return field(`whole number, ${range}`, { type: 'integer', minimum: min, maximum: max }, value => {
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-      throw new Error(`a whole number from ${min} to ${max} is needed, not ${show(value)}`)
-    }
-    return value
-  })
-}
-
-export function between(min: number, max: number) {
-  return field(`number, ${min} to ${max}`, { type: 'number', minimum: min, maximum: max }, value => {
-    if (typeof value !== 'number' || !(value >= min && value <= max)) {
-      throw new Error(`a number from ${min} to ${max} is needed, not ${show(value)}`)
-    }
-    return value
-  })
+  return valueField<number>({ kind: 'count', min, max })
 }
 
 export function oneOf<const T extends string | number>(choices: readonly T[]) {
-  return field(listed(choices), { enum: choices }, value => {
-    const found = choices.find(choice => choice === value)
-    if (found === undefined) throw new Error(`${show(value)} is not among the choices: ${choices.join(', ')}`)
-    return found
-  })
+  return valueField<T>({ kind: 'choice', choices })
 }
-
-/** `a`, `b` or `c`, as code. */
-export function listed(choices: readonly (string | number | boolean)[]): string {
-  const words = choices.map(choice => `\`${choice}\``)
-  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
-}
-
-export const yesNo = field(listed([true, false]), { type: 'boolean' }, value => {
-  if (typeof value !== 'boolean') throw new Error(`true or false is needed, not ${show(value)}`)
-  return value
-})
 
 export const text = field('text', { type: 'string', minLength: 1 }, textOf)
 
@@ -241,7 +94,7 @@ export const baseRtt = field(
   (value): number | 'measured' => {
     if (value === 'measured') return value
     try {
-      const ns = quantity(parseDuration)(value)
+      const ns = readValue(TIME, value) as number
       if (ns > 0 && ns <= 10e9) return ns
       throw new Error(`a round-trip time from 1ns to 10s is needed, not ${formatDuration(ns)}`)
     } catch (error) {
@@ -250,11 +103,3 @@ export const baseRtt = field(
     }
   },
 )
-
-/** A value of a scenario file as a message names it. */
-export function show(value: unknown): string {
-  if (Array.isArray(value)) return 'a list'
-  if (value === null) return 'nothing'
-  if (typeof value === 'object') return 'a mapping'
-  return typeof value === 'string' ? `'${value}'` : String(value)
-}

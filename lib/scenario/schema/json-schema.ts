@@ -1,8 +1,8 @@
 /** The scenario file as JSON Schema (draft 2020-12), for editors. */
 import * as z from 'zod'
-import type { FieldForm } from './fields.js'
 import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'
+import type { FieldForm } from './value-field.js'
 
 /** What the schema of zod says of a value, in any of its roles. */
 type Meta = Partial<FieldForm & KeyDoc & MappingDoc>

@@ -1,8 +1,8 @@
 /** The mappings of a scenario file one by one, as its schema nests them. */
 import * as z from 'zod'
-import type { FieldForm } from './fields.js'
 import type { KeyDoc, MappingDoc } from './keys.js'
 import { scenarioSchema } from './scenario.js'
+import type { FieldForm } from './value-field.js'
 
 /** A key of a mapping with all that is said of it. */
 export interface Key extends KeyDoc, Pick<FieldForm, 'words'> {

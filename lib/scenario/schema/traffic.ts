@@ -1,5 +1,6 @@
 /** The entries of `traffic`: single flows, incasts and workloads. */
 import * as z from 'zod'
+import { listed } from '../../options/value.js'
 import { WORKLOAD_NAMES } from '../model/size-distribution.js'
 import { ccSchema } from './controllers.js'
 import * as f from './fields.js'
@@ -115,7 +116,7 @@ export const workloadSchema = mapping(
       example: 'background',
     }),
     ...flowCommon,
-    workload: requiredKey(f.text.meta({ words: `${f.listed(WORKLOAD_NAMES)}, or path of a file` }), {
+    workload: requiredKey(f.text.meta({ words: `${listed(WORKLOAD_NAMES)}, or path of a file` }), {
       description:
         'Distribution of the flow sizes. A file has lines of `BYTES PERCENT`, the cumulative distribution from 0 to 100 percent; a relative path starts at the scenario file.',
       example: 'websearch',

@@ -1,37 +1,6 @@
+import type { Option } from '../../../lib/options/option.js'
 import type { FeatureSwitch, SwitchFeature } from './feature.js'
 import type { QueueTimers } from './queue-timers.js'
-
-interface OptionDoc {
-  /** The key in scenario files. */
-  name: string
-  /** A sentence or more. In brackets SONiC's name, if it has one. */
-  doc: string
-  /** A value other than the default, as a file has it. */
-  example: unknown
-  /** The value without the key, as a file has it. */
-  default?: unknown
-  /** What holds without the key, where no value says it: the class then gets none. If `default` is absent too, the key is required. */
-  usual?: string
-  /** Keys beside it without which the example is refused. */
-  with?: Readonly<Record<string, unknown>>
-}
-
-/** What an option takes. The class gets numbers in bytes and nanoseconds, under the name that `optionKey` says. */
-export type OptionValue =
-  | { kind: 'bytes'; min?: 0 | 1 }
-  /** Above 0. */
-  | { kind: 'time' }
-  /** 0 to 1. */
-  | { kind: 'share' }
-  | { kind: 'number' | 'count'; min: number; max: number }
-  | { kind: 'choice'; choices: readonly string[] }
-  | { kind: 'flag' }
-  /** A list of 0 to 7. */
-  | { kind: 'priorities' }
-  | { kind: 'mapping'; options: readonly FeatureOption[] }
-
-/** An option of a feature. */
-export type FeatureOption = OptionDoc & OptionValue
 
 /** A number that the feature adds to the result of a port. */
 export interface FeatureFigure {
@@ -68,7 +37,7 @@ export interface FeatureEntry {
   /** What JSON Schema can say of its mapping beyond the options one by one. */
   json?: Readonly<Record<string, unknown>>
   /** Null: its options are no mapping of a switch; lib/scenario knows where they stand. */
-  options: readonly FeatureOption[] | null
+  options: readonly Option[] | null
   /** Conflicts between options that are right one by one: the option, and a sentence. */
   check?(options: never): readonly { option: string; wrong: string }[]
   figures?: readonly FeatureFigure[]
@@ -76,12 +45,6 @@ export interface FeatureEntry {
   standard?: unknown
   /** Bit p: with these options priority p is lossless. Default: none. */
   losslessMask?(options: never): number
-  /** @param options by `optionKey` */
+  /** @param options by `keyOf` of lib/options, in bytes and ns */
   create(options: never, sw: FeatureSwitch, timers: QueueTimers): SwitchFeature
-}
-
-/** The name under which the class gets an option: with the unit at its end. */
-export function optionKey({ name, kind }: FeatureOption): string {
-  if (kind === 'bytes') return name.endsWith('Bytes') ? name : `${name}Bytes`
-  return kind === 'time' ? `${name}Ns` : name
 }

@@ -1,4 +1,5 @@
 import type { Frame } from '../../../lib/frame/frame.js'
+import { MOST } from '../../../lib/options/option.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import type { FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
@@ -51,18 +52,24 @@ export const MARKING: FeatureEntry = {
     {
       name: 'kmin',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'Up to this queue nothing is marked [green_min_threshold].',
       example: '100KB',
     },
     {
       name: 'kmax',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'Above this queue everything is marked [green_max_threshold].',
       example: '400KB',
     },
     {
       name: 'pmax',
       kind: 'share',
+      min: 0,
+      max: 1,
       doc: 'Probability of a mark as the queue nears `kmax` [green_drop_probability].',
       default: 0.2,
       example: '1%',

@@ -23,7 +23,8 @@
  */
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
-import { type Nanos, NEVER } from '../../../lib/time/nanos.js'
+import { MOST } from '../../../lib/options/option.js'
+import { MILLISECOND, type Nanos, NEVER } from '../../../lib/time/nanos.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
 import type { QueueTimers } from '../feature/queue-timers.js'
@@ -346,15 +347,19 @@ export const WATCHDOG: FeatureEntry = {
     {
       name: 'detectionTime',
       kind: 'time',
+      min: 1,
+      max: MOST,
       doc: 'A queue that its peer keeps paused for so long without a gap is deadlocked.',
-      default: '200ms',
+      default: 200 * MILLISECOND,
       example: '100ms',
     },
     {
       name: 'restorationTime',
       kind: 'time',
+      min: 1,
+      max: MOST,
       doc: 'For how long the queue then ignores pauses.',
-      default: '200ms',
+      default: 200 * MILLISECOND,
       example: '400ms',
     },
     {
@@ -380,7 +385,7 @@ export const WATCHDOG: FeatureEntry = {
           doc: 'So many deadlocks of one queue within the window turn PFC off for its port and priority.',
           example: 3,
         },
-        { name: 'window', kind: 'time', doc: 'The window.', example: '10s' },
+        { name: 'window', kind: 'time', min: 1, max: MOST, doc: 'The window.', example: '10s' },
       ],
     },
   ],

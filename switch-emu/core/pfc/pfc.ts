@@ -1,4 +1,5 @@
 import type { Frame } from '../../../lib/frame/frame.js'
+import { MOST } from '../../../lib/options/option.js'
 import type { Nanos } from '../../../lib/time/nanos.js'
 import type { FeatureReport, FeatureSwitch, SwitchFeature } from '../feature/feature.js'
 import type { FeatureEntry } from '../feature/feature-entry.js'
@@ -113,6 +114,7 @@ export const PFC: FeatureEntry = {
       name: 'xoff',
       kind: 'bytes',
       min: 1,
+      max: MOST,
       doc: 'Bytes that came in by one port with one priority and have not left; above it the peer is paused [static_th].',
       usual: '`alpha` is the threshold',
       example: '500KB',
@@ -129,6 +131,8 @@ export const PFC: FeatureEntry = {
     {
       name: 'xon',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'At so many bytes the peer may go on [xon].',
       usual: '80 % of `xoff`; none with `alpha`',
       example: '300KB',
@@ -137,6 +141,8 @@ export const PFC: FeatureEntry = {
     {
       name: 'xonOffset',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'The peer may go on at so many bytes below the threshold [xon_offset].',
       usual: '2288B with `alpha`; none with `xoff`',
       example: '4KB',
@@ -145,6 +151,8 @@ export const PFC: FeatureEntry = {
     {
       name: 'reserved',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'Memory that each port and lossless priority has for itself [size].',
       default: 0,
       example: '4KB',
@@ -153,6 +161,8 @@ export const PFC: FeatureEntry = {
     {
       name: 'headroom',
       kind: 'bytes',
+      min: 0,
+      max: MOST,
       doc: 'Room of each port and lossless priority for what still arrives after a pause [xoff of a buffer profile].',
       usual: 'what the link can bring: 2 x delay x rate + 3 frames + 60B',
       example: '50KB',

@@ -1,6 +1,7 @@
 import { WeirError } from '../../../lib/errors.js'
 import type { Frame } from '../../../lib/frame/frame.js'
-import type { Nanos } from '../../../lib/time/nanos.js'
+import { MOST } from '../../../lib/options/option.js'
+import { MICROSECOND, type Nanos } from '../../../lib/time/nanos.js'
 import * as bth from '../../../lib/wire/ib/bth.js'
 import * as icrc from '../../../lib/wire/ib/icrc.js'
 import { hasPayload, isReadResponse, isRequest, Opcode } from '../../../lib/wire/ib/opcode.js'
@@ -266,14 +267,17 @@ export const DIRECT: FeatureEntry = {
       name: 'threshold',
       kind: 'bytes',
       min: 1,
+      max: MOST,
       doc: 'A packet that finds so much in its egress queue, itself included, is answered.',
       example: '50KB',
     },
     {
       name: 'interval',
       kind: 'time',
+      min: 1,
+      max: MOST,
       doc: 'A flow is answered once in this time at most.',
-      default: '10us',
+      default: 10 * MICROSECOND,
       example: '20us',
     },
     {

@@ -1,0 +1,66 @@
+/** Keys of a scenario file that a table of options describes, whoever has the table. */
+import * as z from 'zod'
+import type { MappingKind, Option, ValueKind, ValueOption } from '../../options/option.js'
+import { writtenOf } from '../../options/value.js'
+import { type KeyDoc, key, mapping, part, requiredKey, requiredPart } from './keys.js'
+import { valueField } from './value-field.js'
+
+type Shape = Record<string, z.ZodType>
+
+/** Examples of options that name none. */
+const SAMPLES: Readonly<Record<ValueKind['kind'], unknown>> = {
+  number: 1,
+  count: 1,
+  share: '10%',
+  bytes: '64KB',
+  rate: '1Gbps',
+  time: '10us',
+  flag: true,
+  choice: '',
+}
+
+/** The keys of a mapping, one for each option. @param more what is to be said of a key beyond the table */
+export function optionKeys(
+  options: readonly Option[],
+  more: (option: Option) => Partial<KeyDoc> = () => ({}),
+): Shape {
+  return Object.fromEntries(options.map(option => [option.name, keyOfOption(option, more(option))]))
+}
+
+function keyOfOption(option: Option, more: Partial<KeyDoc>): z.ZodType {
+  const doc = { ...docOf(option), ...more }
+  const isRequired = doc.default === undefined && doc.usual === undefined
+  if (option.kind === 'mapping') {
+    return isRequired ? requiredPart(mappingOf(option), doc) : part(mappingOf(option), doc)
+  }
+  const field = option.kind === 'priorities' ? prioritiesField : valueField(option)
+  return isRequired ? requiredKey(field, doc) : key(field, doc)
+}
+
+/** What stands in the file has priority over the default where both are said: `usual` is of files. */
+function docOf(option: Option): KeyDoc {
+  const { doc, source, usual, with: others, default: standard = null } = option
+  const written = standard === null ? undefined : writtenOf(option as ValueOption, standard)
+  const without = usual === undefined ? { ...(written !== undefined && { default: written }) } : { usual }
+  return {
+    description: source === undefined ? sentence(doc) : `${sentence(doc)} (${source})`,
+    ...without,
+    example: option.example ?? written ?? SAMPLES[option.kind as ValueKind['kind']],
+    ...(others && { with: others }),
+  }
+}
+
+/** Tables have phrases; the reference page has sentences. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
+}
+
+export const prioritiesField: z.ZodType = z
+  .array(valueField({ kind: 'count', min: 0, max: 7 }))
+  .min(1)
+  .meta({ words: 'list of priorities, 0 to 7' })
+
+/** The mapping that an option is. */
+export function mappingOf({ name, options }: Extract<Option, MappingKind>) {
+  return mapping({ title: name }, optionKeys(options))
+}
