@@ -2,11 +2,12 @@
  * The second half of `npm run build`: writes the program `weir`, with all that it imports, to a few files of `dist/weir`.
  * To find and load some hundred modules takes longer than most commands, and a lab starts many processes.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { packageFile } from '../lib/package-file.js'
 import { isEsbuildHere } from './esbuild-program.js'
+import { writeUnbundled } from './unbundled.js'
 
 /** The program, and the threads that it starts. Each lies beside who names it as in `new URL('./host-thread.js', import.meta.url)`. */
 const ENTRIES = {
@@ -62,9 +63,7 @@ function licenseOf(path: string): string {
 rmSync(folder, { recursive: true, force: true })
 if (await isEsbuildHere()) await bundle()
 else {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'weir.js'), "#!/usr/bin/env node\nimport './weir.js'\n")
-  writeFileSync(join(folder, 'command-line.js'), "export * from './command-line.js'\n")
+  writeUnbundled(folder)
   process.stdout.write(
     'weir is not bundled, for the program of esbuild is not installed: it works, and starts slowly\n',
   )

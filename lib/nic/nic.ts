@@ -235,14 +235,21 @@ export class Nic implements Node, Verbs, RxEvents {
       const frame = this.#connections.nextDatagram(now, this.#tx)
       if (frame !== null) return frame
     }
-    const frame = this.#control.next(now)
-    if (frame === null) return null
-    const flow = this.#control.sentFlow!
-    // The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T.
+    let frame: Frame | null = null
+    try {
+      frame = this.#control.next(now)
+      if (frame !== null) this.#controlSent(now, this.#control.currentFlow!)
+    } catch (defect) {
+      this.onDefect(now, this.#control.currentFlow!, defect)
+    }
+    return frame
+  }
+
+  /** The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T. */
+  #controlSent(now: Nanos, flow: Flow): void {
     if (flow.sender.needsBaseRtt()) this.startProbe(flow)
     this.#scheduler.update(flow, now)
     this.#afterSend(now, flow)
-    return frame
   }
 
   /** Stops and resumes priorities, as the switch has asked, between two packets. Acknowledgements stop too. */
@@ -325,14 +332,19 @@ export class Nic implements Node, Verbs, RxEvents {
 
   /** A defect has shown in the work of one flow: that one ends, the others go on. */
   onDefect(now: Nanos, flow: Flow, defect: unknown): void {
-    this.#tx.recover()
-    if (this.settings.defects === 'throw') throw defect
-    this.#defects++
+    this.countDefect(defect)
     this.#connections.onDefect(now, flow, defect)
     if (flow.ending.phase !== 'closed') this.#markDirty(flow)
   }
 
   // ---- For Connections
+
+  /** A defect has shown: throws it, or counts it, as `defects` of the settings says. */
+  countDefect(defect: unknown): void {
+    this.#tx.recover()
+    if (this.settings.defects === 'throw') throw defect
+    this.#defects++
+  }
 
   /** As FlowStart. */
   checkController(cc: ConnectOptions['cc']): void {

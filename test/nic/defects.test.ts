@@ -68,6 +68,60 @@ for (const place of PLACES) {
   })
 }
 
+t.test('a defect in a packet of Weir ends its connection, and the other one goes on', async t => {
+  const pair = makePair({ a: { defects: 'end' } })
+  const { broken, whole } = twoConnections(pair)
+  const [flow] = flowsOf(pair.a) as [Flow]
+  Object.defineProperty(flow.peer, 'takesRuns', { get: () => assert(false, 'broken by the test') })
+  pair.a.challenge(flow)
+  t.ok(
+    pair.until(() => broken.closed === 1),
+    'it ends',
+  )
+  t.match(broken.error?.message, 'broken by the test')
+  post(pair, whole, 2, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => completions(whole).length === 1),
+    'the other one carries on',
+  )
+  whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
+t.test('a defect that shows again in the flush keeps no connection from its end', async t => {
+  const pair = makePair({ a: { defects: 'end' } })
+  const { broken, whole, qp } = twoConnections(pair)
+  post(pair, broken, 1, WorkOpcode.SEND)
+  breakAt(qp, 'onPacket')
+  qp.modify = () => assert(false, 'broken once more') as never
+  t.ok(
+    pair.until(() => broken.closed === 1),
+    'it ends',
+  )
+  t.match(broken.error?.message, 'broken by the test')
+  t.equal(pair.a.counters.defects, 2)
+  whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
+t.test('a defect ends a connection too that its application has left', async t => {
+  const pair = makePair({ a: { defects: 'end' } })
+  const { broken, whole, qp } = twoConnections(pair)
+  const deadline = pair.network.now + 1000
+  qp.nextTimeout = () => deadline
+  Object.defineProperty(qp, 'hasRefused', { get: () => true })
+  breakAt(qp, 'onTimeout')
+  broken.connection!.disconnect(pair.network.now)
+  t.equal(broken.closed, 0, 'it waits')
+  t.ok(
+    pair.until(() => broken.closed === 1),
+    'it ends',
+  )
+  t.equal(broken.error?.code, 'WEIR_INTERNAL')
+  whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
 t.test('by default a defect stops whoever drives the NIC', async t => {
   const pair = makePair()
   const { left } = connected(pair)

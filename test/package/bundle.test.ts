@@ -1,9 +1,10 @@
 /** `dist/weir`: the program in few files finds all that it needs. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { writeUnbundled } from '../../bin/unbundled.js'
 import { weirProgram } from '../../lib/package-file.js'
 
 const folder = dirname(weirProgram())
@@ -61,4 +62,16 @@ Module._resolveFilename = (name, ...rest) => {
     spawnSync(process.execPath, [...flags, '-e', ask], { encoding: 'utf8' }).stdout.trim()
   t.equal(isHere(), 'true')
   t.equal(isHere('--require', hook), 'false')
+})
+
+t.test('where weir is not bundled, its files lead to the program', async t => {
+  const dist = t.testdir({})
+  symlinkSync(fileURLToPath(new URL('../../bin', import.meta.url)), join(dist, 'bin'))
+  writeUnbundled(join(dist, 'weir'))
+  const { stdout, stderr } = spawnSync(process.execPath, [join(dist, 'weir', 'weir.js'), '--version'], {
+    encoding: 'utf8',
+  })
+  t.match(stdout, /^\d+\.\d+\.\d+/, stderr)
+  const { makeProgram } = await import(join(dist, 'weir', 'command-line.js'))
+  t.type(makeProgram, 'function')
 })

@@ -60,6 +60,8 @@ interface Host extends FlowHost {
   /** The flow has new work, or another phase. */
   flowChanged(now: Nanos, flow: Flow): void
   deliverCompletions(now: Nanos, flow: Flow): void
+  /** A defect has shown: throws it, or counts it. */
+  countDefect(defect: unknown): void
   /** Asks the flow's peer whether it knows the flow. */
   challenge(flow: Flow): void
   /** As FlowStart. */
@@ -202,11 +204,20 @@ export class Connections {
     this.#endings.fail(now, flow, error)
   }
 
-  /** A defect has shown in the flow's work. It ends as any that fails; at once if that shows another. */
+  /** A defect has shown in the flow's work. The flow ends as any that fails; at once if it was ending already, or if that shows another defect. */
   onDefect(now: Nanos, flow: Flow, defect: unknown): void {
     const error = asWeirError(defect)
-    if (flow.ending.failure === null) this.#endings.fail(now, flow, error)
-    else this.#endings.abort(now, flow, error)
+    const { failure, phase } = flow.ending
+    if (failure !== null || phase === 'ending') {
+      this.#endings.abort(now, flow, error)
+      return
+    }
+    try {
+      this.#endings.fail(now, flow, error)
+    } catch (another) {
+      if (flow.ending.phase === 'closed') throw another
+      this.#endings.abort(now, flow, error)
+    }
   }
 
   /** As Endings. */
@@ -487,7 +498,12 @@ export class Connections {
   close(now: Nanos, flow: Flow, error: WeirError | null): void {
     if (flow.ending.phase === 'closed') return
     flow.ending.enter('closed')
-    this.flush(now, flow)
+    try {
+      this.flush(now, flow)
+    } catch (defect) {
+      // What its queue pair shows now must not keep the flow from its end.
+      this.#nic.countDefect(defect)
+    }
     this.#nic.deliverCompletions(now, flow)
     this.#byCmId.delete(flow.handshake.cmId)
     this.#halfOpen.delete(flow)

@@ -47,8 +47,8 @@ export class ControlPackets {
   readonly #pfc: PfcReceiver
   readonly #tx: TxPipeline
   readonly #concurrentFlows: () => number
-  /** The flow of the frame that `next` returned last. */
-  sentFlow: Flow | null = null
+  /** The flow that has had its turn last. */
+  currentFlow: Flow | null = null
   /** Path probes and their answers since `yields` was true. */
   #pathRun = 0
 
@@ -112,6 +112,7 @@ export class ControlPackets {
     while (this.isReady()) {
       const index = this.#ring.shift()
       const flow = this.#flows[index]!
+      this.currentFlow = flow
       const waiting = this.#waiting[index]!
       const what = waiting & -waiting
       const missed = this.#tx.counters.noFrame
@@ -119,7 +120,6 @@ export class ControlPackets {
       const noFrame = frame === null && this.#tx.counters.noFrame > missed
       if (!noFrame && !this.#hasMore(flow, what)) this.#waiting[index]! &= ~what
       if (this.#waiting[index] !== 0) this.#ring.push(index)
-      this.sentFlow = flow
       if (frame !== null && (what & PATH_PACKETS) !== 0) this.#pathRun++
       if (frame !== null || noFrame) return frame
     }

@@ -28,10 +28,10 @@ export class AskedAgain {
     return this.#lastSeqs[this.#head]!
   }
 
-  /** A range is asked for. False if too many wait. */
+  /** A range is asked for. False if too many wait: those stay as they are. */
   add(firstSeq: number, lastSeq: number): boolean {
-    this.#remove(firstSeq, lastSeq)
     if (this.#count === RANGES_MAX) return false
+    this.#remove(firstSeq, lastSeq)
     this.#append(firstSeq, lastSeq)
     return true
   }
