@@ -235,15 +235,15 @@ function dropShare(trial: Trial, { bytes }: Packet): number {
 
 type Judged = Required<Pick<NetworkFigures, 'weir' | 'ratio' | 'dropRatio' | 'share' | 'jain'>>
 
-/** The limits that a row does not keep to. */
-function missed({ weir, ratio, dropRatio, share, jain }: Judged): string[] {
+/** The limits that a row does not keep to. No number, where nothing was carried, keeps to none. */
+export function missed({ weir, ratio, dropRatio, share, jain }: Judged): string[] {
   const again = weir.retransmittedOfDropped
   return [
-    ratio < LIMITS.ratioLeast && 'goodput',
-    dropRatio !== null && dropRatio > LIMITS.dropsMost && 'drops',
-    (share < LIMITS.shareLeast || share > LIMITS.shareMost) && 'share',
-    jain < LIMITS.jainLeast && 'Jain',
-    again !== null && again > LIMITS.retransmittedMost && 'retransmitted',
+    !(ratio >= LIMITS.ratioLeast) && 'goodput',
+    dropRatio !== null && !(dropRatio <= LIMITS.dropsMost) && 'drops',
+    !(share >= LIMITS.shareLeast && share <= LIMITS.shareMost) && 'share',
+    !(jain >= LIMITS.jainLeast) && 'Jain',
+    again !== null && !(again <= LIMITS.retransmittedMost) && 'retransmitted',
   ].filter(word => word !== false)
 }
 

@@ -58,7 +58,7 @@ const TABLE = [
     min: 0,
     max: MOST,
     default: 0,
-    doc: 'silence after which packets are retransmitted; 0 in scenarios: 67 ms, or four round trips of the longest path where that is more (labs retransmit by RFC 6298 as well)',
+    doc: 'silence after which packets are retransmitted. 0 means never in a daemon; in a scenario it means 67 ms, or four round trips of the longest path where that is more',
     example: '10ms',
     command: { flag: '--ack-timeout <time>', default: 268 * MILLISECOND },
   },

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { networkCases } from '../../bench/networks/cases.js'
 import { labScenario } from '../../bench/networks/lab-path.js'
+import { missed } from '../../bench/networks.js'
 import { DEFAULT_PRIORITY, dscpMap, hostDscps } from '../../lib/scenario/model/priorities.js'
 import { parseScenario } from '../../lib/scenario/read/load-scenario.js'
 
@@ -31,4 +32,26 @@ t.test('a cycle is K of RFC 9438 for the window that fills path and queue', asyn
   for (const [name, seconds] of wanted) {
     t.ok(Math.abs(cycleOf(name) - seconds) < 0.01 * seconds + 1e-9, `${name}: ${cycleOf(name)} s`)
   }
+})
+
+t.test('a row keeps to its limits by figures alone: where nothing was carried there are none', async t => {
+  const weir = { goodputBps: 1e6, droppedPackets: 0, dropShare: 0, retransmittedOfDropped: 1 }
+  t.same(missed({ weir, ratio: 1, dropRatio: 1, share: 1, jain: 1 }), [])
+  t.same(missed({ weir, ratio: 0.9, dropRatio: 2, share: 4, jain: 0.9 }), [
+    'goodput',
+    'drops',
+    'share',
+    'Jain',
+  ])
+  const nothing = {
+    weir: { ...weir, retransmittedOfDropped: Number.NaN },
+    ratio: Number.NaN,
+    dropRatio: null,
+  }
+  t.same(missed({ ...nothing, share: Number.NaN, jain: Number.NaN }), [
+    'goodput',
+    'share',
+    'Jain',
+    'retransmitted',
+  ])
 })
