@@ -292,7 +292,9 @@ export class RxPipeline {
     sample.ecnEcho = bth.becn(frame.view, frame.bth)
     // The telemetry may be of another path than the data's: it is for path selection alone.
     const ofPaths = opcode === Opcode.PATH_PROBE || opcode === Opcode.PATH_ANSWER
-    if (isMarked(frame) && !ofPaths && !isData(opcode)) this.#events.onMarked(now, flow)
+    // A CNP, and what a switch sends by itself, ask for no CNP: two ends would answer each other's.
+    const isNotice = opcode === Opcode.CNP || opcode === Opcode.DIRECT_NOTIFY
+    if (isMarked(frame) && !ofPaths && !isNotice && !isData(opcode)) this.#events.onMarked(now, flow)
     if (frame.shim < 0) return
     if (telemetry.isEcho(frame)) {
       telemetry.read(frame, sample.hops)
