@@ -150,18 +150,19 @@ export class ReorderBuffer {
     this.#pool.give(frame)
   }
 
-  /** Drops what is kept of the PSNs from `from` to before `until`. */
-  drop(from: number, until: number): void {
+  /** Drops what is kept of the PSNs before `until`. */
+  dropBefore(until: number): void {
     const end = Math.min(until, this.highestSeq + 1)
-    for (let seq = Math.max(from, this.#lowestSeq); seq < end && this.count > 0; seq++) {
+    for (let seq = this.#lowestSeq; seq < end && this.count > 0; seq++) {
       const frame = this.take(seq)
       if (frame !== null) this.#pool.give(frame)
     }
+    this.#lowestSeq = Math.max(this.#lowestSeq, until)
   }
 
   /** Drops everything. */
   clear(): void {
-    this.drop(this.#lowestSeq, this.highestSeq + 1)
+    this.dropBefore(this.highestSeq + 1)
     this.latestSeq = Number.NEGATIVE_INFINITY
     this.highestSeq = Number.NEGATIVE_INFINITY
     this.unnamed.clear()

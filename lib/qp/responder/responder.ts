@@ -201,7 +201,7 @@ export class Responder {
   /** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
   #runKept(kept: ReorderBuffer, now: Nanos, from: number): void {
     const { context, inbound } = this
-    kept.drop(from, inbound.expectedSeq)
+    kept.dropBefore(inbound.expectedSeq)
     for (;;) {
       const seq = inbound.expectedSeq
       const frame = kept.take(seq)
@@ -215,7 +215,7 @@ export class Responder {
       }
       kept.give(frame)
       // PSNs of a READ's responses are no requests.
-      kept.drop(seq + 1, inbound.expectedSeq)
+      kept.dropBefore(inbound.expectedSeq)
     }
     if (context.responds && inbound.expectedSeq > from) this.#oweSack()
   }

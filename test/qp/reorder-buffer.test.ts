@@ -1,0 +1,24 @@
+import t from 'tap'
+import { Frame } from '../../lib/frame/frame.js'
+import { ReorderBuffer, ReorderPool } from '../../lib/qp/queues/reorder-buffer.js'
+
+const SPAN = 8
+
+t.test('a PSN whose turn has passed is not kept, though the ring has another one in its place', async t => {
+  const pool = new ReorderPool(SPAN, 512)
+  const kept = new ReorderBuffer(pool, SPAN, SPAN)
+  const frame = new Frame(0, Buffer.alloc(64))
+  frame.taken = true
+  for (const seq of [4, 10]) kept.put(seq, frame)
+  // The request 3 comes, and the one kept behind it has its turn.
+  kept.dropBefore(4)
+  kept.give(kept.take(4)!)
+  // A READ comes whose responses take the PSNs 5 and 6. Then 14 comes, at the far end of the span.
+  kept.dropBefore(7)
+  t.equal(kept.put(14, frame), true)
+  t.equal(kept.has(6), false, '14 lies in its place')
+  t.doesNotThrow(() => kept.check(7))
+  t.same([kept.has(10), kept.has(14), kept.count], [true, true, 2])
+  kept.clear()
+  t.equal(pool.inUse, 0)
+})
