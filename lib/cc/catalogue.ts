@@ -95,8 +95,8 @@ const CATALOGUE: ControllerEntry[] = [
   {
     name: 'cubic',
     options: CUBIC_OPTIONS,
-    // Telemetry is looked at for N and the receiver's budget, and as all that answers READ responses. HyStart++ judges a round by
-    // eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
+    // Its telemetry carries N, holds flows to the receiver's budget, and is the only answer to READ responses. HyStart++ judges a round
+    // by eight round trips (RFC 9406, section 4.3: N_RTT_SAMPLE).
     needs: { telemetry: 'some', ackShare: 1 / 8 },
     create: (context, options) => new Cubic(context, options),
   },
@@ -211,7 +211,7 @@ export function needTexts(needs: readonly Need[]): string[] {
   return needs.map(need => needText(need, part => partNumbered(part)?.name ?? `algorithm ${part}`))
 }
 
-/** What the controller needs of its peer, and what takes over without it, for helps; empty: nothing. */
+/** What the controller needs of its peer, and what takes over without it, for help texts; empty: nothing. */
 export function ccNeedsText(name: string): string {
   const { otherwise } = entry(name)
   const texts = needTexts(ownNeeds(entry(name)))

@@ -6,12 +6,18 @@ const AHEAD_MAX = 64
 const NONE = -1
 
 /**
- * Numbers of the windows that one end works out for the other, 24 bits. A window that is retransmitted keeps its number. A
- * window that a later one has overtaken is ignored. Data packets say with which window they were sent.
+ * Numbers of the windows that one end works out for the other, 24 bits. A window that is retransmitted keeps its number. Data
+ * packets say with which window they were sent.
  *
- * Without a key anybody can forge a window. The peer goes on from its own number, and repeats a window that is not in force. So
- * two windows in a row that follow each other count, whatever was taken before: a forged number holds up no more than one
- * window of the peer.
+ * | the number that comes | |
+ * |---|---|
+ * | at most 64 ahead of the last one taken | is taken |
+ * | any other | is ignored, the first time: a later window has overtaken it, or it is forged |
+ * | any other, at most 64 ahead of the one ignored before it | is taken |
+ *
+ * The last row is for connections without a key, where anybody can forge a window. The peer goes on from its own number, and
+ * repeats a window that is not in force. So one forged number holds up one window of the peer; a forger that answers each of
+ * them holds up all.
  */
 export class WindowSequence {
   /** Number of the window that this end gave last, 0 = none. */

@@ -9,8 +9,8 @@ import * as udp from '../../wire/net/udp.js'
 import * as telemetry from '../../wire/telemetry/telemetry.js'
 import type { IntSettings } from './scenario.js'
 
-/** RETH or the longest other extended headers. */
-const HEADERS_MORE_BYTES = 64
+/** What the longest packet of this kind has beside: IPv6 for IPv4 (20), AETH, a SACK's bitmap (32), time stamps and a tag (16 each). */
+const HEADERS_MORE_BYTES = 96
 
 const PLAIN_BYTES = ethernet.BYTES + ipv4.BYTES + udp.BYTES + bth.BYTES + icrc.BYTES
 
