@@ -46,6 +46,8 @@ export class FakeVerbs implements Verbs {
   now: () => Nanos = realTime.now
   readonly listeners = new Map<number, Listener>()
   #keys = 0x1000
+  #heldFrom = Number.POSITIVE_INFINITY
+  #held: (() => void)[] = []
 
   constructor(address: string) {
     this.address = HostAddress.parse(address)
@@ -60,6 +62,15 @@ export class FakeVerbs implements Verbs {
     this.listeners.delete(port)
   }
 
+  /** The connections that this end begins, from this one on (1: the first), are made when the function returned is called. */
+  holdConnects(from: number): () => void {
+    this.#heldFrom = from
+    return () => {
+      this.#heldFrom = Number.POSITIVE_INFINITY
+      for (const make of this.#held.splice(0)) setImmediate(make)
+    }
+  }
+
   connect(
     now: Nanos,
     _remote: HostAddress,
@@ -69,7 +80,7 @@ export class FakeVerbs implements Verbs {
   ): Connection {
     this.connects++
     const mine = new FakeConnection(this, handler)
-    setImmediate(() => {
+    const make = () => {
       const peer = this.peer
       if (mine.ended) return
       if (!peer) {
@@ -95,7 +106,9 @@ export class FakeVerbs implements Verbs {
       for (const end of [theirs, mine]) end.handler.onCreated?.(now, end)
       for (const end of [theirs, mine]) end.established = true
       for (const end of [theirs, mine]) end.handler.onEstablished(now, end)
-    })
+    }
+    if (this.connects >= this.#heldFrom) this.#held.push(make)
+    else setImmediate(make)
     return mine
   }
 }

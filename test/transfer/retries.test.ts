@@ -107,6 +107,14 @@ async function untilWaiting(bench: Bench): Promise<void> {
   while (bench.transfer()?.state !== 'waiting') await sleep(1)
 }
 
+/** Calls `act` when the other end has let go of the first attempt, and before the second one connects. */
+async function beforeSecondAttempt({ asks, services }: Bench, act: () => void): Promise<void> {
+  const goOn = asks.holdConnects(2)
+  while (asks.connects < 2 || services[1]!.count > 0) await sleep(1)
+  act()
+  goOn()
+}
+
 /** The unfinished file. */
 function partOf({ into }: Bench): string {
   const [name] = filesIn(into)
@@ -312,12 +320,10 @@ bothWays(
 )
 
 bothWays('a part that is gone is begun from 0, and that is told', async (t, way) => {
-  const bench = await start(t, way, 50)
+  const bench = await start(t, way)
   bench.onData(n => (n === 8 ? 'break' : undefined))
   const running = bench.run(3)
-  await untilWaiting(bench)
-  while (bench.services[1]!.count > 0) await sleep(1)
-  unlinkSync(partOf(bench))
+  await beforeSecondAttempt(bench, () => unlinkSync(partOf(bench)))
   t.match(await running, { attempts: 2, restarts: 1, resumedBytes: 0 })
   t.same(readFileSync(join(bench.into, 'a')), bench.content)
 })
@@ -383,12 +389,11 @@ bothWays('the loss of the last word costs no byte', async (t, way) => {
 })
 
 t.test('a file that was delivered and has been changed since is not taken for delivered', async t => {
-  const bench = await start(t, 'send', 50)
+  const bench = await start(t, 'send')
   bench.answers.hook = (_from, work, bytes) =>
     work.opcode === WorkOpcode.SEND && decodeMessage(bytes).body === 'done' ? 'break' : undefined
   const running = bench.run(1)
-  await untilWaiting(bench)
-  writeFileSync(join(bench.into, 'a'), 'changed')
+  await beforeSecondAttempt(bench, () => writeFileSync(join(bench.into, 'a'), 'changed'))
   await t.rejects(running, { code: 'WEIR_FILE_EXISTS' })
   t.equal(readFileSync(join(bench.into, 'a'), 'utf8'), 'changed')
 })
