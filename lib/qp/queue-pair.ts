@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
 import { checkRanges, need, type QpAttributes, type QpConfig, settingsOf } from './context/config.js'
@@ -15,9 +15,9 @@ import { checkSendWork, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
 import { WorkStatus } from './queues/work-status.js'
 import type { SendLog } from './recovery/send-log.js'
-import { onReorderingTimeout, refuses } from './requester/on-acknowledge.js'
+import { refuses } from './requester/on-acknowledge.js'
 import { onResponse } from './requester/on-response.js'
-import { probeTail } from './requester/probe-tail.js'
+import { nextTimeout, onTimeout } from './requester/on-timeout.js'
 import { Requester } from './requester/requester.js'
 import { requestPayloadBytes, transmitRequest } from './requester/transmit-request.js'
 import { Responder } from './responder/responder.js'
@@ -314,25 +314,11 @@ export class QueuePair {
 
   /** Call at the time of `nextTimeout`; harmless when called early. */
   onTimeout(now: Nanos): void {
-    if (!this.#context.requests) return
-    const requester = this.#requester
-    const { timers, tail, selective } = requester
-    const { sendSeq, sndUna } = requester.outbound
-    timers.takeRnr(now, sendSeq > sndUna)
-    if (timers.takeAck(now)) requester.onAckTimeout(now)
-    else if (timers.takeRetransmit(now)) requester.onRetransmitTimeout(now)
-    else {
-      if (selective !== null && now >= selective.deadlineNs) onReorderingTimeout(requester, selective, now)
-      if (tail?.takeDue(now)) probeTail(requester, now)
-    }
-    requester.outbound.check()
+    onTimeout(this.#requester, now)
   }
 
   nextTimeout(): Nanos {
-    if (!this.#context.requests) return NEVER
-    const { timers, tail, selective } = this.#requester
-    if (tail === null || selective === null) return timers.next()
-    return Math.min(timers.next(), tail.next(), selective.deadlineNs)
+    return nextTimeout(this.#requester)
   }
 
   /**
