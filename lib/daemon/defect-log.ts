@@ -1,6 +1,6 @@
 import type { Logger } from '../log.js'
 
-/** Defects that are told apart: those of further kinds are only counted. */
+/** Different defects that are logged: further ones are only counted. */
 const KINDS_MAX = 64
 
 /** Writes each kind of defect to the log once, with its stack: one that shows at every packet must not fill a disk. */

@@ -6,17 +6,17 @@ import { isRcSend, isRcWrite, Opcode } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import type { Inbound } from './inbound.js'
 import type { ResponseRecord } from './response-table.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /**
  * A request that was carried out before: its answer was lost, or the network has duplicated it (IBA 9.7.4.1,
  * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is carried out again from the
  * place that it names; of an atomic the kept result is sent once more.
  */
-export function duplicate(inbound: Inbound, now: Nanos, frame: Frame, opcode: number): State {
+export function duplicate(inbound: Inbound, now: Nanos, frame: Frame, opcode: number): RequestState {
   const { counters } = inbound.context
   counters.duplicates++
-  if (isRcSend(opcode) || isRcWrite(opcode)) return State.ACKNOWLEDGE_AGAIN
+  if (isRcSend(opcode) || isRcWrite(opcode)) return RequestState.ACKNOWLEDGE_AGAIN
   const { seq } = inbound
   const selective = inbound.kept !== null
   const record = inbound.table.find(seq)
@@ -27,9 +27,9 @@ export function duplicate(inbound: Inbound, now: Nanos, frame: Frame, opcode: nu
     else if (selective) replays = replayRange(inbound, frame, seq, record)
     else replays = replayRest(inbound, now, frame, seq, record)
   }
-  if (replays) return State.RESPOND
+  if (replays) return RequestState.RESPOND
   counters.droppedReplay++
-  return State.DONE
+  return RequestState.DONE
 }
 
 /** Go-back-N: a READ is carried out again from `seq` to its end. */

@@ -5,7 +5,7 @@ import { Opcode } from '../../wire/ib/opcode.js'
 import { readHigh, readLow, writeAtomicResult } from '../memory/atomic-memory.js'
 import type { MemoryRegion } from '../memory/memory.js'
 import type { Inbound } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 const WORD_BYTES = 8
 const U32 = 0x1_0000_0000
@@ -14,7 +14,7 @@ const U32 = 0x1_0000_0000
  * COMPARE AND SWAP or FETCH AND ADD (IBA 9.4.5): carried out once, its result kept for replay. It is atomic because the adapter
  * does one thing at a time.
  */
-export function executeAtomic(inbound: Inbound, frame: Frame, opcode: number): State {
+export function executeAtomic(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const at = frame.bth + bth.BYTES
   const region = inbound.region!
   const { offset } = inbound
@@ -34,7 +34,7 @@ export function executeAtomic(inbound: Inbound, frame: Frame, opcode: number): S
   if (opcode === Opcode.RC_COMPARE_SWAP) compareAndSwap(frame, at, region, offset)
   else fetchAndAdd(frame, at, region, offset)
   inbound.region = null
-  return State.ADVANCE
+  return RequestState.ADVANCE
 }
 
 function compareAndSwap(frame: Frame, at: number, region: MemoryRegion, offset: number): void {

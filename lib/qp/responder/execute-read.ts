@@ -4,10 +4,10 @@ import * as bth from '../../wire/ib/bth.js'
 import * as reth from '../../wire/ib/reth.js'
 import { packetsOf } from '../queues/psn.js'
 import type { Inbound } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /** An RDMA READ request (IBA 9.4.4): its responses take as many PSNs as packets. */
-export function executeRead(inbound: Inbound, now: Nanos, frame: Frame): State {
+export function executeRead(inbound: Inbound, now: Nanos, frame: Frame): RequestState {
   const record = inbound.table.newest
   // What the record held before was answered, and the peer has that answer.
   if (record.lastSeq >= 0) inbound.context.observer.onAnswersTaken(now, record.lastSeq)
@@ -24,5 +24,5 @@ export function executeRead(inbound: Inbound, now: Nanos, frame: Frame): State {
   record.length = length
   record.address = reth.address(frame.view, at)
   inbound.region = null
-  return State.ADVANCE
+  return RequestState.ADVANCE
 }

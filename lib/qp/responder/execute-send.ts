@@ -8,18 +8,18 @@ import { readPayload } from '../memory/payload.js'
 import { ReceiveOpcode } from '../queues/completion-queue.js'
 import { WorkStatus } from '../queues/work-status.js'
 import type { Inbound } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /** A packet of a SEND: into the receive at the head of the queue (IBA 9.4.1). */
-export function executeSend(inbound: Inbound, frame: Frame, opcode: number): State {
+export function executeSend(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const receive = inbound.context.receiveQueue.head
   readPayload(frame, receive.region!, receive.offset + inbound.receivedBytes)
   inbound.receivedBytes += frame.payloadLength
-  return isLast(opcode) ? State.COMPLETE : State.ADVANCE
+  return isLast(opcode) ? RequestState.COMPLETE : RequestState.ADVANCE
 }
 
 /** The SEND is whole: completes its receive, and invalidates the key that the peer has named. */
-export function completeSend(inbound: Inbound, frame: Frame, opcode: number): State {
+export function completeSend(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const { receiveQueue, settings } = inbound.context
   const at = frame.bth + bth.BYTES
   let invalidatedKey = 0
@@ -29,12 +29,12 @@ export function completeSend(inbound: Inbound, frame: Frame, opcode: number): St
     if (region === null || (region.access & REMOTE_ACCESS) === 0) {
       // IBA 9.9.3, class J: the peer named a key that it may not invalidate.
       receiveQueue.failHead(WorkStatus.REM_INV_REQ_ERR)
-      return State.KEY_NOT_INVALIDATED
+      return RequestState.KEY_NOT_INVALIDATED
     }
     settings.memory.deregister(region)
   }
   const immediate = hasImmediate(opcode)
   const value = immediate ? immdt.immediate(frame.view, at) : 0
   receiveQueue.completeHead(ReceiveOpcode.RECV, inbound.receivedBytes, immediate, value, invalidatedKey)
-  return State.ADVANCE
+  return RequestState.ADVANCE
 }

@@ -6,19 +6,19 @@ import * as reth from '../../wire/ib/reth.js'
 import { readPayload } from '../memory/payload.js'
 import { ReceiveOpcode } from '../queues/completion-queue.js'
 import type { Inbound } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /** A packet of an RDMA WRITE (IBA 9.4.3): into the range that its first packet has named. */
-export function executeWrite(inbound: Inbound, frame: Frame, opcode: number): State {
+export function executeWrite(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const { region } = inbound
   if (region !== null) readPayload(frame, region, inbound.offset)
   inbound.offset += frame.payloadLength
   inbound.remainingBytes -= frame.payloadLength
-  return isLast(opcode) ? State.COMPLETE : State.ADVANCE
+  return isLast(opcode) ? RequestState.COMPLETE : RequestState.ADVANCE
 }
 
 /** The WRITE is whole: with immediate data it completes a receive. */
-export function completeWrite(inbound: Inbound, frame: Frame, opcode: number): State {
+export function completeWrite(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   inbound.region = null
   if (hasImmediate(opcode)) {
     const at = frame.bth + bth.BYTES + (hasReth(opcode) ? reth.BYTES : 0)
@@ -26,5 +26,5 @@ export function completeWrite(inbound: Inbound, frame: Frame, opcode: number): S
     const queue = inbound.context.receiveQueue
     queue.completeHead(ReceiveOpcode.RECV_RDMA_WITH_IMM, inbound.receivedBytes, true, immediate, 0)
   }
-  return State.ADVANCE
+  return RequestState.ADVANCE
 }

@@ -6,10 +6,10 @@ import { executeRead } from './execute-read.js'
 import { completeSend, executeSend } from './execute-send.js'
 import { completeWrite, executeWrite } from './execute-write.js'
 import { type Inbound, Message } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /** Carries out a packet that has passed all checks. */
-export function execute(inbound: Inbound, now: Nanos, frame: Frame, opcode: number): State {
+export function execute(inbound: Inbound, now: Nanos, frame: Frame, opcode: number): RequestState {
   if (isRcWrite(opcode)) return executeWrite(inbound, frame, opcode)
   if (isRcSend(opcode)) return executeSend(inbound, frame, opcode)
   if (opcode === Opcode.RC_RDMA_READ_REQUEST) return executeRead(inbound, now, frame)
@@ -17,12 +17,12 @@ export function execute(inbound: Inbound, now: Nanos, frame: Frame, opcode: numb
 }
 
 /** The last packet of a SEND or WRITE has been carried out. */
-export function complete(inbound: Inbound, frame: Frame, opcode: number): State {
+export function complete(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   return isRcWrite(opcode) ? completeWrite(inbound, frame, opcode) : completeSend(inbound, frame, opcode)
 }
 
 /** The packet has been carried out: the next one is expected. */
-export function advance(inbound: Inbound, frame: Frame, opcode: number): State {
+export function advance(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const { context, owed } = inbound
   context.took = true
   context.counters.receivedPackets++
@@ -32,7 +32,7 @@ export function advance(inbound: Inbound, frame: Frame, opcode: number): State {
   if (!isRcSend(opcode) && !isRcWrite(opcode)) {
     inbound.expectedSeq = inbound.table.newest.lastSeq + 1
     owed.packets = 0
-    return State.RESPOND
+    return RequestState.RESPOND
   }
   inbound.expectedSeq++
   context.counters.receivedBytes += frame.payloadLength
@@ -40,5 +40,5 @@ export function advance(inbound: Inbound, frame: Frame, opcode: number): State {
     inbound.message = Message.NONE
     inbound.msn++
   }
-  return State.ACKNOWLEDGE
+  return RequestState.ACKNOWLEDGE
 }

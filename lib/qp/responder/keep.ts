@@ -1,7 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
 import * as bth from '../../wire/ib/bth.js'
 import type { Inbound } from './inbound.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /**
  * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. The SACK
@@ -12,14 +12,14 @@ import { State } from './states.js'
  * The peer may have as much in flight as this end takes in at once, and all of it may be lost but the last packet. A packet further
  * ahead is not the peer's.
  */
-export function keep(inbound: Inbound, frame: Frame): State {
+export function keep(inbound: Inbound, frame: Frame): RequestState {
   const { counters, settings } = inbound.context
   const { seq, owed } = inbound
   const kept = inbound.kept!
   const inSpan = seq - inbound.expectedSeq < kept.span
   if (inSpan && kept.has(seq)) {
     counters.duplicates++
-    return State.SACK
+    return RequestState.SACK
   }
   const follows = kept.count > 0 && seq === kept.latestSeq + 1
   const newest = kept.count > 0 ? kept.highestSeq : inbound.expectedSeq - 1
@@ -28,11 +28,11 @@ export function keep(inbound: Inbound, frame: Frame): State {
     counters.outOfSequence++
     inbound.context.took = true
     owed.packets++
-    return !follows || bth.ackRequest(frame.view, frame.bth) ? State.SACK : State.SACK_IN_TIME
+    return !follows || bth.ackRequest(frame.view, frame.bth) ? RequestState.SACK : RequestState.SACK_IN_TIME
   }
   if (inWindow) counters.droppedReorder++
   else counters.droppedBeyondWindow++
-  if (kept.count === 0) return State.NAK_SEQUENCE
+  if (kept.count === 0) return RequestState.NAK_SEQUENCE
   owed.packets++
-  return State.SACK_IN_TIME
+  return RequestState.SACK_IN_TIME
 }

@@ -28,7 +28,7 @@ import { duplicate } from './duplicate.js'
 import { advance, complete, execute } from './execute.js'
 import { Inbound } from './inbound.js'
 import { keep } from './keep.js'
-import { State } from './states.js'
+import { RequestState } from './states.js'
 
 /**
  * The responder's table of states: handles a request packet in `state`, and returns the next one. Most packets of a message pass
@@ -37,52 +37,52 @@ import { State } from './states.js'
  *
  * the first one what its memory or its receive has to be checked for, and the last one COMPLETE.
  */
-function next(inbound: Inbound, state: State, now: Nanos, frame: Frame, opcode: number): State {
+function next(inbound: Inbound, state: RequestState, now: Nanos, frame: Frame, opcode: number): RequestState {
   switch (state) {
     // The checks: IBA 9.7.4.1, in its order.
-    case State.CHECK_PSN:
+    case RequestState.CHECK_PSN:
       return checkPsn(inbound, frame)
-    case State.CHECK_SEQUENCE:
+    case RequestState.CHECK_SEQUENCE:
       return checkSequence(inbound, opcode)
-    case State.CHECK_LENGTH:
+    case RequestState.CHECK_LENGTH:
       return checkLength(inbound, frame, opcode)
-    case State.CHECK_RIGHTS: // IBA 10.6.3
+    case RequestState.CHECK_RIGHTS: // IBA 10.6.3
       return checkRights(inbound, frame, opcode)
-    case State.CHECK_KEY: // IBA 10.6.3, 9.4.3 to 9.4.5
+    case RequestState.CHECK_KEY: // IBA 10.6.3, 9.4.3 to 9.4.5
       return checkKey(inbound, frame, opcode)
-    case State.CHECK_MESSAGE:
+    case RequestState.CHECK_MESSAGE:
       return checkMessage(inbound, frame, opcode)
-    case State.CHECK_RESOURCES: // IBA 9.7.5.2.8 for receives
+    case RequestState.CHECK_RESOURCES: // IBA 9.7.5.2.8 for receives
       return checkResources(inbound, opcode)
-    case State.CHECK_MEMORY:
+    case RequestState.CHECK_MEMORY:
       return checkMemory(inbound, frame, opcode)
 
-    case State.EXECUTE: // IBA 9.4.1, 9.4.3 to 9.4.5
+    case RequestState.EXECUTE: // IBA 9.4.1, 9.4.3 to 9.4.5
       return execute(inbound, now, frame, opcode)
-    case State.COMPLETE:
+    case RequestState.COMPLETE:
       return complete(inbound, frame, opcode)
-    case State.ADVANCE:
+    case RequestState.ADVANCE:
       return advance(inbound, frame, opcode)
 
-    case State.DUPLICATE: // IBA 9.7.4.1, 9.7.5.1
+    case RequestState.DUPLICATE: // IBA 9.7.4.1, 9.7.5.1
       return duplicate(inbound, now, frame, opcode)
-    case State.KEEP:
+    case RequestState.KEEP:
       return keep(inbound, frame)
 
     // The answers: IBA 9.7.5.
-    case State.ACKNOWLEDGE: // IBA 9.7.5.1
+    case RequestState.ACKNOWLEDGE: // IBA 9.7.5.1
       return acknowledge(inbound, frame, opcode)
-    case State.ACKNOWLEDGE_AGAIN:
+    case RequestState.ACKNOWLEDGE_AGAIN:
       return acknowledgeAgain(inbound)
-    case State.RESPOND:
+    case RequestState.RESPOND:
       return respond(inbound)
-    case State.SACK_IN_TIME:
+    case RequestState.SACK_IN_TIME:
       return sackInTime(inbound)
-    case State.SACK:
+    case RequestState.SACK:
       return sack(inbound)
-    case State.NAK_SEQUENCE: // IBA 9.7.5.2
+    case RequestState.NAK_SEQUENCE: // IBA 9.7.5.2
       return nakSequence(inbound)
-    case State.NAK_NOT_READY: // IBA 9.7.5.2.8
+    case RequestState.NAK_NOT_READY: // IBA 9.7.5.2.8
       return nakNotReady(inbound)
     default: // IBA 9.9.3
       return refuse(inbound, now, state)
@@ -113,15 +113,15 @@ export class Responder {
   onRequest(now: Nanos, frame: Frame, opcode: number): void {
     const { inbound } = this
     const { expectedSeq, kept } = inbound
-    this.#run(State.CHECK_PSN, now, frame, opcode)
+    this.#run(RequestState.CHECK_PSN, now, frame, opcode)
     if (kept !== null && kept.count > 0 && inbound.seq === expectedSeq) this.#runKept(kept, now, expectedSeq)
     inbound.check()
   }
 
-  #run(first: State, now: Nanos, frame: Frame, opcode: number): void {
+  #run(first: RequestState, now: Nanos, frame: Frame, opcode: number): void {
     const { inbound } = this
     let state = first
-    while (state !== State.DONE) state = next(inbound, state, now, frame, opcode)
+    while (state !== RequestState.DONE) state = next(inbound, state, now, frame, opcode)
   }
 
   /** The request expected has come, with PSN `from`: those kept behind it follow, as far as they go. */
@@ -132,7 +132,7 @@ export class Responder {
       const seq = inbound.expectedSeq
       const frame = kept.take(seq)
       if (frame === null) break
-      this.#run(State.CHECK_SEQUENCE, now, frame, bth.opcode(frame.view, frame.bth))
+      this.#run(RequestState.CHECK_SEQUENCE, now, frame, bth.opcode(frame.view, frame.bth))
       if (inbound.expectedSeq === seq && context.responds) {
         // No receive is posted for it: the peer knows, and will retransmit it. What has arrived is kept
         // nevertheless.

@@ -2,7 +2,7 @@ import * as aeth from '../../wire/ib/aeth.js'
 import { WorkStatus } from '../queues/work-status.js'
 
 /** The states that a request packet of the peer passes through: `next` in responder.ts says who handles each. */
-export const State = {
+export const RequestState = {
   /** Where does the packet stand in the peer's stream? */
   CHECK_PSN: 0,
 
@@ -55,7 +55,7 @@ export const State = {
 
   DONE: 25,
 } as const
-export type State = (typeof State)[keyof typeof State]
+export type RequestState = (typeof RequestState)[keyof typeof RequestState]
 
 interface Refusal {
   /** In the NAK. */
@@ -66,20 +66,20 @@ interface Refusal {
 
 /** By state (IBA 9.7.4.1, 9.7.5.2, 9.9.3). */
 const REFUSALS: Readonly<Record<number, Refusal>> = {
-  [State.INVALID]: { syndrome: aeth.NAK_INVALID_REQUEST, status: WorkStatus.REM_INV_REQ_ERR },
-  [State.NO_ACCESS]: { syndrome: aeth.NAK_REMOTE_ACCESS_ERROR, status: WorkStatus.LOC_ACCESS_ERR },
-  [State.TOO_LONG]: { syndrome: aeth.NAK_INVALID_REQUEST, status: WorkStatus.LOC_LEN_ERR },
-  [State.RECEIVE_NOT_WRITABLE]: {
+  [RequestState.INVALID]: { syndrome: aeth.NAK_INVALID_REQUEST, status: WorkStatus.REM_INV_REQ_ERR },
+  [RequestState.NO_ACCESS]: { syndrome: aeth.NAK_REMOTE_ACCESS_ERROR, status: WorkStatus.LOC_ACCESS_ERR },
+  [RequestState.TOO_LONG]: { syndrome: aeth.NAK_INVALID_REQUEST, status: WorkStatus.LOC_LEN_ERR },
+  [RequestState.RECEIVE_NOT_WRITABLE]: {
     syndrome: aeth.NAK_REMOTE_OPERATIONAL_ERROR,
     status: WorkStatus.LOC_PROT_ERR,
   },
-  [State.KEY_NOT_INVALIDATED]: {
+  [RequestState.KEY_NOT_INVALIDATED]: {
     syndrome: aeth.NAK_REMOTE_ACCESS_ERROR,
     status: WorkStatus.REM_INV_REQ_ERR,
   },
 }
 
 /** The NAK and the status of a state from INVALID on. */
-export function refusalOf(state: State): Refusal {
+export function refusalOf(state: RequestState): Refusal {
   return REFUSALS[state]!
 }
