@@ -66,9 +66,10 @@ export async function run(args: string[]): Promise<IdleResult> {
   const idle: IdleDaemon[] = []
   let connector: OpenedNic | null = null
   try {
-    connector = await openNic({ address: CONNECTOR, io: 'dgram' }, error => {
+    const onStopped = (error: unknown) => {
       throw error
-    })
+    }
+    connector = await openNic({ address: CONNECTOR, io: 'dgram' }, { onStopped })
     for (const [io, fault] of faults) {
       if (fault !== null) continue
       for (const some of [0, connections]) {

@@ -207,6 +207,17 @@ export class ConnectionManager {
     }
   }
 
+  /**
+   * `onTimeout` has thrown: forgets the connection whose deadline it was, without an event or a datagram. Returns its id, -1 = no
+   * deadline has passed.
+   */
+  abandonDue(now: Nanos): number {
+    const connection = this.#table.due(now)
+    if (connection === null) return -1
+    this.#table.remove(connection)
+    return connection.id
+  }
+
   /** The peer of a connection that somebody claims to be stale has not answered. */
   #onSilence(now: Nanos, connection: CmConnection): void {
     if (connection.challengesLeft > 0) this.#machine.step(now, connection, 'overdue', {})

@@ -8,6 +8,7 @@ import { Inbox } from '../transfer/file/inbox.js'
 import { Share } from '../transfer/file/share.js'
 import { sweepPartials } from '../transfer/file/sweep.js'
 import { TransferService } from '../transfer/service.js'
+import { DefectLog } from './defect-log.js'
 import { transferHandlers } from './handlers.js'
 import type { HostParts } from './host-parts.js'
 import {
@@ -60,7 +61,8 @@ export class LocalHost implements HostService {
     const share = options.share === undefined ? null : await Share.at(options.share)
     const removed = await sweepPartials(inbox.folder, Date.now() - PARTIALS_KEPT_MS)
     if (removed > 0) log.info({ removed, inbox: inbox.folder }, 'old unfinished files were removed')
-    const opened = await openNic(options, onDefect)
+    const contained = new DefectLog(log)
+    const opened = await openNic(options, { onStopped: onDefect, onContained: error => contained.add(error) })
     try {
       const transfers = new TransferService({
         verbs: opened.nic,

@@ -158,13 +158,20 @@ export interface LoopHooks {
   waiterWith?: (port: Waiter | null) => Waiter
 }
 
+/** What somebody hears of a NIC's defects. */
+export interface DefectHooks {
+  /** Called once if the NIC throws: it has stopped. */
+  onStopped: (error: unknown) => void
+  /** Called with each defect that has ended one connection, or dropped one datagram: the NIC goes on. Default: nobody. */
+  onContained?: (error: unknown) => void
+}
+
 /**
  * Opens the port and starts the loop. Throws WEIR_BAD_ARGUMENT or WEIR_UNSUPPORTED; what was open by then is closed again.
- * @param onDefect called once if the NIC throws: it has stopped
  */
 export async function openNic(
   options: NicOptions,
-  onDefect: (error: unknown) => void,
+  { onStopped, onContained }: DefectHooks,
   { onRound, waiterWith }: LoopHooks = {},
 ): Promise<OpenedNic> {
   const address = HostAddress.parse(options.address)
@@ -182,7 +189,8 @@ export async function openNic(
     const onConnecting = hasKernel
       ? (asked: Connecting) => reachability.watch(attemptOf(asked, loop))
       : undefined
-    const nic = createNic({ ...options, lineRateBps }, { address, pool, port, link, intake, onConnecting })
+    const parts = { address, pool, port, link, intake, onConnecting, onContained }
+    const nic = createNic({ ...options, lineRateBps }, parts)
     const spinNs = options.overlay || io === 'packet' ? 0 : SPIN_NS
     const waiter = waiterWith?.(port.waiter)
     const loop: HostLoop = new HostLoop({
@@ -193,7 +201,7 @@ export async function openNic(
       waiter,
       intake,
       onRound,
-      onError: onDefect,
+      onError: onStopped,
     })
     loop.start()
     return { address, udpPort, io, port, pool, nic, loop, reachability }
@@ -237,11 +245,12 @@ function noHostHop(io: string): WeirError {
 interface NicParts extends Pick<OpenedNic, 'address' | 'pool' | 'port'>, Pick<OpenedPort, 'link'> {
   intake: Intake | undefined
   onConnecting: ((asked: Connecting) => void) | undefined
+  onContained: DefectHooks['onContained']
 }
 
 function createNic(
   options: NicOptions & { lineRateBps: number },
-  { address, pool, port, link, intake, onConnecting }: NicParts,
+  { address, pool, port, link, intake, onConnecting, onContained }: NicParts,
 ): Nic {
   const { cc = DEFAULT_CC, start = DEFAULT_START, lineRateBps, pathMtu = pathMtuFor(port.mtu) } = options
   checkController(cc, lineRateBps, pathMtu)
@@ -287,6 +296,7 @@ function createNic(
     gathers: port.gathers,
     takesRuns: port.takesRuns,
     defects: 'end',
+    onDefect: onContained,
     slackNs: SLACK_NS,
     pacingRunNs: PACING_RUN_NS,
     cm: CM_PATIENCE,

@@ -45,10 +45,14 @@ export class VerbsService implements Service, HostedEvents {
   static async open({ options, doorbell: memory }: VerbsStart, events: ServiceEvents): Promise<VerbsService> {
     const doorbell = new Doorbell(memory)
     let service: VerbsService | null = null
-    const opened = await openNic(options, error => events.defect(error), {
-      onRound: now => service?.takeWork(now),
-      waiterWith: waiter => new DoorbellWaiter(doorbell, waiter),
-    })
+    const opened = await openNic(
+      options,
+      { onStopped: error => events.defect(error) },
+      {
+        onRound: now => service?.takeWork(now),
+        waiterWith: waiter => new DoorbellWaiter(doorbell, waiter),
+      },
+    )
     service = new VerbsService(opened, doorbell, events)
     return service
   }

@@ -112,10 +112,13 @@ export interface NicConfig {
    */
   retransmitTimeoutLeastNs?: Nanos
   /**
-   * What becomes of a defect that shows in the work of one connection: `throw` stops the NIC with it, for tests and virtual time;
-   * `end` ends that connection with WEIR_INTERNAL, counts it in `counters.defects`, and the others go on. Default throw.
+   * What becomes of a defect: `throw` stops the NIC with it, for tests and virtual time. `end` counts it in `counters.defects`, and
+   * the NIC goes on: the connection in whose work or handler it shows ends with WEIR_INTERNAL, and a datagram of no connection is
+   * dropped. Default throw.
    */
   defects?: 'throw' | 'end'
+  /** Called with each defect that is counted. Default: nobody. */
+  onDefect?: (defect: unknown) => void
   /** How ICRCs are made and checked. Default whole. */
   icrc?: IcrcMode
   /** UDP ports that the port can send from, 1 to 64 of them: connections draw from these. Default: any, 0xc000 to 0xffff. */
@@ -199,6 +202,7 @@ export function nicSettings(config: NicConfig): NicSettings {
     probeTimeoutLeastNs: 0,
     retransmitTimeoutLeastNs: NEVER,
     defects: 'throw',
+    onDefect: () => {},
     icrc: 'whole',
     gathers: false,
     takesRuns: true,

@@ -54,7 +54,7 @@ export class Nic implements Node, Verbs, RxEvents {
   /** What its queue pairs request by READs. */
   readonly readRoom: ReadRoom
   readonly dropTotals = new DropTotals()
-  /** Connections that a defect of this end has ended. */
+  /** Defects of this end that have ended a connection or dropped a datagram. */
   #defects = 0
   readonly #tx: TxPipeline
   readonly #rx: RxPipeline
@@ -138,8 +138,13 @@ export class Nic implements Node, Verbs, RxEvents {
 
   onFrame(now: Nanos, _port: number, frame: Frame): void {
     // A switch that forwards a frame has parsed it; a frame straight off the wire may be meant for the port itself.
-    if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
-    else this.#rx.receive(now, frame)
+    try {
+      if (frame.l3 < 0 && this.pfc.receive(now, frame)) this.#updateHeld(now)
+      else this.#rx.receive(now, frame)
+    } catch (defect) {
+      // It is of no connection: those are ended where it shows. The frame is dropped.
+      this.countDefect(defect)
+    }
     this.settings.pool.give(frame)
     if (this.#dirty.length > 0) this.#dispatch(now)
   }
@@ -231,11 +236,8 @@ export class Nic implements Node, Verbs, RxEvents {
   }
 
   #nextControl(now: Nanos): Frame | null {
-    if (this.#mayDatagram()) {
-      const frame = this.#connections.nextDatagram(now, this.#tx)
-      if (frame !== null) return frame
-    }
-    let frame: Frame | null = null
+    let frame = this.#mayDatagram() ? this.#nextDatagram(now) : null
+    if (frame !== null) return frame
     try {
       frame = this.#control.next(now)
       if (frame !== null) this.#controlSent(now, this.#control.currentFlow!)
@@ -243,6 +245,15 @@ export class Nic implements Node, Verbs, RxEvents {
       this.onDefect(now, this.#control.currentFlow!, defect)
     }
     return frame
+  }
+
+  #nextDatagram(now: Nanos): Frame | null {
+    try {
+      return this.#connections.nextDatagram(now, this.#tx)
+    } catch (defect) {
+      this.countDefect(defect)
+      return null
+    }
   }
 
   /** The packet may have carried the acknowledgement. Work posted meanwhile had to wait behind that, and so had the measuring of T. */
@@ -344,6 +355,7 @@ export class Nic implements Node, Verbs, RxEvents {
     this.#tx.recover()
     if (this.settings.defects === 'throw') throw defect
     this.#defects++
+    this.settings.onDefect(defect)
   }
 
   /** As FlowStart. */
@@ -472,13 +484,23 @@ export class Nic implements Node, Verbs, RxEvents {
         this.#deliver(now, flow)
         this.#connections.dispatch(now)
       }
+    } catch (defect) {
+      this.countDefect(defect)
     } finally {
       this.#dispatching = false
     }
   }
 
   #deliver(now: Nanos, flow: Flow): void {
-    this.deliverCompletions(now, flow)
+    try {
+      this.deliverCompletions(now, flow)
+      this.#deliverEnd(now, flow)
+    } catch (defect) {
+      this.onDefect(now, flow, defect)
+    }
+  }
+
+  #deliverEnd(now: Nanos, flow: Flow): void {
     const { ending } = flow
     const refusal = ending.takeRefusal()
     const status = refusal === null ? ending.takeFailedStatus() : -1

@@ -9,17 +9,16 @@ import * as bth from '../wire/ib/bth.js'
 import { unwrapPsn } from './queues/psn.js'
 import { onAcknowledge } from './requester/on-acknowledge.js'
 import type { Requester } from './requester/requester.js'
-import type { Responder } from './responder/responder.js'
+import type { Inbound } from './responder/inbound.js'
 
 /**
  * Writes the AETH of an ACK of everything that came in order, and counts the ACK that is owed as sent. Returns its
  * PSN, or -1 when no ACK may go now, with the AETH zeroed: a NAK is owed, or a response has to go first.
  */
-export function writeDelayedAck(responder: Responder, frame: Frame, at: number): number {
-  const { context, kept } = responder
-  const { expectedSeq, msn, table } = responder.inbound
+export function writeDelayedAck(inbound: Inbound, frame: Frame, at: number): number {
+  const { context, kept, expectedSeq, msn, table, owed } = inbound
   const seq = expectedSeq - 1
-  const owesNak = responder.ackPending && !aeth.isAck(responder.ackSyndrome)
+  const owesNak = owed.pending && owed.isNak
   const before = table.pending
   if (seq < 0 || !context.responds || owesNak || (before !== null && before.nextSeq <= seq)) {
     aeth.write(frame.view, at, 0, 0)
@@ -27,7 +26,7 @@ export function writeDelayedAck(responder: Responder, frame: Frame, at: number):
   }
   aeth.write(frame.view, at, aeth.ACK_UNLIMITED, msn)
   // While requests are kept, the ACK that is owed has to be a SACK, which says more.
-  if (kept === null || kept.count === 0) responder.acknowledged()
+  if (kept === null || kept.count === 0) owed.acknowledged()
   return seq
 }
 

@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.js'
 import type { Frame } from '../frame/frame.js'
-import { type Nanos, NEVER } from '../time/nanos.js'
+import type { Nanos } from '../time/nanos.js'
 import * as bth from '../wire/ib/bth.js'
 import { isKnown, isRequest, Opcode } from '../wire/ib/opcode.js'
 import { checkRanges, need, type QpAttributes, type QpConfig, settingsOf } from './context/config.js'
@@ -15,9 +15,9 @@ import { checkSendWork, type SendSlot } from './queues/send-queue.js'
 import { type ReceiveWork, type SendWork, WorkOpcode } from './queues/work.js'
 import { WorkStatus } from './queues/work-status.js'
 import type { SendLog } from './recovery/send-log.js'
-import { onReorderingTimeout, refuses } from './requester/on-acknowledge.js'
+import { refuses } from './requester/on-acknowledge.js'
 import { onResponse } from './requester/on-response.js'
-import { probeTail } from './requester/probe-tail.js'
+import { nextTimeout, onTimeout } from './requester/on-timeout.js'
 import { Requester } from './requester/requester.js'
 import { requestPayloadBytes, transmitRequest } from './requester/transmit-request.js'
 import { Responder } from './responder/responder.js'
@@ -125,7 +125,7 @@ export class QueuePair {
    * received it: it has not refused a request of ours, which would have taken it into error as well.
    */
   get hasRefused(): boolean {
-    return this.#responder.refused && !this.#peerRefused
+    return this.#responder.inbound.owed.refused && !this.#peerRefused
   }
 
   /** When its request packets left, and which transmissions they were. */
@@ -299,10 +299,9 @@ export class QueuePair {
     else if (isRequest(opcode)) {
       if (this.#context.responds) {
         this.#responder.onRequest(now, frame, opcode)
-        this.#responder.check()
       } else {
         counters.droppedState++
-        if (this.#responder.refused) this.#responder.refuseAgain(frame)
+        this.#responder.onRequestInError(frame)
       }
     } else if (this.#context.requests) {
       onResponse(this.#requester, now, frame, opcode)
@@ -315,25 +314,11 @@ export class QueuePair {
 
   /** Call at the time of `nextTimeout`; harmless when called early. */
   onTimeout(now: Nanos): void {
-    if (!this.#context.requests) return
-    const requester = this.#requester
-    const { timers, tail, selective } = requester
-    const { sendSeq, sndUna } = requester.outbound
-    timers.takeRnr(now, sendSeq > sndUna)
-    if (timers.takeAck(now)) requester.onAckTimeout(now)
-    else if (timers.takeRetransmit(now)) requester.onRetransmitTimeout(now)
-    else {
-      if (selective !== null && now >= selective.deadlineNs) onReorderingTimeout(requester, selective, now)
-      if (tail?.takeDue(now)) probeTail(requester, now)
-    }
-    requester.outbound.check()
+    onTimeout(this.#requester, now)
   }
 
   nextTimeout(): Nanos {
-    if (!this.#context.requests) return NEVER
-    const { timers, tail, selective } = this.#requester
-    if (tail === null || selective === null) return timers.next()
-    return Math.min(timers.next(), tail.next(), selective.deadlineNs)
+    return nextTimeout(this.#requester)
   }
 
   /**
@@ -341,9 +326,9 @@ export class QueuePair {
    * @param requestsAllowed false while the window is closed: as if there were no requests
    */
   peekTransmit(requestsAllowed = true): TxKind {
-    const responder = this.#responder
-    if (ackIsNext(responder)) return TxKind.ACK
-    const pending = responder.inbound.table.pending
+    const { inbound } = this.#responder
+    if (ackIsNext(inbound)) return TxKind.ACK
+    const { pending } = inbound.table
     if (pending?.isAtomic) return TxKind.ACK
     if (pending !== null && !this.#requestsTurn) return TxKind.RESPONSE
     // A probe goes even if the window is full (RFC 8985, section 7.3).
@@ -358,7 +343,7 @@ export class QueuePair {
   nextPayloadBytes(requestsAllowed = true): number {
     switch (this.peekTransmit(requestsAllowed)) {
       case TxKind.RESPONSE:
-        return responsePayloadBytes(this.#responder, this.#responder.inbound.table.pending!)
+        return responsePayloadBytes(this.#responder.inbound, this.#responder.inbound.table.pending!)
       case TxKind.REQUEST:
         return requestPayloadBytes(this.#requester, this.#nextSlot!, this.#requester.nextSeq)
       default:
@@ -379,10 +364,11 @@ export class QueuePair {
         this.#transmitAck(frame, at)
         return kind
       case TxKind.RESPONSE: {
-        const record = this.#responder.inbound.table.pending!
+        const { inbound } = this.#responder
+        const record = inbound.table.pending!
         this.lastTransmittedSeq = record.nextSeq
         this.#requestsTurn = true
-        const done = transmitReadResponse(this.#responder, now, record, frame, at)
+        const done = transmitReadResponse(inbound, now, record, frame, at)
         // The packet could not be made, and the queue pair is in error: only a NAK may be left to send.
         return done ? kind : this.pollTransmit(now, frame, at, requestsAllowed)
       }
@@ -406,7 +392,7 @@ export class QueuePair {
    * if no ACK may go now.
    */
   writeDelayedAck(frame: Frame, at: number): number {
-    return writeDelayedAck(this.#responder, frame, at)
+    return writeDelayedAck(this.#responder.inbound, frame, at)
   }
 
   /** Such a packet arrived, with its AETH behind the BTH. @param psn acknowledged, 24 bits */
@@ -417,14 +403,14 @@ export class QueuePair {
   }
 
   #transmitAck(frame: Frame, at: number): void {
-    const responder = this.#responder
-    if (ackIsNext(responder)) {
-      this.lastTransmittedSeq = responder.ackSeq
-      transmitAck(responder, frame, at)
+    const { inbound } = this.#responder
+    if (ackIsNext(inbound)) {
+      this.lastTransmittedSeq = inbound.owed.seq
+      transmitAck(inbound, frame, at)
     } else {
-      const record = responder.inbound.table.pending!
+      const record = inbound.table.pending!
       this.lastTransmittedSeq = record.nextSeq
-      transmitAtomicResponse(responder, record, frame, at)
+      transmitAtomicResponse(inbound, record, frame, at)
     }
   }
 }

@@ -121,6 +121,7 @@ export const NIC_EFFECTS: Readonly<
   reachesOtherPorts: 'of sockets: test/daemon',
   icrc: 'of sockets: test/nic/rx',
   defects: 'of NICs with a defect: test/nic/defects',
+  onDefect: 'of NICs with a defect: test/nic/defects',
   gathers: 'of sockets: test/nic/gather',
   takesRuns: 'of sockets: test/nic/runs',
   slackNs: 'of loops that wake late: test/nic/pacing',

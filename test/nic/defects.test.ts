@@ -1,7 +1,8 @@
 /** A defect that shows in the work of one connection ends that connection, not the NIC; and what the assertions see. */
 import t from 'tap'
 import type { CongestionControl } from '../../lib/cc/congestion-control.js'
-import { assert } from '../../lib/errors.js'
+import { ConnectionManager } from '../../lib/cm/connection-manager.js'
+import { WeirError } from '../../lib/errors.js'
 import { FramePool } from '../../lib/frame/frame-pool.js'
 import { CongestionModule } from '../../lib/nic/feedback/congestion-module.js'
 import { newConnectionStats } from '../../lib/nic/feedback/connection-stats.js'
@@ -17,7 +18,7 @@ import { WorkOpcode } from '../../lib/qp/queues/work.js'
 import { Outbound } from '../../lib/qp/recovery/outbound.js'
 import { EgressQueue } from '../../switch-emu/core/queueing/egress-queue.js'
 import { SharedBuffer } from '../../switch-emu/core/queueing/shared-buffer.js'
-import { App, connected, makePair, type Pair, PORT, refusal } from './pair.js'
+import { App, connected, makePair, type Pair, PORT, RECEIVES, refusal } from './pair.js'
 import { clean, completions, post } from './refusals.js'
 
 /** Where the defect is: in what the queue pair does with a packet, with its turn to send, or with its deadline. */
@@ -25,9 +26,17 @@ const PLACES = ['onPacket', 'pollTransmit', 'onTimeout'] as const
 
 const flowsOf = (nic: Nic): Flow[] => nic.table.flows.filter(flow => flow !== null)
 
-/** The queue pair fails an assertion when next called there, and ever after. */
+/**
+ * Fails as an assertion does. By itself: without assertions a queue pair that does nothing instead would be asked for ever, at one
+ * virtual time.
+ */
+function fail(words = 'broken by the test'): never {
+  throw new WeirError('WEIR_INTERNAL', words)
+}
+
+/** The queue pair shows a defect when next called there, and ever after. */
 function breakAt(qp: QueuePair, place: (typeof PLACES)[number]): void {
-  qp[place] = () => assert(false, 'broken by the test') as never
+  qp[place] = () => fail()
 }
 
 /** Two connections from a to b. */
@@ -72,7 +81,7 @@ t.test('a defect in a packet of Weir ends its connection, and the other one goes
   const pair = makePair({ a: { defects: 'end' } })
   const { broken, whole } = twoConnections(pair)
   const [flow] = flowsOf(pair.a) as [Flow]
-  Object.defineProperty(flow.peer, 'takesRuns', { get: () => assert(false, 'broken by the test') })
+  Object.defineProperty(flow.peer, 'takesRuns', { get: () => fail() })
   pair.a.challenge(flow)
   t.ok(
     pair.until(() => broken.closed === 1),
@@ -93,7 +102,7 @@ t.test('a defect that shows again in the flush keeps no connection from its end'
   const { broken, whole, qp } = twoConnections(pair)
   post(pair, broken, 1, WorkOpcode.SEND)
   breakAt(qp, 'onPacket')
-  qp.modify = () => assert(false, 'broken once more') as never
+  qp.modify = () => fail('broken once more')
   t.ok(
     pair.until(() => broken.closed === 1),
     'it ends',
@@ -119,6 +128,131 @@ t.test('a defect ends a connection too that its application has left', async t =
   )
   t.equal(broken.error?.code, 'WEIR_INTERNAL')
   whole.connection!.disconnect(pair.network.now)
+  clean(t, pair)
+})
+
+const HANDLERS = ['onCompletion', 'onEstablished', 'onClosed'] as const
+
+for (const handler of HANDLERS) {
+  t.test(`a defect in ${handler} of a handler ends its connection, and the other one goes on`, async t => {
+    const defects: unknown[] = []
+    const pair = makePair({ a: { defects: 'end', onDefect: defect => defects.push(defect) } })
+    const { left: whole } = connected(pair)
+    const broken = new App(pair.a)
+    const heard = { completions: 0, closed: 0 }
+    broken.onCompletion = () => {
+      heard.completions++
+      if (handler === 'onCompletion') fail()
+    }
+    broken.onClosed = () => {
+      heard.closed++
+      if (handler === 'onClosed') fail()
+    }
+    if (handler === 'onEstablished') broken.onReady = () => fail()
+    pair.a.connect(pair.network.now, pair.b.address, PORT, broken)
+    t.ok(
+      pair.until(() => broken.log.includes('established')),
+      'it is established',
+    )
+    if (handler === 'onCompletion') for (const id of [1, 2, 3]) post(pair, broken, id, WorkOpcode.SEND)
+    if (handler === 'onClosed') broken.connection!.disconnect(pair.network.now)
+    t.ok(
+      pair.until(() => heard.closed === 1),
+      'it ends',
+    )
+    if (handler === 'onCompletion') t.equal(heard.completions, 3 + RECEIVES, 'it heard of all its work, once')
+    t.equal(pair.a.counters.defects, defects.length)
+    t.ok(defects.length > 0, `${defects.length} were counted`)
+    for (const defect of defects) t.match(defect, { code: 'WEIR_INTERNAL', message: 'broken by the test' })
+    post(pair, whole, 2, WorkOpcode.SEND)
+    t.ok(
+      pair.until(() => completions(whole).length === 1),
+      'the other one carries on',
+    )
+    whole.connection!.disconnect(pair.network.now)
+    clean(t, pair)
+    t.equal(heard.closed, 1)
+  })
+}
+
+/** Methods of the connection manager in which a defect shows, and what their caller is doing. */
+const MANAGER_PLACES = [
+  ['onMad', 'a datagram'],
+  ['pollTransmit', 'a datagram that leaves'],
+  ['onTimeout', 'a deadline'],
+] as const
+
+/** A connection from a to b, and the connection manager of a. */
+function managed(pair: Pair): { whole: App; manager: ConnectionManager } {
+  const { prototype } = ConnectionManager
+  const { connect } = prototype
+  let manager: ConnectionManager | null = null
+  prototype.connect = function (...args) {
+    manager = this
+    return connect.apply(this, args)
+  }
+  try {
+    const { left: whole } = connected(pair)
+    return { whole, manager: manager! }
+  } finally {
+    prototype.connect = connect
+  }
+}
+
+for (const [place, what] of MANAGER_PLACES) {
+  t.test(
+    `a defect of the connection manager at ${what}: connections go on, and new ones are made`,
+    async t => {
+      const pair = makePair({ a: { defects: 'end' } })
+      const { whole, manager } = managed(pair)
+      let failures = 0
+      manager[place] = () => {
+        delete (manager as Partial<ConnectionManager>)[place]
+        failures++
+        return fail()
+      }
+      const asking = new App(pair.a)
+      pair.a.connect(pair.network.now, pair.b.address, PORT, asking)
+      // Without an answer a deadline passes.
+      if (place === 'onTimeout') pair.tap.watch = () => failures > 0
+      const ended = () => asking.closed === 1 || asking.log.includes('established')
+      t.ok(pair.until(ended), 'the request ends, or is repeated and succeeds')
+      t.equal(failures, 1)
+      t.equal(pair.a.counters.defects, 1)
+      if (place === 'onTimeout') t.match(asking.error, { code: 'WEIR_INTERNAL' })
+      post(pair, whole, 2, WorkOpcode.SEND)
+      t.ok(
+        pair.until(() => completions(whole).length === 1),
+        'the other connection carries on',
+      )
+      const later = new App(pair.a)
+      pair.a.connect(pair.network.now, pair.b.address, PORT, later)
+      t.ok(
+        pair.until(() => later.log.includes('established')),
+        'a new one is made',
+      )
+      for (const app of [whole, later, asking]) app.connection?.disconnect(pair.network.now)
+      clean(t, pair)
+    },
+  )
+}
+
+t.test('a defect that shows in a frame of no connection drops the frame', async t => {
+  const pair = makePair({ b: { defects: 'end' } })
+  const { left } = connected(pair)
+  const find = pair.b.table.find
+  pair.b.table.find = () => {
+    pair.b.table.find = find
+    return fail()
+  }
+  post(pair, left, 1, WorkOpcode.SEND)
+  t.ok(
+    pair.until(() => completions(left).length === 1),
+    'the packet is retransmitted',
+  )
+  t.same(completions(left), ['completion 1 SUCCESS'])
+  t.equal(pair.b.counters.defects, 1)
+  left.connection!.disconnect(pair.network.now)
   clean(t, pair)
 })
 

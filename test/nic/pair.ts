@@ -149,7 +149,8 @@ export function frameName(frame: Frame): string {
 }
 
 const RECEIVE_BYTES = 8192
-const RECEIVES = 8
+/** Receives that an App posts. */
+export const RECEIVES = 8
 
 /** An application's end: posts receives, and writes down what happens. */
 export class App implements ConnectionHandler {

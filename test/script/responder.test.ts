@@ -1,5 +1,6 @@
 /** Rules of the responder: IBA 9.7.4 (what is taken), 9.7.5 (what is answered), 9.7.7 (MSN), 9.9.3 (errors). */
 import t from 'tap'
+import type { QpConfig } from '../../lib/qp/queue-pair.js'
 import { script } from './runner.js'
 
 /** Linux's way: an ACK when it is asked for. */
@@ -525,6 +526,84 @@ t.test('refusals (9.7.4.1, 9.9.3): NAK, error, flush; who asks again hears the s
     1 ! LOC_PROT_ERR
   `,
   )
+})
+
+/** Each packet breaks two rules; the first in the order of checks decides what the peer hears. */
+const BREAKS: readonly [string, Partial<QpConfig>, string][] = [
+  [
+    'PSN, opcode sequence: beyond the one expected',
+    {},
+    `
+    1 < SEND_MIDDLE 205 len 1024 areq
+    1 > NAK 200 sequence msn 0
+  `,
+  ],
+  [
+    'PSN, opcode sequence: before the one expected',
+    {},
+    `
+    1 < SEND_MIDDLE 199 len 1024 areq
+    1 > ACK 199 msn 0
+  `,
+  ],
+  [
+    'length of the packet, receive',
+    {},
+    `
+    1 < SEND_ONLY 200 len 1025 areq
+    1 > NAK 200 invalid msn 0
+    1 ! REM_INV_REQ_ERR
+  `,
+  ],
+  [
+    'length of the packet, key',
+    {},
+    `
+    1 < WRITE_ONLY 200 len 1025 at 0 of 1025 key locked areq
+    1 > NAK 200 invalid msn 0
+    1 ! REM_INV_REQ_ERR
+  `,
+  ],
+  [
+    'rights of the queue pair, key',
+    { access: 0 },
+    `
+    1 < WRITE_ONLY 200 len 5 at 0 of 5 key locked areq
+    1 > NAK 200 invalid msn 0
+    1 ! REM_INV_REQ_ERR
+  `,
+  ],
+  [
+    'key, length of the message',
+    {},
+    `
+    1 < WRITE_ONLY 200 len 5 at 0 of 7 key locked areq
+    1 > NAK 200 access msn 0
+    1 ! LOC_ACCESS_ERR
+  `,
+  ],
+  [
+    'key, responder resources',
+    { responderResources: 0 },
+    `
+    1 < READ_REQUEST 200 at 0 of 8 key locked areq
+    1 > NAK 200 access msn 0
+    1 ! LOC_ACCESS_ERR
+  `,
+  ],
+  [
+    'length of the message, receive',
+    {},
+    `
+    1 < WRITE_ONLY_WITH_IMM 200 len 5 at 0 of 7 key good imm 1 areq
+    1 > NAK 200 invalid msn 0
+    1 ! REM_INV_REQ_ERR
+  `,
+  ],
+]
+
+t.test('the order of the checks (9.7.4.1)', async t => {
+  for (const [title, config, text] of BREAKS) script(t, title, config, text)
 })
 
 t.test('SEND with invalidate (9.4.1, 9.9.3)', async t => {

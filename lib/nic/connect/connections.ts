@@ -62,6 +62,8 @@ interface Host extends FlowHost {
   deliverCompletions(now: Nanos, flow: Flow): void
   /** A defect has shown: throws it, or counts it. */
   countDefect(defect: unknown): void
+  /** A defect has shown in the work of one flow: that one ends. */
+  onDefect(now: Nanos, flow: Flow, defect: unknown): void
   /** Asks the flow's peer whether it knows the flow. */
   challenge(flow: Flow): void
   /** As FlowStart. */
@@ -215,8 +217,8 @@ export class Connections {
     try {
       this.#endings.fail(now, flow, error)
     } catch (another) {
-      if (flow.ending.phase === 'closed') throw another
-      this.#endings.abort(now, flow, error)
+      if (flow.ending.phase === 'closed') this.#nic.countDefect(another)
+      else this.#endings.abort(now, flow, error)
     }
   }
 
@@ -241,7 +243,12 @@ export class Connections {
   }
 
   onTimeout(now: Nanos): void {
-    if (this.#cm.nextTimeout() <= now) this.#cm.onTimeout(now)
+    if (this.#cm.nextTimeout() > now) return
+    try {
+      this.#cm.onTimeout(now)
+    } catch (defect) {
+      this.#onCmDefect(now, this.#cm.abandonDue(now), defect)
+    }
   }
 
   nextDatagram(now: Nanos, tx: TxPipeline): Frame | null {
@@ -298,8 +305,23 @@ export class Connections {
 
   /** Carries out what the connection manager has to say. */
   dispatch(now: Nanos): void {
-    for (let event = this.#cm.pollEvent(); event !== null; event = this.#cm.pollEvent())
-      this.#onEvent(now, event)
+    for (let event = this.#cm.pollEvent(); event !== null; event = this.#cm.pollEvent()) {
+      try {
+        this.#onEvent(now, event)
+      } catch (defect) {
+        this.#onCmDefect(now, event.id, defect)
+      }
+    }
+  }
+
+  /** A defect has shown at an event or deadline of that id of the connection manager, which may have no flow. */
+  #onCmDefect(now: Nanos, id: number, defect: unknown): void {
+    const flow = this.#byCmId.get(id)
+    if (flow !== undefined) this.#nic.onDefect(now, flow, defect)
+    else {
+      this.#nic.countDefect(defect)
+      this.#cm.disconnect(now, id)
+    }
   }
 
   // ---- Events of the connection manager
@@ -504,12 +526,28 @@ export class Connections {
       // What its queue pair shows now must not keep the flow from its end.
       this.#nic.countDefect(defect)
     }
-    this.#nic.deliverCompletions(now, flow)
+    this.#deliverRest(now, flow)
     this.#byCmId.delete(flow.handshake.cmId)
     this.#halfOpen.delete(flow)
     this.#concurrent.end(flow)
     this.#nic.removeFlow(flow)
-    flow.handler.onClosed(now, flow.connection, error)
+    try {
+      flow.handler.onClosed(now, flow.connection, error)
+    } catch (defect) {
+      this.#nic.countDefect(defect)
+    }
+  }
+
+  /** Each completion reaches the handler once, also if the handler fails at those before it. */
+  #deliverRest(now: Nanos, flow: Flow): void {
+    for (let attempts = flow.completions.pending + 1; attempts > 0; attempts--) {
+      try {
+        this.#nic.deliverCompletions(now, flow)
+        return
+      } catch (defect) {
+        this.#nic.countDefect(defect)
+      }
+    }
   }
 }
 

@@ -76,9 +76,11 @@ export class Endings {
 
   /** The flow must not do another thing: its handler hears why at once, the peer from the DREQ alone. */
   abort(now: Nanos, flow: Flow, error: WeirError): void {
-    if (flow.ending.phase === 'established' || flow.ending.phase === 'ending')
-      this.#cm.disconnect(now, flow.handshake.cmId, refusal(error, flow))
+    const { phase } = flow.ending
     this.#owner.close(now, flow, error)
+    // Last: what shows another defect now keeps the flow no more.
+    if (phase === 'established' || phase === 'ending')
+      this.#cm.disconnect(now, flow.handshake.cmId, refusal(error, flow))
   }
 
   /** The peer has left. @param why what has failed at its end, null = it left in order */

@@ -7,7 +7,7 @@ import { Outbound } from '../recovery/outbound.js'
 import { SelectiveRepeat } from '../recovery/selective-repeat.js'
 import { TailProbe } from '../recovery/tail-probe.js'
 import { Retries } from './retries.js'
-import { goForward, isEarly, namesUnrepeated } from './silence.js'
+import { goForward, Silence } from './silence.js'
 import { RequesterTimers } from './timers.js'
 
 const NO_SEQ = Number.NEGATIVE_INFINITY
@@ -28,16 +28,7 @@ export class Requester {
   selective: SelectiveRepeat | null = null
   /** Probes of selective repeat for what was sent last. */
   tail: TailProbe | null = null
-  /** PSNs before this one had been sent when the requester last went back. */
-  #wentBackSeq = NO_SEQ
-  /** The requester has gone back after silence, and the peer has not answered since. */
-  #silent = false
-  #silenceRefuted = false
-  /** The requester last went back after silence. (A NAK would say that a go-back-N peer has dropped what follows.) */
-  #wentBackBySilence = false
-  /** An early answer was believed. And: silence has followed one, so no further one is believed until all that was sent before is acknowledged. */
-  #believedEarly = false
-  #doubtsEarly = false
+  readonly #silence: Silence
   readonly #retries: Retries
   /** The PSN to which the last NAK, received or implied, made the requester go back. The same NAK again changes nothing. */
   #repairedSeq = NO_SEQ
@@ -48,6 +39,7 @@ export class Requester {
     this.outbound = new Outbound(context)
     this.timers = new RequesterTimers(this.outbound.trips, retransmitTimeoutLeastNs)
     this.#retries = new Retries(context.settings)
+    this.#silence = new Silence(this.outbound)
   }
 
   /** Begins with that PSN. */
@@ -56,7 +48,7 @@ export class Requester {
     const settings = this.context.settings
     outbound.start(sendPsn)
     this.#repairedSeq = NO_SEQ
-    this.#silent = false
+    this.#silence.onHeard()
     this.timers.stop()
     this.selective?.stop()
     this.selective = settings.selectiveRepeat ? new SelectiveRepeat(outbound) : null
@@ -82,7 +74,7 @@ export class Requester {
     const { outbound } = this
     const context = this.context
     const queue = context.sendQueue
-    if (this.#silent && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
+    if (this.#silence.lasts && outbound.sendSeq > outbound.sndUna && !this.tail?.pending) return null
     if (this.selective?.hasLost) {
       if (!context.requests || this.timers.waitsForReceiver) return null
       return queue.at(queue.find(this.selective.lostSeq))
@@ -108,7 +100,7 @@ export class Requester {
 
   /** The next packet leaves alone, and the requester waits for its answer. */
   get isAlone(): boolean {
-    return this.#silent
+    return this.#silence.lasts
   }
 
   /**
@@ -167,7 +159,7 @@ export class Requester {
   #pass(now: Nanos, slot: SendSlot, until: number): void {
     const { outbound } = this
     const { pathMtu: mtu } = this.context.settings
-    if (this.#silent) this.#judgeSilence(now, until)
+    this.#silence.judge(now, this.selective, until)
     if (slot.awaitsResponse) {
       if (outbound.sendSeq > outbound.sndUna) {
         const bytes = bytesBetween(slot, outbound.sndUna, until, mtu)
@@ -180,8 +172,7 @@ export class Requester {
       }
     }
     const newestSeq = this.selective === null ? until - 1 : this.selective.onPassed(now, slot, until)
-    const judges = this.selective === null && this.#wentBackBySilence
-    if (judges && outbound.sndUna < this.#wentBackSeq) this.#judgeRepeats(now, until)
+    if (this.selective === null) this.#silence.countEarly(now, until)
     outbound.acked.addPacket(newestSeq)
     outbound.sndUna = until
     if (outbound.sendSeq < until) outbound.sendSeq = until
@@ -190,51 +181,25 @@ export class Requester {
     }
   }
 
-  /** An answer that comes sooner than any round trip answers the first transmission. */
-  #judgeRepeats(now: Nanos, until: number): void {
-    const { outbound } = this
-    for (let seq = outbound.sndUna; seq < until; seq++)
-      if (isEarly(outbound, now, seq)) outbound.spurious.onEarly()
-  }
-
-  /** The packets before `until` are acknowledged after silence: decides whether they had been in flight. */
-  #judgeSilence(now: Nanos, until: number): void {
-    const { outbound } = this
-    if (namesUnrepeated(outbound, this.selective, until)) this.#silenceRefuted = true
-    else if (
-      !this.#doubtsEarly &&
-      outbound.sendSeq > outbound.sndUna &&
-      isEarly(outbound, now, outbound.sndUna)
-    ) {
-      this.#silenceRefuted = true
-      this.#believedEarly = true
-    }
-  }
-
-  #refuteSilence(now: Nanos): void {
-    const { outbound } = this
-    this.#silenceRefuted = false
-    goForward(outbound, this.selective)
-    if (outbound.spurious.refute()) this.context.observer.onSpurious(now)
-  }
-
   #progress(now: Nanos): void {
     const { outbound } = this
-    this.#silent = false
-    if (outbound.sndUna >= this.#wentBackSeq) {
-      this.#believedEarly = false
-      this.#doubtsEarly = false
-    }
-    if (this.#silenceRefuted) this.#refuteSilence(now)
+    if (this.#silence.endRefuted()) this.#goForward(now)
     this.#retries.restore()
     this.#onNews(now, outbound.sndUna > outbound.trips.timedSeq)
     this.timers.onProgress(now, outbound.sendSeq > outbound.sndUna)
     if (outbound.spurious.concludes(outbound.sndUna)) this.context.observer.onSpurious(now)
   }
 
+  /** What was taken for lost after silence is in flight. */
+  #goForward(now: Nanos): void {
+    const { outbound } = this
+    goForward(outbound, this.selective)
+    if (outbound.spurious.refute()) this.context.observer.onSpurious(now)
+  }
+
   /** A response has come, whether it is of use or not. */
   onHeard(): void {
-    this.#silent = false
+    this.#silence.onHeard()
   }
 
   /** The peer has said how many packets reached it twice, modulo 2^7: it does so with selective repeat. */
@@ -256,7 +221,7 @@ export class Requester {
 
   /** A bitmap named packets that were not known to have arrived, or a response came out of order: a sign of life. */
   onSign(now: Nanos): void {
-    this.#silent = false
+    this.#silence.onHeard()
     const { trips, sndUna } = this.outbound
     this.#onNews(now, trips.timedSeq >= sndUna && this.selective!.isSacked(trips.timedSeq))
     this.timers.onSign(now)
@@ -267,7 +232,7 @@ export class Requester {
     const { outbound } = this
     if (this.#repairedSeq === outbound.sndUna || outbound.sendSeq === outbound.sndUna) return
     this.#repairedSeq = outbound.sndUna
-    this.#silent = false
+    this.#silence.onHeard()
     this.#retry(now, false)
   }
 
@@ -289,14 +254,14 @@ export class Requester {
 
   /** The peer has no receive posted for `sndUna`: the requester goes back there after a wait (IBA 9.7.5.2.8). */
   onReceiverNotReady(now: Nanos, timerCode: number): void {
-    this.#silent = false
+    this.#silence.onHeard()
     if (this.timers.waitsForReceiver) {
       // The wait may be for an earlier packet, and this one be known to have arrived.
       if (this.selective !== null) this.#rewind(false)
       return
     }
     this.context.counters.rnrNaks++
-    this.#wentBackBySilence = false
+    this.#silence.onReceiverNotReady()
     if (!this.#retries.takeRnr()) {
       this.failAt(now, this.outbound.sndUna, WorkStatus.RNR_RETRY_EXC_ERR)
       return
@@ -319,13 +284,9 @@ export class Requester {
   #repeatAll(now: Nanos, forget: boolean, bySilence: boolean): void {
     const { outbound } = this
     const lostBytes = outbound.inFlightBytes
-    // Silence once more: what was taken to be in flight was lost, and the early answer was to the retransmission.
-    if (bySilence && this.#believedEarly) this.#doubtsEarly = true
-    this.#believedEarly = false
     outbound.spurious.begin(outbound.sndUna, outbound.sndNxt)
     this.#rewind(forget)
-    this.#silent = bySilence
-    this.#wentBackBySilence = bySilence
+    this.#silence.onAllLost(bySilence)
     this.context.observer.onRetransmit(now, lostBytes, bySilence, outbound.sndUna)
   }
 
@@ -337,7 +298,7 @@ export class Requester {
     const { outbound } = this
     this.selective?.goBack(forget)
     this.tail?.stop()
-    this.#wentBackSeq = outbound.sndNxt
+    this.#silence.onGoingBack()
     outbound.goBack()
   }
 

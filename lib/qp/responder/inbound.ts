@@ -1,54 +1,77 @@
 import { assert } from '../../errors.js'
 import type { QpContext } from '../context/context.js'
 import type { MemoryRegion } from '../memory/memory.js'
+import type { ReorderBuffer } from '../queues/reorder-buffer.js'
+import { Owed } from './owed.js'
 import { ResponseTable } from './response-table.js'
 
 /** The message that has begun and not ended. */
 export const Message = { NONE: 0, SEND: 1, WRITE: 2 } as const
 export type Message = (typeof Message)[keyof typeof Message]
 
-/** The peer's stream of requests, as far as it has been carried out: what the handlers of requests read and write. */
+/** The peer's stream of requests, as far as it has been carried out: what the handlers of the states read and write. */
 export class Inbound {
   readonly context: QpContext
   /** The PSN that comes next. */
   expectedSeq: number
+  /** The PSN of the packet in hand. */
+  seq: number
   /** Messages completed; READs and atomics count at their request. */
   msn = 0
   message: Message = Message.NONE
-  /** Bytes in the receive of a SEND that has begun. For a WRITE that has begun: bytes still to come, and where they go. */
+  /** Bytes in the receive of a SEND that has begun, or that a WRITE has named. */
   receivedBytes = 0
+  /** Bytes of a WRITE that are still to come. */
   remainingBytes = 0
-  writeRegion: MemoryRegion | null = null
-  writeOffset = 0
-  /** PSNs that the responses of the READ or atomic just carried out take. */
-  responsePackets = 0
-  /** The PSN that came next when `check` looked last. */
-  #checkedSeq: number
+  /** Memory that the request has named, as long as it goes on; null: no bytes. Where in it the next byte is. */
+  region: MemoryRegion | null = null
+  offset = 0
   /** The READs and atomics that the peer may request again. */
   readonly table: ResponseTable
+  readonly owed = new Owed()
+  /** Requests that came out of order; null: go-back-N. */
+  readonly kept: ReorderBuffer | null
+  /** The PSN that came next when `check` looked last. */
+  #checkedSeq: number
+  /** Duplicates of the connections before. */
+  readonly #duplicatesBefore: number
 
-  /** @param firstSeq the PSN that comes first */
-  constructor(context: QpContext, firstSeq: number, responderResources: number) {
+  /**
+   * @param firstSeq the PSN that comes first
+   * @param resources READs and atomics that the peer may have outstanding, 0 to 255
+   */
+  constructor(context: QpContext, firstSeq: number, resources: number, kept: ReorderBuffer | null) {
     this.context = context
     this.expectedSeq = firstSeq
+    this.seq = firstSeq
     this.#checkedSeq = firstSeq
-    this.table = new ResponseTable(responderResources)
+    this.table = new ResponseTable(resources)
+    this.kept = kept
+    this.#duplicatesBefore = context.counters.duplicates
+  }
+
+  /** Packets of this connection that have arrived twice. */
+  get duplicates(): number {
+    return this.context.counters.duplicates - this.#duplicatesBefore
   }
 
   /** What holds between two requests, whatever the peer sends. Throws WEIR_INTERNAL where it does not. */
   check(): void {
-    assert(this.expectedSeq >= this.#checkedSeq, 'responder: the expected PSN went back')
-    this.#checkedSeq = this.expectedSeq
+    const { expectedSeq, kept, owed } = this
+    assert(expectedSeq >= this.#checkedSeq, 'responder: the expected PSN went back')
+    this.#checkedSeq = expectedSeq
     assert(this.remainingBytes >= 0, 'responder: more of a WRITE was carried out than it named')
     assert(
-      this.message === Message.WRITE || this.writeRegion === null,
-      'responder: a WRITE that has ended holds memory',
+      this.message === Message.WRITE || this.region === null,
+      'responder: a request that has ended holds memory',
     )
+    assert(!owed.pending || owed.seq <= expectedSeq, 'responder: it owes an answer to what has not come')
+    if (kept !== null && kept.count > 0) kept.check(expectedSeq)
   }
 
   /** Forgets the message under way. */
   abandonMessage(): void {
     this.message = Message.NONE
-    this.writeRegion = null
+    this.region = null
   }
 }

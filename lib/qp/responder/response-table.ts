@@ -57,19 +57,24 @@ export class ResponseTable {
     return this.#pending
   }
 
+  /** The record of the last request; `take` must have found one. */
+  get newest(): ResponseRecord {
+    return this.#records[this.#newest]!
+  }
+
   /**
-   * The oldest record, to be filled with a new request; null if it has not been answered yet. A pending one that was
-   * answered before only repeats: the peer asks for no more than agreed, so it has that answer.
+   * Makes the oldest record the newest, to be filled with a new request. False if it has not been answered yet. A pending one
+   * that was answered before only repeats: the peer asks for no more than agreed, so it has that answer.
    */
-  take(): ResponseRecord | null {
-    if (this.#records.length === 0) return null
+  take(): boolean {
+    if (this.#records.length === 0) return false
     const index = this.#newest + 1 === this.#records.length ? 0 : this.#newest + 1
     const record = this.#records[index]!
-    if (record.isPending && !record.answered) return null
+    if (record.isPending && !record.answered) return false
     record.answered = false
     record.repeated = false
     this.#newest = index
-    return record
+    return true
   }
 
   /** The record whose responses include `seq`, or null. */

@@ -9,38 +9,38 @@ import { Access } from '../memory/memory.js'
 import { writePayload } from '../memory/payload.js'
 import type { ReorderBuffer } from '../queues/reorder-buffer.js'
 import { WorkStatus } from '../queues/work-status.js'
-import type { Responder } from './responder.js'
+import { refuseAt } from './answers.js'
+import type { Inbound } from './inbound.js'
 import type { ResponseRecord } from './response-table.js'
 
 /** True if the ACK or NAK that is owed goes next: all responses before it have left. */
-export function ackIsNext(responder: Responder): boolean {
-  if (!responder.ackPending) return false
-  const pending = responder.inbound.table.pending
+export function ackIsNext(inbound: Inbound): boolean {
+  const { owed } = inbound
+  if (!owed.pending) return false
+  const { pending } = inbound.table
   if (pending === null) return true
   // An ACK speaks of its own PSN, a NAK of the one before.
-  const acknowledged = aeth.isAck(responder.ackSyndrome) ? responder.ackSeq : responder.ackSeq - 1
+  const acknowledged = owed.isNak ? owed.seq - 1 : owed.seq
   return pending.nextSeq > acknowledged
 }
 
 /** Writes the ACK or NAK that is owed; an ACK becomes a SACK while requests are kept that came out of order. */
-export function transmitAck(responder: Responder, frame: Frame, at: number): void {
-  const { kept } = responder
-  const syndrome = responder.ackSyndrome
-  const isAck = aeth.isAck(syndrome)
-  responder.ackPending = false
-  responder.context.counters.acksSent++
-  writeAeth(frame, at, syndrome, responder.ackMsn)
-  const selective = isAck && kept !== null && kept.count > 0
+export function transmitAck(inbound: Inbound, frame: Frame, at: number): void {
+  const { kept, owed } = inbound
+  owed.pending = false
+  inbound.context.counters.acksSent++
+  writeAeth(frame, at, owed.syndrome, owed.msn)
+  const selective = !owed.isNak && kept !== null && kept.count > 0
   let end = at + bth.BYTES + aeth.BYTES
   if (selective) {
-    writeBitmap(frame.view, end, kept, responder.inbound.expectedSeq)
+    writeBitmap(frame.view, end, kept, inbound.expectedSeq)
     end += sack.BYTES
-    responder.context.counters.sacksSent++
-    responder.ackPending = kept.unnamed.reaches(responder.inbound.expectedSeq)
+    inbound.context.counters.sacksSent++
+    owed.pending = kept.unnamed.reaches(inbound.expectedSeq)
   }
   endFrame(frame, at, end)
-  writeBth(responder, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, responder.ackSeq)
-  if (kept !== null) bth.setDuplicates(frame.view, at, responder.duplicates)
+  writeBth(inbound, frame, at, selective ? Opcode.SACK : Opcode.RC_ACKNOWLEDGE, 0, owed.seq)
+  if (kept !== null) bth.setDuplicates(frame.view, at, inbound.duplicates)
 }
 
 /**
@@ -57,7 +57,7 @@ function writeBitmap(view: DataView, at: number, kept: ReorderBuffer, expectedSe
 
 /** Writes the result of an atomic, for the first time or again. */
 export function transmitAtomicResponse(
-  responder: Responder,
+  inbound: Inbound,
   record: ResponseRecord,
   frame: Frame,
   at: number,
@@ -65,15 +65,15 @@ export function transmitAtomicResponse(
   writeAeth(frame, at, aeth.ACK_UNLIMITED, record.msn)
   atomicAckEth.write(frame.view, at + bth.BYTES + aeth.BYTES, record.originalHigh, record.originalLow)
   endFrame(frame, at, at + bth.BYTES + aeth.BYTES + atomicAckEth.BYTES)
-  writeBth(responder, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
-  responder.context.counters.acksSent++
-  responder.inbound.table.advance()
+  writeBth(inbound, frame, at, Opcode.RC_ATOMIC_ACKNOWLEDGE, 0, record.nextSeq)
+  inbound.context.counters.acksSent++
+  inbound.table.advance()
 }
 
 /** Payload bytes of the next response packet of a READ. */
-export function responsePayloadBytes(responder: Responder, record: ResponseRecord): number {
+export function responsePayloadBytes(inbound: Inbound, record: ResponseRecord): number {
   if (record.isAtomic) return 0
-  const mtu = responder.context.settings.pathMtu
+  const mtu = inbound.context.settings.pathMtu
   return Math.min(mtu, record.length - (record.nextSeq - record.firstSeq) * mtu)
 }
 
@@ -83,7 +83,7 @@ export function responsePayloadBytes(responder: Responder, record: ResponseRecor
  * queue pair has failed, and a NAK is owed.
  */
 export function transmitReadResponse(
-  responder: Responder,
+  inbound: Inbound,
   now: Nanos,
   record: ResponseRecord,
   frame: Frame,
@@ -91,10 +91,10 @@ export function transmitReadResponse(
 ): boolean {
   const region = record.region
   if (region !== null && !region.allows(Access.REMOTE_READ)) {
-    responder.refuseAt(now, record.nextSeq, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
+    refuseAt(inbound, now, record.nextSeq, aeth.NAK_REMOTE_ACCESS_ERROR, WorkStatus.LOC_ACCESS_ERR)
     return false
   }
-  const length = responsePayloadBytes(responder, record)
+  const length = responsePayloadBytes(inbound, record)
   const opcode = responseOpcode(record)
   let next = at + bth.BYTES
   if (opcode !== Opcode.RC_RDMA_READ_RESPONSE_MIDDLE) {
@@ -104,16 +104,16 @@ export function transmitReadResponse(
   let pad = 0
   if (region === null) endFrame(frame, at, next)
   else {
-    const { pathMtu, gathers } = responder.context.settings
+    const { pathMtu, gathers } = inbound.context.settings
     const skipped = (record.nextSeq - record.firstSeq) * pathMtu
     frame.bth = at
     pad = writePayload(frame, next, region, record.offset + skipped, length, gathers)
   }
-  writeBth(responder, frame, at, opcode, pad, record.nextSeq)
-  responder.context.transmissions++
-  responder.context.counters.responsePacketsSent++
-  responder.context.counters.responseBytesSent += length
-  responder.inbound.table.advance()
+  writeBth(inbound, frame, at, opcode, pad, record.nextSeq)
+  inbound.context.transmissions++
+  inbound.context.counters.responsePacketsSent++
+  inbound.context.counters.responseBytesSent += length
+  inbound.table.advance()
   return true
 }
 
@@ -140,7 +140,7 @@ function endFrame(frame: Frame, at: number, end: number): void {
 const header = new bth.Bth()
 
 function writeBth(
-  responder: Responder,
+  inbound: Inbound,
   frame: Frame,
   at: number,
   opcode: number,
@@ -149,7 +149,7 @@ function writeBth(
 ): void {
   header.opcode = opcode
   header.padCount = pad
-  header.destQpn = responder.context.remoteQpn
+  header.destQpn = inbound.context.remoteQpn
   header.psn = seq
   bth.write(frame.view, at, header)
 }

@@ -1,20 +1,7 @@
 import type { Frame } from '../../frame/frame.js'
 import * as bth from '../../wire/ib/bth.js'
-import type { ReorderBuffer } from '../queues/reorder-buffer.js'
 import type { Inbound } from './inbound.js'
-
-/** What the responder owes for a request that came out of order. */
-export const Early = {
-  /** A SACK, when as many packets have come as make an ACK due. */
-  SACK_IN_TIME: 0,
-  /** A SACK at once. */
-  SACK: 1,
-  /** A SACK at once, for a packet that came before. */
-  SACK_AGAIN: 2,
-  /** A NAK. */
-  NAK: 3,
-} as const
-export type Early = (typeof Early)[keyof typeof Early]
+import { RequestState } from './states.js'
 
 /**
  * A request beyond the one expected, with selective repeat: kept until its turn, and reported by a SACK. The SACK
@@ -25,12 +12,14 @@ export type Early = (typeof Early)[keyof typeof Early]
  * The peer may have as much in flight as this end takes in at once, and all of it may be lost but the last packet. A packet further
  * ahead is not the peer's.
  */
-export function keepOutOfOrder(inbound: Inbound, kept: ReorderBuffer, frame: Frame, seq: number): Early {
+export function keep(inbound: Inbound, frame: Frame): RequestState {
   const { counters, settings } = inbound.context
+  const { seq, owed } = inbound
+  const kept = inbound.kept!
   const inSpan = seq - inbound.expectedSeq < kept.span
   if (inSpan && kept.has(seq)) {
     counters.duplicates++
-    return Early.SACK_AGAIN
+    return RequestState.SACK
   }
   const follows = kept.count > 0 && seq === kept.latestSeq + 1
   const newest = kept.count > 0 ? kept.highestSeq : inbound.expectedSeq - 1
@@ -38,9 +27,12 @@ export function keepOutOfOrder(inbound: Inbound, kept: ReorderBuffer, frame: Fra
   if (inWindow && kept.put(seq, frame)) {
     counters.outOfSequence++
     inbound.context.took = true
-    return !follows || bth.ackRequest(frame.view, frame.bth) ? Early.SACK : Early.SACK_IN_TIME
+    owed.packets++
+    return !follows || bth.ackRequest(frame.view, frame.bth) ? RequestState.SACK : RequestState.SACK_IN_TIME
   }
   if (inWindow) counters.droppedReorder++
   else counters.droppedBeyondWindow++
-  return kept.count === 0 ? Early.NAK : Early.SACK_IN_TIME
+  if (kept.count === 0) return RequestState.NAK_SEQUENCE
+  owed.packets++
+  return RequestState.SACK_IN_TIME
 }

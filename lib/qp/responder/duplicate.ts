@@ -6,29 +6,19 @@ import { isRcSend, isRcWrite, Opcode } from '../../wire/ib/opcode.js'
 import * as reth from '../../wire/ib/reth.js'
 import type { Inbound } from './inbound.js'
 import type { ResponseRecord } from './response-table.js'
-
-/** What the responder owes for a request that has come again. */
-export const Again = { NOTHING: 0, ACK: 1, RESPONSES: 2 } as const
-export type Again = (typeof Again)[keyof typeof Again]
+import { RequestState } from './states.js'
 
 /**
  * A request that was carried out before: its answer was lost, or the network has duplicated it (IBA 9.7.4.1,
  * 9.7.5.1). A SEND or WRITE is answered with an ACK of all that came in order; a READ is carried out again from the
  * place that it names; of an atomic the kept result is sent once more.
- *
- * @param selective both ends do selective repeat
  */
-export function onDuplicate(
-  inbound: Inbound,
-  now: Nanos,
-  frame: Frame,
-  opcode: number,
-  seq: number,
-  selective: boolean,
-): Again {
+export function duplicate(inbound: Inbound, now: Nanos, frame: Frame, opcode: number): RequestState {
   const { counters } = inbound.context
   counters.duplicates++
-  if (isRcSend(opcode) || isRcWrite(opcode)) return Again.ACK
+  if (isRcSend(opcode) || isRcWrite(opcode)) return RequestState.ACKNOWLEDGE_AGAIN
+  const { seq } = inbound
+  const selective = inbound.kept !== null
   const record = inbound.table.find(seq)
   const isRead = opcode === Opcode.RC_RDMA_READ_REQUEST
   let replays = false
@@ -37,9 +27,9 @@ export function onDuplicate(
     else if (selective) replays = replayRange(inbound, frame, seq, record)
     else replays = replayRest(inbound, now, frame, seq, record)
   }
-  if (replays) return Again.RESPONSES
+  if (replays) return RequestState.RESPOND
   counters.droppedReplay++
-  return Again.NOTHING
+  return RequestState.DONE
 }
 
 /** Go-back-N: a READ is carried out again from `seq` to its end. */

@@ -3,35 +3,22 @@ import * as atomicEth from '../../wire/ib/atomic-eth.js'
 import * as bth from '../../wire/ib/bth.js'
 import { Opcode } from '../../wire/ib/opcode.js'
 import { readHigh, readLow, writeAtomicResult } from '../memory/atomic-memory.js'
-import { Access, type MemoryRegion } from '../memory/memory.js'
+import type { MemoryRegion } from '../memory/memory.js'
 import type { Inbound } from './inbound.js'
-import { Verdict } from './verdict.js'
+import { RequestState } from './states.js'
 
 const WORD_BYTES = 8
 const U32 = 0x1_0000_0000
 
 /**
- * COMPARE AND SWAP or FETCH AND ADD, in order (IBA 9.4.5): carried out once, its result kept for replay.
- * It is atomic because the adapter does one thing at a time.
+ * COMPARE AND SWAP or FETCH AND ADD (IBA 9.4.5): carried out once, its result kept for replay. It is atomic because the adapter
+ * does one thing at a time.
  */
-export function onAtomic(inbound: Inbound, frame: Frame, opcode: number): Verdict {
-  const settings = inbound.context.settings
+export function executeAtomic(inbound: Inbound, frame: Frame, opcode: number): RequestState {
   const at = frame.bth + bth.BYTES
-  const address = atomicEth.address(frame.view, at)
-  // IBA 9.7.4.1 (rights) and 9.4.5 (the address is a multiple of 8).
-  if ((settings.access & Access.REMOTE_ATOMIC) === 0 || address % WORD_BYTES !== 0) return Verdict.INVALID
-  const region = settings.memory.findIn(settings.domain, atomicEth.rkey(frame.view, at))
-  if (
-    region === null ||
-    !region.allows(Access.REMOTE_ATOMIC) ||
-    !region.holds(address - region.address, WORD_BYTES) ||
-    !region.admits(address - region.address, WORD_BYTES)
-  ) {
-    return Verdict.NO_ACCESS
-  }
-  const record = inbound.table.take()
-  if (record === null) return Verdict.INVALID
-  const offset = address - region.address
+  const region = inbound.region!
+  const { offset } = inbound
+  const record = inbound.table.newest
   record.isAtomic = true
   record.firstSeq = inbound.expectedSeq
   record.lastSeq = inbound.expectedSeq
@@ -41,13 +28,13 @@ export function onAtomic(inbound: Inbound, frame: Frame, opcode: number): Verdic
   record.region = region
   record.offset = offset
   record.length = WORD_BYTES
-  record.address = address
+  record.address = atomicEth.address(frame.view, at)
   record.originalHigh = readHigh(region, offset)
   record.originalLow = readLow(region, offset)
   if (opcode === Opcode.RC_COMPARE_SWAP) compareAndSwap(frame, at, region, offset)
   else fetchAndAdd(frame, at, region, offset)
-  inbound.responsePackets = 1
-  return Verdict.ANSWERED
+  inbound.region = null
+  return RequestState.ADVANCE
 }
 
 function compareAndSwap(frame: Frame, at: number, region: MemoryRegion, offset: number): void {
