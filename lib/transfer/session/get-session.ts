@@ -70,11 +70,11 @@ export class GetSession extends ActiveSession {
   }
 
   get begun(): boolean {
-    return this.machine.plan !== null
+    return this.machine.chunks.plan !== null
   }
 
   get resumedBytes(): number {
-    return this.machine.plan?.resumeBytes ?? 0
+    return this.machine.chunks.plan?.resumeBytes ?? 0
   }
 
   /** The server's offer, as the file is to be here; null before it has come. */
@@ -165,22 +165,22 @@ export class GetSession extends ActiveSession {
   }
 
   protected advance(now: Nanos): void {
-    const again = this.machine.chunkToAskFor
+    const again = this.machine.chunks.toAskFor
     if (again >= 0) {
       this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
-      this.machine.onAskedAgain()
+      this.machine.chunks.onAskedAgain()
     }
     this.#read(now)
     // One message for all slots that have become free; when one is on its way, the next follows it.
-    if (this.channel.busy || !this.machine.creditDue) return
-    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
+    if (this.channel.busy || !this.machine.chunks.creditDue) return
+    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.chunks.takeCredit() } })
   }
 
   /** Hands every READ that may go to the queue pair. */
   #read(now: Nanos): void {
     for (let piece = this.machine.pieceToRead; piece; piece = this.machine.pieceToRead) {
       const ring = this.machine.offer!.ring!
-      const { slotBytes } = this.machine.plan!
+      const { slotBytes } = this.machine.chunks.plan!
       const posted = this.connection!.postSend(now, {
         id: this.machine.isReread(piece) ? REREAD_ID : READ_ID,
         opcode: WorkOpcode.RDMA_READ,

@@ -60,12 +60,12 @@ export class ReceiveSession extends PassiveSession {
   }
 
   get isBusy(): boolean {
-    if (this.machine.awaitedChunk >= 0) return false
+    if (this.machine.chunks.awaited >= 0) return false
     return this.machine.state === 'opening' || this.machine.state === 'committing'
   }
 
   protected get granted(): boolean {
-    return this.machine.plan !== null
+    return this.machine.chunks.plan !== null
   }
 
   protected get deliveredPath(): string {
@@ -76,7 +76,7 @@ export class ReceiveSession extends PassiveSession {
     if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
     const chunk = this.machine.onChunk(completion.immediate, completion.byteLength)
     // Before anything reads it.
-    if (chunk >= 0) this.#gate!.close(this.machine.slotOf(chunk))
+    if (chunk >= 0) this.#gate!.close(this.machine.chunks.slotOf(chunk))
     this.onProgress(now)
   }
 
@@ -88,7 +88,7 @@ export class ReceiveSession extends PassiveSession {
 
   /** The oldest chunk is in the file; its credit follows. */
   #onWritten(): void {
-    this.#gate!.open(this.machine.slotOf(this.machine.writtenChunks - 1))
+    this.#gate!.open(this.machine.chunks.slotOf(this.machine.chunks.written - 1))
     this.advanceNow()
   }
 
@@ -110,7 +110,7 @@ export class ReceiveSession extends PassiveSession {
     const slots = slotsFor(this.figures?.rttNs ?? 0, slotsMax)
     const region = this.registerRing(Access.LOCAL_WRITE | Access.REMOTE_WRITE)
     this.machine.onOpened(resumeBytes, slots)
-    this.#gate = new WriteGate(this.machine.plan!.slotBytes, slots)
+    this.#gate = new WriteGate(this.machine.chunks.plan!.slotBytes, slots)
     region.writeGate = this.#gate
     const now = this.time.now()
     this.onProgress(now)
@@ -121,14 +121,14 @@ export class ReceiveSession extends PassiveSession {
 
   /** One message for all slots that have become free; when one is on its way, the next follows it. */
   protected advance(now: Nanos): void {
-    const again = this.machine.chunkToAskFor
+    const again = this.machine.chunks.toAskFor
     if (again >= 0) {
-      this.#gate!.open(this.machine.slotOf(again))
+      this.#gate!.open(this.machine.chunks.slotOf(again))
       this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
-      this.machine.onAskedAgain()
+      this.machine.chunks.onAskedAgain()
     }
-    if (this.channel.busy || !this.machine.creditDue) return
-    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.takeCredit() } })
+    if (this.channel.busy || !this.machine.chunks.creditDue) return
+    this.channel.send(now, { body: 'credit', credit: { chunks: this.machine.chunks.takeCredit() } })
   }
 
   #onFinished(): void {

@@ -44,7 +44,7 @@ export class SendSession extends ActiveSession {
     this.#region = this.registerRing(Access.LOCAL_WRITE)
     this.machine = new SenderMachine(source.size, this.ring.length, peer, DIGEST_BYTES[digest.kind])
     this.#feed = new FileFeed({
-      machine: this.machine,
+      chunks: this.machine.chunks,
       source,
       digest,
       ring: this.ring,
@@ -62,15 +62,15 @@ export class SendSession extends ActiveSession {
   }
 
   get begun(): boolean {
-    return this.machine.plan !== null
+    return this.machine.chunks.plan !== null
   }
 
   get resumedBytes(): number {
-    return this.machine.plan?.resumeBytes ?? 0
+    return this.machine.chunks.plan?.resumeBytes ?? 0
   }
 
   get deliveredBytes(): number {
-    const { plan, completedChunks, postedChunks } = this.machine
+    const { plan, freed: completedChunks, posted: postedChunks } = this.machine.chunks
     if (!plan) return 0
     const certain = plan.bytesAfter(completedChunks)
     const possible = plan.bytesAfter(postedChunks)
@@ -96,7 +96,7 @@ export class SendSession extends ActiveSession {
   }
 
   protected override get awaitsTransport(): boolean {
-    return this.machine.postedChunks > this.machine.completedChunks
+    return this.machine.chunks.posted > this.machine.chunks.freed
   }
 
   protected nextStep(): (() => Promise<void>) | null {
@@ -111,19 +111,19 @@ export class SendSession extends ActiveSession {
 
   /** Hands every chunk that may go to the queue pair. */
   protected advance(now: Nanos): void {
-    const again = this.machine.chunkToRepeat
+    const again = this.machine.chunks.toRepeat
     if (again >= 0) {
-      const length = this.machine.plan!.lengthOf(again) + this.machine.plan!.digestBytes
-      if (!this.#post(now, REPEAT_ID, again, this.machine.repeatSlot, 0, length)) return
+      const length = this.machine.chunks.plan!.lengthOf(again) + this.machine.chunks.plan!.digestBytes
+      if (!this.#post(now, REPEAT_ID, again, this.machine.chunks.repeatSlot, 0, length)) return
       this.#otherBytes += length
       this.machine.onRepeated()
     }
-    for (let chunk = this.machine.chunkToPost; chunk >= 0; chunk = this.machine.chunkToPost) {
-      const plan = this.machine.plan!
-      const slot = this.machine.localSlotOf(chunk)
+    for (let chunk = this.machine.chunks.toPost; chunk >= 0; chunk = this.machine.chunks.toPost) {
+      const plan = this.machine.chunks.plan!
+      const slot = this.machine.chunks.localSlotOf(chunk)
       if (!this.#post(now, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk))) return
       this.#otherBytes += plan.digestBytes
-      this.machine.onPosted()
+      this.machine.chunks.onPosted()
     }
   }
 
@@ -133,7 +133,7 @@ export class SendSession extends ActiveSession {
       id,
       opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
       region: this.#region,
-      offset: slot * this.machine.plan!.slotBytes + offset,
+      offset: slot * this.machine.chunks.plan!.slotBytes + offset,
       length,
       remoteAddress: this.machine.remoteAddressOf(chunk) + offset,
       rkey: this.machine.ready!.rkey,

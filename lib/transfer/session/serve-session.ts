@@ -43,7 +43,7 @@ export class ServeSession extends PassiveSession {
   }
 
   get deliveredBytes(): number {
-    const { plan, creditedChunks } = this.machine
+    const { plan, credited: creditedChunks } = this.machine.chunks
     return plan ? plan.bytesAfter(creditedChunks) : 0
   }
 
@@ -83,7 +83,7 @@ export class ServeSession extends PassiveSession {
     const { key: rkey, address, length: bytes } = this.registerRing(Access.REMOTE_READ)
     const onLoaded = () => this.advanceNow()
     const onFinished = (digest: Uint8Array) => this.#commit(digest)
-    this.#feed = new FileFeed({ machine, source, digest, ring, onLoaded, onFinished })
+    this.#feed = new FileFeed({ chunks: machine.chunks, source, digest, ring, onLoaded, onFinished })
     const { name, size, allocatedBytes, mode, mtimeMs } = source
     const file = {
       name,
@@ -111,12 +111,12 @@ export class ServeSession extends PassiveSession {
 
   /** One message for all chunks that have come into the ring; when one is on its way, the next follows it. */
   protected advance(now: Nanos): void {
-    const again = this.machine.chunkToRepeat
+    const again = this.machine.chunks.toRepeat
     if (again >= 0) {
       this.channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
       this.machine.onRepeated()
     }
-    if (this.channel.busy || this.machine.chunkToPost < 0) return
+    if (this.channel.busy || this.machine.chunks.toPost < 0) return
     const path: SenderFigures = { ...this.connection!.stats }
     this.channel.send(now, { body: 'filled', filled: { chunks: this.machine.takeFilled(), path } })
   }

@@ -38,7 +38,7 @@ export interface Words {
 export abstract class Session implements ConnectionHandler, FileUser {
   /** No other connection reaches its ring. */
   readonly domain: DomainId
-  protected abstract readonly machine: TransferMachine<string>
+  protected abstract readonly machine: TransferMachine
   protected readonly verbs: Verbs
   protected readonly time: RealTime
   protected readonly rings: RingPool
@@ -83,12 +83,12 @@ export abstract class Session implements ConnectionHandler, FileUser {
 
   /** Chunks that did not have their digest, and were moved again or are to be. */
   get damagedChunks(): number {
-    return this.machine.damagedChunks
+    return this.machine.chunks.damaged
   }
 
   /** Chunks of an earlier part among them. */
   get mended(): MendedChunks {
-    return this.machine.mended
+    return this.machine.chunks.mended
   }
 
   /** Name of the file, '' before it is known. */
