@@ -95,7 +95,7 @@ export class ActiveTransfer implements Transfer {
   }
 
   get deliveredBytes(): number {
-    return this.session.begun ? this.session.deliveredBytes : this.#bestBytes
+    return this.session.mover.begun ? this.session.deliveredBytes : this.#bestBytes
   }
 
   get figures(): SenderFigures | null {
@@ -169,7 +169,7 @@ export class ActiveTransfer implements Transfer {
       outcome = await session.outcome
     } finally {
       this.#noteBeginning()
-      this.#mended.add(session.mended)
+      this.#mended.add(session.mover.machine.chunks.mended)
     }
     return {
       ...outcome,
@@ -188,7 +188,7 @@ export class ActiveTransfer implements Transfer {
   /** Resolves when it is time for the next attempt; throws what ends the transfer. */
   async #beforeNext(error: unknown): Promise<void> {
     if (this.#stopped || !(error instanceof WeirError)) throw this.#stopped ?? error
-    if (this.session.begun && this.session.deliveredBytes > this.#bestBytes) {
+    if (this.session.mover.begun && this.session.deliveredBytes > this.#bestBytes) {
       this.#bestBytes = this.session.deliveredBytes
       this.#retries.onProgress()
     }
@@ -242,7 +242,7 @@ export class ActiveTransfer implements Transfer {
 
   /** Once an attempt, as soon as it is known where in the file it begins. */
   #noteBeginning(): void {
-    const { begun, resumedBytes } = this.session
+    const { begun, resumedBytes } = this.session.mover
     if (!begun || this.#noted === this.session) return
     this.#noted = this.session
     if (this.#resumedBytes < 0) this.#resumedBytes = resumedBytes

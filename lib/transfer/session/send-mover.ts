@@ -7,29 +7,36 @@ import type { Nanos } from '../../time/nanos.js'
 import type { FileSource } from '../file/file.js'
 import { FileFeed } from '../file/file-feed.js'
 import { DIGEST_BYTES, type Digest } from '../protocol/digest.js'
-import { TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
+import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
 import { SenderMachine } from '../protocol/sender-machine.js'
-import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
 import { CHANNEL_ID_MAX } from './channel.js'
+import type { TransferEndpoint } from './endpoint.js'
+import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
 const WRITE_ID = CHANNEL_ID_MAX + 1
 const REPEAT_ID = CHANNEL_ID_MAX + 2
 
-export interface SendSessionConfig extends ActiveSessionConfig {
+export interface SendMoverConfig {
   /** Whoever made it closes it. */
   source: FileSource
   digest: Digest
+  /** Name of the receiver for messages. */
+  peer: string
   /** Name at the receiver. */
   name: string
   directory: string
   /** As in Offer. */
   nameInFolder?: string
   overwrite: boolean
+  /** Names the transfer to the receiver, the same in all its attempts. Default: empty, this is the only one. */
+  transfer?: Uint8Array
 }
 
-export class SendSession extends ActiveSession {
-  protected readonly machine: SenderMachine
-  readonly #config: SendSessionConfig
+export class SendMover implements ActiveMover {
+  readonly machine: SenderMachine
+  readonly #config: SendMoverConfig
+  readonly #endpoint: TransferEndpoint
+  readonly #host: MoverHost
   readonly #feed: FileFeed
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
@@ -37,18 +44,19 @@ export class SendSession extends ActiveSession {
   #otherBytes = 0
 
   /** Throws WEIR_FULL when no ring is free. */
-  constructor(config: SendSessionConfig) {
-    super(config, { cannot: 'send', being: 'sent' })
+  constructor(config: SendMoverConfig, endpoint: TransferEndpoint, host: MoverHost) {
     const { source, digest, peer } = config
     this.#config = config
-    this.#region = this.registerRing(Access.LOCAL_WRITE)
-    this.machine = new SenderMachine(source.size, this.ring.length, peer, DIGEST_BYTES[digest.kind])
+    this.#endpoint = endpoint
+    this.#host = host
+    this.#region = endpoint.registerRing(Access.LOCAL_WRITE)
+    this.machine = new SenderMachine(source.size, endpoint.ringBytes, peer, DIGEST_BYTES[digest.kind])
     this.#feed = new FileFeed({
       chunks: this.machine.chunks,
       source,
       digest,
-      ring: this.ring,
-      onLoaded: () => this.advanceNow(),
+      ring: endpoint.ring,
+      onLoaded: () => host.advance(),
       onFinished: bytes => this.#commit(bytes),
     })
   }
@@ -70,66 +78,88 @@ export class SendSession extends ActiveSession {
   }
 
   get deliveredBytes(): number {
-    const { plan, freed: completedChunks, posted: postedChunks } = this.machine.chunks
+    const { plan, freed, posted } = this.machine.chunks
     if (!plan) return 0
-    const certain = plan.bytesAfter(completedChunks)
-    const possible = plan.bytesAfter(postedChunks)
+    const certain = plan.bytesAfter(freed)
+    const possible = plan.bytesAfter(posted)
     // The transport counts acknowledged packets, a few of them messages: finer than chunks, kept between them.
-    const fine = plan.resumeBytes + (this.connection?.stats.ackedBytes ?? 0) - this.#otherBytes
+    const fine = plan.resumeBytes + this.#endpoint.ackedBytes - this.#otherBytes
     return Math.max(certain, Math.min(possible, fine))
   }
 
-  protected greet(now: Nanos): void {
+  get figures(): SenderFigures | null {
+    return this.#endpoint.figures
+  }
+
+  get awaitsTransport(): boolean {
+    const { posted, freed } = this.machine.chunks
+    return posted > freed
+  }
+
+  greet(now: Nanos): void {
     const { source, name, directory, nameInFolder, overwrite, digest } = this.#config
+    const { transfer = new Uint8Array() } = this.#config
     const { size, allocatedBytes, mode, mtimeMs } = source
     const where = { name, directory, nameInFolder, overwrite }
-    const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer: this.transfer }
+    const file = { ...where, size, allocatedBytes, mode, mtimeMs, transfer }
     const known = { chunkDigests: true, knowsHeld: true }
     const offer = { version: TRANSFER_VERSION, ...file, digest: digest.kind, ring: null, ...known }
-    this.channel.send(now, { body: 'offer', offer })
+    this.#endpoint.channel.send(now, { body: 'offer', offer })
     this.machine.onOffered()
   }
 
-  protected override onMessage(now: Nanos, message: TransferMessage): void {
-    super.onMessage(now, message)
-    if (message.body === 'ready') this.#otherBytes = this.connection!.stats.ackedBytes
+  onMessage(now: Nanos, message: TransferMessage): void {
+    if (message.body !== 'ping') this.#host.onProgress(now)
+    this.machine.onMessage(message)
+    if (message.body === 'ready') this.#otherBytes = this.#endpoint.ackedBytes
   }
 
-  protected override get awaitsTransport(): boolean {
-    return this.machine.chunks.posted > this.machine.chunks.freed
-  }
-
-  protected nextStep(): (() => Promise<void>) | null {
-    return this.#feed.nextStep()
-  }
-
-  protected override onTransferred(_now: Nanos, completion: Completion): void {
+  onTransferred(now: Nanos, completion: Completion): void {
     if (completion.opcode !== WorkOpcode.RDMA_WRITE_WITH_IMM) return
+    this.#host.onProgress(now)
     if (completion.id === REPEAT_ID) this.machine.onRepeatCompleted()
     else this.machine.onCompleted()
   }
 
   /** Hands every chunk that may go to the queue pair. */
-  protected advance(now: Nanos): void {
-    const again = this.machine.chunks.toRepeat
+  advance(now: Nanos): void {
+    const { machine } = this
+    const { chunks } = machine
+    const again = chunks.toRepeat
     if (again >= 0) {
-      const length = this.machine.chunks.plan!.lengthOf(again) + this.machine.chunks.plan!.digestBytes
-      if (!this.#post(now, REPEAT_ID, again, this.machine.chunks.repeatSlot, 0, length)) return
+      const length = chunks.plan!.lengthOf(again) + chunks.plan!.digestBytes
+      if (!this.#post(now, REPEAT_ID, again, chunks.repeatSlot, 0, length)) return
       this.#otherBytes += length
-      this.machine.onRepeated()
+      machine.onRepeated()
     }
-    for (let chunk = this.machine.chunks.toPost; chunk >= 0; chunk = this.machine.chunks.toPost) {
-      const plan = this.machine.chunks.plan!
-      const slot = this.machine.chunks.localSlotOf(chunk)
+    for (let chunk = chunks.toPost; chunk >= 0; chunk = chunks.toPost) {
+      const plan = chunks.plan!
+      const slot = chunks.localSlotOf(chunk)
       if (!this.#post(now, WRITE_ID, chunk, slot, plan.movesFrom(chunk), plan.movedBytesOf(chunk))) return
       this.#otherBytes += plan.digestBytes
-      this.machine.chunks.onPosted()
+      chunks.onPosted()
     }
   }
 
+  nextStep(): (() => Promise<void>) | null {
+    return this.#feed.nextStep()
+  }
+
+  delivered(): DeliveredFile {
+    const { source, digest } = this.#config
+    return {
+      path: this.machine.path,
+      bytes: source.size,
+      digestKind: digest.kind,
+      digest: this.#digest,
+    }
+  }
+
+  async close(): Promise<void> {}
+
   /** Posts the WRITE of a chunk, or of the end of it from `offset` on. Returns false if the send queue is full. */
   #post(now: Nanos, id: number, chunk: number, slot: number, offset: number, length: number): boolean {
-    return this.connection!.postSend(now, {
+    return this.#endpoint.connection!.postSend(now, {
       id,
       opcode: WorkOpcode.RDMA_WRITE_WITH_IMM,
       region: this.#region,
@@ -143,20 +173,6 @@ export class SendSession extends ActiveSession {
 
   #commit(digest: Uint8Array): void {
     this.#digest = digest
-    if (this.closed) return
-    this.channel.send(this.time.now(), { body: 'commit', commit: { digest } })
-    this.time.wake()
+    this.#endpoint.say({ body: 'commit', commit: { digest } })
   }
-
-  protected delivered() {
-    const { source, digest } = this.#config
-    return {
-      path: this.machine.path,
-      bytes: source.size,
-      digestKind: digest.kind,
-      digest: this.#digest,
-    }
-  }
-
-  protected async closeFile(): Promise<void> {}
 }
