@@ -26,6 +26,14 @@ import { type FakeVerbs, fakePair, realTime } from './fake-verbs.js'
 export const CHUNK = 4096
 export const SLOTS = 4
 
+/** What a test asks of a transfer. */
+export interface Asked {
+  as?: string
+  overwrite?: boolean
+  /** Default true. */
+  start?: boolean
+}
+
 export interface BenchOptions {
   /** Chunks of the end that decides: it receives, or gets. */
   chunkBytes?: number
@@ -94,7 +102,7 @@ export class TransferBench {
     return content
   }
 
-  async send(name: string, more: { as?: string; directory?: string; overwrite?: boolean } = {}) {
+  async send(name: string, more: Asked & { directory?: string } = {}) {
     const file = await openSource(join(this.outbox, name))
     this.test.teardown(() => file.close())
     const session = newSendSession({
@@ -109,11 +117,11 @@ export class TransferBench {
       directory: more.directory ?? '',
       overwrite: more.overwrite ?? false,
     })
-    session.start()
+    if (more.start ?? true) session.start()
     return session
   }
 
-  async get(path: string, more: { as?: string; overwrite?: boolean } = {}) {
+  async get(path: string, more: Asked = {}) {
     const session = newGetSession({
       slots: SLOTS,
       verbs: this.sink,
@@ -128,16 +136,12 @@ export class TransferBench {
       overwrite: more.overwrite ?? false,
       chunkBytes: this.options.chunkBytes ?? CHUNK,
     })
-    session.start()
+    if (more.start ?? true) session.start()
     return session
   }
 
   /** By either way. */
-  async begin(
-    way: Way,
-    name: string,
-    more: { as?: string; overwrite?: boolean } = {},
-  ): Promise<ActiveSession> {
+  async begin(way: Way, name: string, more: Asked = {}): Promise<ActiveSession> {
     return way === 'send' ? await this.send(name, more) : await this.get(name, more)
   }
 

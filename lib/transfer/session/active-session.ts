@@ -11,10 +11,10 @@ import { type SessionConfig, TransferEndpoint } from './endpoint.js'
 import { Exchange, type ExchangeEnding } from './exchange.js'
 import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
-/** Receives that wait for the peer's messages: of each kind at most one is on its way, and there are Pings. */
+/** Receives for the peer's messages: at most one of each kind is in flight, and there are Pings. */
 const RECEIVES = 16
 
-/** How long the other end may take for the next message about a file that moves, and while it reads or syncs its disk. */
+/** How long the other end may take for its next message: while chunks move, and while it reads or syncs its disk. */
 const STALLED_AFTER_NS = 600 * SECOND
 const DISK_WORK_NS = 3600 * SECOND
 
@@ -22,7 +22,7 @@ export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
   /** UDP port of RoCEv2 at the remote end. Default: that of this host. */
   udpPort?: number
-  /** Goes on asking though ICMP says that nobody is there: the other end may be being started again. Default false. */
+  /** True: repeats the request although ICMP says that nobody listens, because the other end may be starting. Default false. */
   patient?: boolean
   /** Name of the other end for messages. */
   peer: string
@@ -69,10 +69,10 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   readonly #startNs: Nanos
   #endNs = 0
   #disconnected = false
-  /** What is still to be said is heard before the connection ends, also after a failure. */
+  /** The connection ends only after the other end has acknowledged all messages, although the transfer has failed. */
   #lastWords = false
   #maxPathQueueBytes = 0
-  /** When the other end last did what it has to. A Ping is nothing that it has to do. */
+  /** When the other end last made progress. A Ping is none. */
   #progressNs: Nanos
   #resolve: (outcome: TransferOutcome) => void = () => {}
   #reject: (error: WeirError) => void = () => {}
@@ -91,7 +91,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
       this.#resolve = resolve
       this.#reject = reject
     })
-    // Whoever waits sees the failure, also later; a session that nobody waits for must not end the process.
+    // Whoever waits for the outcome sees a failure, even later. Node.js must not end the process if nobody waits.
     this.outcome.catch(() => {})
   }
 
@@ -128,19 +128,14 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     return this.#exchange.hasEnded
   }
 
-  /** Connects. */
+  /** Connects. A session that was cancelled before makes no connection: it settles at once. */
   start(): void {
-    const { verbs, remote, udpPort, patient } = this.#config
-    const options = { privateData: this.#privateData, udpPort, patient }
-    const endpoint = this.#endpoint
-    try {
-      endpoint.connection = verbs.connect(endpoint.now(), remote, TRANSFER_PORT, this, options)
-      endpoint.wake()
-    } catch (error) {
-      this.#exchange.onClosed(
-        error instanceof WeirError ? error : TransferFailure.from(error, 'cannot connect'),
-      )
+    const { failure } = this.mover.machine
+    if (failure) {
+      this.#exchange.onClosed(failure)
+      return
     }
+    this.#connect()
   }
 
   /** Ends the transfer at both ends, as WEIR_CANCELLED: what has arrived is removed. */
@@ -161,7 +156,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     this.#endpoint.wake()
   }
 
-  /** It is the user of this end who decides. */
+  /** The user of this end decides when it ends, so nobody has to ask the peer. */
   async goesOn(): Promise<boolean> {
     return !this.hasEnded
   }
@@ -202,7 +197,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     this.#progressNs = now
   }
 
-  /** The other end hears the last message, and then the connection ends. */
+  /** Sends the last message. The connection ends when the other end has acknowledged it. */
   finish(last: TransferMessage): void {
     this.#endpoint.say(last)
     this.onEnded(this.#endpoint.now())
@@ -211,7 +206,7 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
 
   onEnded(now: Nanos): void {
     if (this.#endNs === 0) this.#endNs = now
-    // What is still to be said when all went well is heard before the connection ends.
+    // After success the other end acknowledges all messages before the connection ends.
     const breaksOff = this.state === 'failed' && !this.#lastWords
     if (breaksOff || !this.#endpoint.channel.busy) this.#disconnect(now)
   }
@@ -222,9 +217,22 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
     else this.#reject(failure ?? new WeirError('WEIR_INTERNAL', 'a transfer ended without an outcome'))
   }
 
+  #connect(): void {
+    const { verbs, remote, udpPort, patient } = this.#config
+    const options = { privateData: this.#privateData, udpPort, patient }
+    const endpoint = this.#endpoint
+    try {
+      endpoint.connection = verbs.connect(endpoint.now(), remote, TRANSFER_PORT, this, options)
+      endpoint.wake()
+    } catch (error) {
+      const why = error instanceof WeirError ? error : TransferFailure.from(error, 'cannot connect')
+      this.#exchange.onClosed(why)
+    }
+  }
+
   #checkPatience(now: Nanos): void {
     if (this.hasEnded || !this.#endpoint.established) return
-    // While this end works on its own disk, the other one waits.
+    // The other end waits while this one works on its disk.
     if (this.#exchange.hasStep) this.#progressNs = now
     const isMoving = this.state === 'streaming' || this.state === 'receiving'
     const mayTakeNs = isMoving ? STALLED_AFTER_NS : DISK_WORK_NS
@@ -233,10 +241,9 @@ export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEndi
   }
 
   #disconnect(now: Nanos): void {
-    const { closed, connection } = this.#endpoint
-    if (closed || this.#disconnected || !connection) return
+    if (this.#endpoint.closed || this.#disconnected) return
     this.#disconnected = true
-    connection.disconnect(now)
+    this.#endpoint.connection?.disconnect(now)
   }
 
   #sampleQueue(): void {

@@ -1,7 +1,7 @@
 /**
- * A transfer that a user of this daemon asked for: one session after the other, each with a connection of its own,
- * until the file is there or it makes no sense to go on. What the receiving end has on its disk, and both ends find
- * to have the same digest, is not moved again.
+ * A transfer that a user of this daemon asked for. It makes one session after the other, each with a connection of its own, until
+ * the file is there or another attempt makes no sense. It does not move again what the receiving end has on its disk, if both
+ * ends find the same digest for it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../errors.js'
@@ -20,7 +20,7 @@ import type { Retry, Transfer, TransferResult } from './transfer.js'
 export interface Task {
   /** A session for an attempt, not started. Throws WEIR_FULL when no ring is free. @param last the attempt before */
   attempt(last: ActiveSession | null): Promise<ActiveSession>
-  /** Removes what has arrived, as far as it lies at this end: nobody is to go on with it. */
+  /** Removes what has arrived at this end, so that no other transfer resumes it. */
   abandon(last: ActiveSession): Promise<void>
   close(): Promise<void>
 }
@@ -56,25 +56,23 @@ export class ActiveTransfer implements Transfer {
   #damagedChunks = 0
   readonly #mended = new MendedChunks()
   #maxPathQueueBytes = 0
-  /**
-   * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
-   */
+  /** The most bytes of the file that are known to have arrived, and the furthest beginning, in all attempts. */
   #bestBytes = 0
   #bestResumedBytes = 0
   /** Bytes that earlier transfers had delivered; -1 = not known yet. */
   #resumedBytes = -1
   #restarts = 0
-  /** The attempt whose beginning has been looked at. */
+  /** The last attempt whose beginning `#noteBeginning` has counted. */
   #noted: ActiveSession | null = null
   /** The last time that a connection was lost. */
   #lost: WeirError | null = null
   #beganAnew = false
-  /** The attempt before found what was there damaged: none of it, or only its beginning, is left. */
+  /** The attempt before found a damaged part. It has removed all of the part, or all but its beginning. */
   #wasDamaged = false
   /** Ends the wait for the next attempt. */
   #gap: AbortController | null = null
   #gapEndsNs = 0
-  /** Why there is to be no other attempt: somebody wants it to end. */
+  /** Why there is no other attempt: somebody has ended the transfer. Null: nobody has. */
   #stopped: WeirError | null = null
   #resolveEnded: () => void = () => {}
 
@@ -228,7 +226,7 @@ export class ActiveTransfer implements Transfer {
     }
   }
 
-  /** The figures of the attempt before are those of an earlier one now. */
+  /** Adds the figures of the attempt before to those of all earlier ones. */
   #onNext(session: ActiveSession): void {
     const { figures, maxPathQueueBytes } = this.session
     this.#repeatedBytes += figures?.retransmittedBytes ?? 0
@@ -240,7 +238,7 @@ export class ActiveTransfer implements Transfer {
     this.attempts++
   }
 
-  /** Once an attempt, as soon as it is known where in the file it begins. */
+  /** Counts where in the file the attempt begins: once an attempt, as soon as that is known. */
   #noteBeginning(): void {
     const { begun, resumedBytes } = this.session.mover
     if (!begun || this.#noted === this.session) return

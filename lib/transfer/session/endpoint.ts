@@ -1,7 +1,7 @@
 /**
  * What a session has of this host: a connection, the channel for messages over it, and a ring that no other connection reaches.
  *
- * The peer may use the ring for as long as the connection lives. So `release` waits for its end.
+ * The peer may use the ring for as long as the connection lives. So nobody calls `release` before its end.
  */
 import type { Connection, Verbs } from '../../nic/types.js'
 import type { DomainId, MemoryRegion } from '../../qp/memory/memory.js'

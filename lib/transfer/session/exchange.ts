@@ -1,9 +1,9 @@
 /**
- * A mover and an endpoint at work: completions become messages and moved chunks, steps that take time run one after another, a
- * silent peer is pinged. Both kinds of session have one.
+ * The work of a mover at an endpoint. The exchange hands completions to the mover as messages and moved chunks, runs its steps one
+ * after another, pings a silent peer, and ends the transfer when one of them fails. Each session has one.
  *
- * A step that runs may touch the ring, and so may the peer while the connection lives. So everything is given back when the
- * connection has ended and no step runs any more: once, in `#settle`.
+ * A step may touch the ring, and so may the peer while the connection lives. So the exchange waits until the connection has
+ * ended and no step runs. Then it gives everything back, once, in `#settle`.
  */
 import { WeirError } from '../../errors.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'

@@ -94,11 +94,11 @@ export class GetMover implements ActiveMover, FileUser {
   get offer(): Offer | null {
     const { name, overwrite } = this.#config
     const { offer } = this.machine
-    // This end chooses the name: what a server says of it never reaches the file system.
+    // This end chooses the name. The server's name for the file never reaches the file system.
     return offer && { ...offer, name, directory: '', overwrite, transfer: new Uint8Array() }
   }
 
-  /** As the server sees it, once it has said so: its packets carry the file. What this end repeated is added. */
+  /** What the server has said, because its packets carry the file, and what this end has retransmitted. */
   get figures(): SenderFigures | null {
     const told = this.machine.figures
     const own = this.#endpoint.figures
@@ -154,7 +154,7 @@ export class GetMover implements ActiveMover, FileUser {
       chunks.onAskedAgain()
     }
     this.#read(now)
-    // One message for all slots that have become free; when one is on its way, the next follows it.
+    // One message is for all slots that have become free. While it is in flight, the next one waits.
     if (channel.busy || !chunks.creditDue) return
     channel.send(now, { body: 'credit', credit: { chunks: chunks.takeCredit() } })
   }

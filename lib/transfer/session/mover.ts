@@ -1,6 +1,6 @@
 /**
- * A mover reads or writes the file of one session, and moves its chunks by the session's endpoint. It has the machine of the
- * protocol. There are four: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts.
+ * A mover reads or writes the file of one session, and moves its chunks through the session's endpoint. It has the machine of
+ * the protocol. There are four: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts.
  */
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -17,14 +17,14 @@ export interface Mover {
   readonly deliveredBytes: number
   /** State of the path that the file's bytes take; null before it is known. */
   readonly figures: SenderFigures | null
-  /** True while the transport itself would find a peer that has died. */
+  /** True while chunks are in flight: the transport itself finds a peer that has died. */
   readonly awaitsTransport: boolean
   onMessage(now: Nanos, message: TransferMessage): void
   /** Work has completed that was no message, such as a READ or WRITE. */
   onTransferred(now: Nanos, completion: Completion): void
   /** Posts whatever may go now. */
   advance(now: Nanos): void
-  /** What is to be done next that takes time, or null. */
+  /** The next work on the file that takes time, or null. */
   nextStep(): (() => Promise<void>) | null
   /** Closes the file. Call once, after the last step. */
   close(): Promise<void>
@@ -36,7 +36,7 @@ export interface ActiveMover extends Mover {
   readonly begun: boolean
   /** Bytes that earlier transfers, or attempts, had delivered. */
   readonly resumedBytes: number
-  /** Says the first message. */
+  /** Sends the first message. */
   greet(now: Nanos): void
   /** The file once it is in its place. */
   delivered(): DeliveredFile
@@ -54,9 +54,9 @@ export interface DeliveredFile {
 export interface PassiveMover extends Mover {
   /** What the peer is, as in 'sender'. */
   readonly peerRole: string
-  /** True while it is this end that has something to do. */
+  /** True while the peer waits for this end. */
   readonly isBusy: boolean
-  /** True once this end has accepted the request: from then on Fail reports a failure, not Refuse. */
+  /** True once this end has accepted the request. From then on it reports a failure by Fail instead of Refuse. */
   readonly granted: boolean
   /** Path of the file in the inbox or the share once it has been delivered, else ''. */
   readonly deliveredPath: string
@@ -68,9 +68,9 @@ export interface MoverHost {
   readonly hasEnded: boolean
   /** A step has made it possible to post more. */
   advance(): void
-  /** The peer has done what it has to. */
+  /** The peer has made progress. */
   onProgress(now: Nanos): void
-  /** The file is in its place; `last` is what remains to be said. */
+  /** The file is in its place. `last` is the last message of this end. */
   finish(last: TransferMessage): void
   /** Resolves to false if the session is ending, or ends because its peer is gone. */
   goesOn(): Promise<boolean>
@@ -79,8 +79,8 @@ export interface MoverHost {
 /** The same at the end that another host has asked. */
 export interface PassiveMoverHost extends MoverHost {
   /**
-   * Call before the file is opened. Resolves when no earlier attempt of that transfer holds anything, and when there is memory for
-   * this session, or none can be had, which whoever takes it then hears.
+   * Call before the file is opened. Resolves when no earlier attempt of that transfer holds a file or a ring, and other sessions
+   * have made room as far as they can. Throws BUSY (WEIR_FULL) if this peer has too many files under way.
    */
   admit(transfer: Uint8Array): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * The end that another host's transfer comes to. It answers, says why when it cannot go on, and gives the
- * peer some time to disconnect.
+ * The end that another host asks for a transfer. It answers, says why it cannot go on, and gives the peer some time to
+ * disconnect.
  */
 import { WeirError } from '../../errors.js'
 import type { Connection, ConnectionHandler } from '../../nic/types.js'
@@ -39,7 +39,7 @@ export interface PassiveWay {
   newMover(endpoint: TransferEndpoint, host: PassiveMoverHost): PassiveMover
 }
 
-/** How it ended. */
+/** How a session has ended. */
 export interface PassiveOutcome {
   /** Path of the file in the inbox or the share, '' when nothing was delivered. */
   path: string
@@ -150,7 +150,7 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     if (atOnce) this.#disconnect(this.#endpoint.now())
   }
 
-  /** The peer goes on by another connection: this one ends at once, and what has arrived is kept. */
+  /** The peer goes on over another connection. This one ends at once, and what has arrived is kept. */
   supersede(): void {
     const text = `the ${this.mover.peerRole} has come back by another connection`
     this.mover.machine.fail(new WeirError('WEIR_CONNECTION_LOST', text))
@@ -228,7 +228,7 @@ export class PassiveSession implements ConnectionHandler, PassiveMoverHost, Exch
     this.#resolve({ path: this.mover.deliveredPath, bytes: this.deliveredBytes, failure })
   }
 
-  /** There is no memory for messages, so the connection itself has to say why it ends. */
+  /** Without memory for messages, the disconnect itself says why. */
   #leave(now: Nanos, connection: Connection, why: WeirError): void {
     this.#answered = true
     this.mover.machine.fail(why)

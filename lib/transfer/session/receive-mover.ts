@@ -1,9 +1,9 @@
 /**
  * One file on its way in, at the end that it is offered to: the sender WRITEs chunks into this end's ring.
  *
- * The ring stays registered until the connection ends, even after a failure: otherwise the sender would see its
- * WRITEs refused instead of the reason. A slot is closed to the sender from the arrival of its chunk until the chunk is in the
- * file: so the bytes that are hashed are those that are written.
+ * The ring stays registered until the connection ends, even after a failure. Otherwise the sender would see its WRITEs refused
+ * instead of the reason. A slot is closed to the sender from the arrival of its chunk until the chunk is in the file. So the
+ * intake writes the same bytes that it has hashed.
  */
 
 import { Access } from '../../qp/memory/memory.js'
@@ -21,14 +21,14 @@ import type { PassiveMover, PassiveMoverHost } from './mover.js'
 export interface ReceiveMoverConfig {
   store: FileStore
   chunkBytes: number
-  /** The most: on a short path there are fewer. */
+  /** The most slots of a ring. On a short path there are fewer. */
   slots: number
 }
 
 export class ReceiveMover implements PassiveMover, FileUser {
   readonly machine: ReceiverMachine
   readonly peerRole = 'sender'
-  /** It is the sender's transport that would find this end gone. */
+  /** This end has nothing but messages in flight. */
   readonly awaitsTransport = false
   readonly #config: ReceiveMoverConfig
   readonly #endpoint: TransferEndpoint
@@ -101,7 +101,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
   onTransferred(now: Nanos, completion: Completion): void {
     if (completion.opcode !== ReceiveOpcode.RECV_RDMA_WITH_IMM) return
     const chunk = this.machine.onChunk(completion.immediate, completion.byteLength)
-    // Before anything reads it.
+    // This comes before any step reads the chunk.
     if (chunk >= 0) this.#gate!.close(this.machine.chunks.slotOf(chunk))
     this.#host.onProgress(now)
   }
@@ -115,7 +115,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
       channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
       chunks.onAskedAgain()
     }
-    // One message for all slots that have become free; when one is on its way, the next follows it.
+    // One message is for all slots that have become free. While it is in flight, the next one waits.
     if (channel.busy || !chunks.creditDue) return
     channel.send(now, { body: 'credit', credit: { chunks: chunks.takeCredit() } })
   }

@@ -40,7 +40,7 @@ export class SendMover implements ActiveMover {
   readonly #feed: FileFeed
   readonly #region: MemoryRegion
   #digest: Uint8Array = new Uint8Array()
-  /** Bytes sent that are no bytes of the file new to the receiver: messages, digests, chunks that are moved again. */
+  /** Bytes sent that bring nothing new of the file: messages, digests, chunks that are moved again. */
   #otherBytes = 0
 
   /** Throws WEIR_FULL when no ring is free. */
@@ -82,7 +82,7 @@ export class SendMover implements ActiveMover {
     if (!plan) return 0
     const certain = plan.bytesAfter(freed)
     const possible = plan.bytesAfter(posted)
-    // The transport counts acknowledged packets, a few of them messages: finer than chunks, kept between them.
+    // The transport counts acknowledged packets, which is finer than chunks. A few of those packets carry messages.
     const fine = plan.resumeBytes + this.#endpoint.ackedBytes - this.#otherBytes
     return Math.max(certain, Math.min(possible, fine))
   }

@@ -2,8 +2,8 @@
  * One file on its way out, at the end that was asked for it: puts chunks into a ring and announces them to the getter, which
  * READs them.
  *
- * The ring stays registered until the connection ends, even after a failure: else the getter would see its
- * READs refused instead of the reason.
+ * The ring stays registered until the connection ends, even after a failure. Otherwise the getter would see its READs refused
+ * instead of the reason.
  */
 import { Access } from '../../qp/memory/memory.js'
 import type { Nanos } from '../../time/nanos.js'
@@ -28,7 +28,7 @@ export interface ServeMoverConfig {
 export class ServeMover implements PassiveMover {
   readonly machine: ServerMachine
   readonly peerRole = 'getter'
-  /** It is the getter's transport that would find this end gone. */
+  /** This end has nothing but messages in flight. */
   readonly awaitsTransport = false
   readonly #files: SharedFiles
   readonly #endpoint: TransferEndpoint
@@ -88,7 +88,7 @@ export class ServeMover implements PassiveMover {
       channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
       machine.onRepeated()
     }
-    // One message for all chunks that have come into the ring; when one is on its way, the next follows it.
+    // One message is for all chunks that have come into the ring. While it is in flight, the next one waits.
     if (channel.busy || machine.chunks.toPost < 0) return
     const path: SenderFigures = { ...connection!.stats }
     channel.send(now, { body: 'filled', filled: { chunks: machine.takeFilled(), path } })
