@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { GetterMachine } from '../../lib/transfer/protocol/getter-machine.js'
-import { advanceCount } from '../../lib/transfer/protocol/machine.js'
 import type { Offer, Ready, SenderFigures, TransferMessage } from '../../lib/transfer/protocol/messages.js'
 import { ReceiverMachine } from '../../lib/transfer/protocol/receiver-machine.js'
 import { SenderMachine } from '../../lib/transfer/protocol/sender-machine.js'
 import { ServerMachine } from '../../lib/transfer/protocol/server-machine.js'
+import { advanceCount, latestCount, wrapped } from '../../lib/transfer/protocol/wrapped-count.js'
 import { drawnSeed } from '../support/seeds.js'
 
 const CHUNK = 4096
@@ -565,4 +565,7 @@ t.test('counts go on beyond 2^32', async t => {
   t.equal(advanceCount(2 ** 33 + 3, 3, 2 ** 33 + 3), 2 ** 33 + 3)
   t.equal(advanceCount(2 ** 33 + 3, 2, 2 ** 33 + 9), -1, 'back')
   t.equal(advanceCount(7, 9, 8), -1, 'too far')
+  for (const count of [0, 2 ** 32 - 1, 2 ** 32, 2 ** 33 + 7])
+    t.equal(latestCount(count + 5, wrapped(count)), count, `${count}, a little before the last one`)
+  t.equal(latestCount(2, 3), 3 - 2 ** 32, 'none from 0 on')
 })

@@ -12,11 +12,11 @@
 import type { WeirError } from '../../errors.js'
 import { ChunkPlan } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
-import { advanceCount } from './machine.js'
 import type { DigestKind, Filled, Offer, SenderFigures, TransferMessage } from './messages.js'
 import { SinkChunks, type SinkState } from './sink-chunks.js'
 import { type SinkMachine, takeOffer } from './sink-machine.js'
 import { TransferState } from './transfer-state.js'
+import { advanceCount, wrapped } from './wrapped-count.js'
 
 type State = 'connecting' | 'asked' | SinkState
 
@@ -232,7 +232,7 @@ export class GetterMachine implements SinkMachine {
 
   #onStandsAgain(chunk: number): void {
     const again = this.chunks.awaited
-    if (again >= 0 && chunk === again % 2 ** 32 && !this.#mayReread) this.#mayReread = true
+    if (again >= 0 && chunk === wrapped(again) && !this.#mayReread) this.#mayReread = true
     else this.#state.violated(`chunk ${chunk} again, which was not asked for`)
   }
 

@@ -24,12 +24,3 @@ export interface TransferMachine {
   /** Ends the transfer; the first reason stays. */
   fail(failure: WeirError): void
 }
-
-/**
- * A count that travels modulo 2^32: the whole count that `wrapped` stands for, given the last one. Returns -1
- * when that would be more than `most`, or less than the last.
- */
-export function advanceCount(last: number, wrapped: number, most: number): number {
-  const gained = (wrapped - (last % 2 ** 32) + 2 ** 32) % 2 ** 32
-  return last + gained <= most ? last + gained : -1
-}

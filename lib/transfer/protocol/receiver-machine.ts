@@ -11,6 +11,7 @@ import type { DigestKind, Offer, TransferMessage } from './messages.js'
 import { SinkChunks, type SinkState } from './sink-chunks.js'
 import { type SinkMachine, takeOffer } from './sink-machine.js'
 import { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
 
 type State = 'waiting' | SinkState
 
@@ -67,7 +68,7 @@ export class ReceiverMachine implements SinkMachine {
   onChunk(immediate: number, bytes: number): number {
     if (this.ended) return -1
     const again = this.chunks.awaited
-    if (again >= 0 && immediate === again % 2 ** 32) return this.#onChunkAgain(again, bytes)
+    if (again >= 0 && immediate === wrapped(again)) return this.#onChunkAgain(again, bytes)
     const wrong = this.#wrongWithChunk(immediate, bytes)
     if (wrong) {
       this.#state.violated(wrong)
@@ -107,7 +108,7 @@ export class ReceiverMachine implements SinkMachine {
     const plan = this.chunks.plan!
     if (chunk === plan.chunks) return 'a chunk after the last one'
     if (chunk - written === slots) return 'a chunk without credit'
-    if (immediate !== chunk % 2 ** 32) return `chunk ${immediate} where ${chunk} is due`
+    if (immediate !== wrapped(chunk)) return `chunk ${immediate} where ${chunk} is due`
     const due = plan.movedBytesOf(chunk)
     return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
   }

@@ -11,6 +11,7 @@ import type { TransferMachine } from './machine.js'
 import { type Ready, type Request, TRANSFER_VERSION, type TransferMessage } from './messages.js'
 import { SourceChunks, type SourceState } from './source-chunks.js'
 import { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
 
 type State = 'waiting' | 'opening' | 'offered' | SourceState
 
@@ -66,7 +67,7 @@ export class ServerMachine implements TransferMachine {
   /** Value for the Filled message that goes out now: all chunks in the ring. */
   takeFilled(): number {
     while (this.chunks.toPost >= 0) this.chunks.onPosted()
-    return this.chunks.posted % 2 ** 32
+    return wrapped(this.chunks.posted)
   }
 
   /** The getter hears that the chunk which it wants again stands in the ring. It asks for another only when it has that one. */

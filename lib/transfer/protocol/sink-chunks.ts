@@ -11,6 +11,7 @@ import { type ChunkPlan, REPEATS_MAX, REPEATS_OF_CHUNK_MAX } from './chunk-plan.
 import { TransferFailure } from './failure.js'
 import { MendedChunks } from './mended.js'
 import type { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
 
 /** States of a machine from the opening of the file on. */
 export type SinkState = 'opening' | 'receiving' | 'committing'
@@ -162,7 +163,7 @@ export class SinkChunks {
   /** Value for the Credit message that goes out now. */
   takeCredit(): number {
     this.#credited = this.#creditable
-    return this.#credited % 2 ** 32
+    return wrapped(this.#credited)
   }
 
   /** Chunks whose slots at the other end's disposal are free. */

@@ -8,10 +8,10 @@
  */
 import { assert } from '../../errors.js'
 import { type ChunkPlan, REPEATS_MAX, RING_SLOTS_MAX } from './chunk-plan.js'
-import { advanceCount } from './machine.js'
 import { MendedChunks } from './mended.js'
 import { Repeat } from './repeat.js'
 import type { TransferState } from './transfer-state.js'
+import { advanceCount, latestCount } from './wrapped-count.js'
 
 /** States of a machine in which chunks move. */
 export type SourceState = 'streaming' | 'committing'
@@ -176,7 +176,7 @@ export class SourceChunks {
 
   /** The other end asks for a chunk that did not have its digest. @param wrapped modulo 2^32 */
   onAgain(wrapped: number): void {
-    const chunk = this.#posted - ((((this.#posted - wrapped) % 2 ** 32) + 2 ** 32) % 2 ** 32)
+    const chunk = latestCount(this.#posted, wrapped)
     const isRecent = chunk >= 0 && chunk < this.#posted && this.#posted - chunk <= 2 * RING_SLOTS_MAX
     const plan = this.plan!
     const state = this.#state

@@ -9,9 +9,9 @@ import type { Logger } from '../../log.js'
 import { printable } from '../../printable.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
-import { MendedChunks } from '../protocol/mended.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
+import { AttemptSums } from './attempt-sums.js'
 import type { RealTime } from './real-time.js'
 import { AttemptRetries, mayBeginAnew, mayPass, whyGivenUp } from './retries.js'
 import type { Retry, Transfer, TransferResult } from './transfer.js'
@@ -49,13 +49,7 @@ export class ActiveTransfer implements Transfer {
   attempts = 1
   readonly #config: ActiveTransferConfig
   readonly #retries: AttemptRetries
-  /** Bytes that earlier attempts retransmitted or lost with a connection. */
-  #repeatedBytes = 0
-  #timeouts = 0
-  #spurious = 0
-  #damagedChunks = 0
-  readonly #mended = new MendedChunks()
-  #maxPathQueueBytes = 0
+  readonly #sums = new AttemptSums()
   /** The most bytes of the file that are known to have arrived, and the furthest beginning, in all attempts. */
   #bestBytes = 0
   #bestResumedBytes = 0
@@ -98,17 +92,11 @@ export class ActiveTransfer implements Transfer {
 
   get figures(): SenderFigures | null {
     const { figures } = this.session
-    if (!figures) return null
-    return {
-      ...figures,
-      retransmittedBytes: this.#repeatedBytes + figures.retransmittedBytes,
-      spuriousRetransmissions: this.#spurious + figures.spuriousRetransmissions,
-      timeouts: this.#timeouts + figures.timeouts,
-    }
+    return figures && this.#sums.withFigures(figures)
   }
 
   get damagedChunks(): number {
-    return this.#damagedChunks + this.session.damagedChunks
+    return this.#sums.damagedChunks + this.session.damagedChunks
   }
 
   get retry(): Retry | null {
@@ -167,17 +155,11 @@ export class ActiveTransfer implements Transfer {
       outcome = await session.outcome
     } finally {
       this.#noteBeginning()
-      this.#mended.add(session.mover.machine.chunks.mended)
+      this.#sums.noteMended(session)
     }
     return {
-      ...outcome,
+      ...this.#sums.withOutcome(outcome, this.#resumedBytes),
       durationNs: this.#config.time.now() - beganNs,
-      resumedBytes: this.#resumedBytes - this.#mended.bytesBefore(this.#resumedBytes),
-      retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
-      spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
-      timeouts: this.#timeouts + outcome.timeouts,
-      damagedChunks: this.damagedChunks,
-      maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
       attempts: this.attempts,
       restarts: this.#restarts,
     }
@@ -226,14 +208,8 @@ export class ActiveTransfer implements Transfer {
     }
   }
 
-  /** Adds the figures of the attempt before to those of all earlier ones. */
   #onNext(session: ActiveSession): void {
-    const { figures, maxPathQueueBytes } = this.session
-    this.#repeatedBytes += figures?.retransmittedBytes ?? 0
-    this.#timeouts += figures?.timeouts ?? 0
-    this.#spurious += figures?.spuriousRetransmissions ?? 0
-    this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
-    this.#damagedChunks += this.session.damagedChunks
+    this.#sums.add(this.session)
     this.session = session
     this.attempts++
   }
@@ -246,7 +222,7 @@ export class ActiveTransfer implements Transfer {
     if (this.#resumedBytes < 0) this.#resumedBytes = resumedBytes
     else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
     this.#bestResumedBytes = Math.max(this.#bestResumedBytes, resumedBytes)
-    this.#repeatedBytes += Math.max(0, this.#bestBytes - resumedBytes)
+    this.#sums.addRepeatedBytes(Math.max(0, this.#bestBytes - resumedBytes))
     if (resumedBytes === 0 && (this.#bestBytes > 0 || this.#wasDamaged)) this.#restarts++
     this.#wasDamaged = false
     this.#bestBytes = Math.max(this.#bestBytes, resumedBytes)

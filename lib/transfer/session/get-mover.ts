@@ -17,6 +17,7 @@ import {
   TRANSFER_VERSION,
   type TransferMessage,
 } from '../protocol/messages.js'
+import { wrapped } from '../protocol/wrapped-count.js'
 import { CHANNEL_ID_MAX } from './channel.js'
 import type { TransferEndpoint } from './endpoint.js'
 import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
@@ -150,7 +151,7 @@ export class GetMover implements ActiveMover, FileUser {
     const { channel } = this.#endpoint
     const again = chunks.toAskFor
     if (again >= 0) {
-      channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      channel.send(now, { body: 'again', again: { chunk: wrapped(again) } })
       chunks.onAskedAgain()
     }
     this.#read(now)

@@ -15,6 +15,7 @@ import { FileIntake } from '../file/file-intake.js'
 import { slotsFor } from '../protocol/chunk-plan.js'
 import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
 import { ReceiverMachine } from '../protocol/receiver-machine.js'
+import { wrapped } from '../protocol/wrapped-count.js'
 import type { TransferEndpoint } from './endpoint.js'
 import type { PassiveMover, PassiveMoverHost } from './mover.js'
 
@@ -112,7 +113,7 @@ export class ReceiveMover implements PassiveMover, FileUser {
     const again = chunks.toAskFor
     if (again >= 0) {
       this.#gate!.open(chunks.slotOf(again))
-      channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      channel.send(now, { body: 'again', again: { chunk: wrapped(again) } })
       chunks.onAskedAgain()
     }
     // One message is for all slots that have become free. While it is in flight, the next one waits.

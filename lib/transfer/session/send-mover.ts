@@ -9,6 +9,7 @@ import { FileFeed } from '../file/file-feed.js'
 import { DIGEST_BYTES, type Digest } from '../protocol/digest.js'
 import { type SenderFigures, TRANSFER_VERSION, type TransferMessage } from '../protocol/messages.js'
 import { SenderMachine } from '../protocol/sender-machine.js'
+import { wrapped } from '../protocol/wrapped-count.js'
 import { CHANNEL_ID_MAX } from './channel.js'
 import type { TransferEndpoint } from './endpoint.js'
 import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
@@ -167,7 +168,7 @@ export class SendMover implements ActiveMover {
       length,
       remoteAddress: this.machine.remoteAddressOf(chunk) + offset,
       rkey: this.machine.ready!.rkey,
-      immediate: chunk % 2 ** 32,
+      immediate: wrapped(chunk),
     })
   }
 

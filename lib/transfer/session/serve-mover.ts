@@ -18,6 +18,7 @@ import {
   type TransferMessage,
 } from '../protocol/messages.js'
 import { ServerMachine } from '../protocol/server-machine.js'
+import { wrapped } from '../protocol/wrapped-count.js'
 import type { TransferEndpoint } from './endpoint.js'
 import type { PassiveMover, PassiveMoverHost } from './mover.js'
 
@@ -85,7 +86,7 @@ export class ServeMover implements PassiveMover {
     const { channel, connection } = this.#endpoint
     const again = machine.chunks.toRepeat
     if (again >= 0) {
-      channel.send(now, { body: 'again', again: { chunk: again % 2 ** 32 } })
+      channel.send(now, { body: 'again', again: { chunk: wrapped(again) } })
       machine.onRepeated()
     }
     // One message is for all chunks that have come into the ring. While it is in flight, the next one waits.
