@@ -19,14 +19,13 @@ import { ActiveTransfer } from './session/active-transfer.js'
 import { Attempts } from './session/attempts.js'
 import { type GetOptions, GetTask } from './session/get-task.js'
 import { Meter } from './session/meter.js'
+import { newReceiveSession, newServeSession } from './session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from './session/passive-session.js'
 import { Places } from './session/places.js'
 import type { RealTime } from './session/real-time.js'
-import { ReceiveSession } from './session/receive-session.js'
 import { isLoopback, peerName } from './session/resolve.js'
 import { RingPool } from './session/ring-pool.js'
 import { type SendOptions, SendTask } from './session/send-task.js'
-import { ServeSession } from './session/serve-session.js'
 import type { Common, TaskOptions } from './session/task-options.js'
 import {
   PassiveTransfer,
@@ -262,8 +261,8 @@ export class TransferService implements Listener {
     const { verbs, time, store, share, chunkBytes, slots } = this.#config
     const places = this.#places[direction]
     const common = { verbs, time, rings: this.#rings[direction], attempts: this.#attempts, places }
-    if (direction === 'serve') return new ServeSession({ ...common, files: share })
-    return new ReceiveSession({ ...common, store, chunkBytes, slots })
+    if (direction === 'serve') return newServeSession({ ...common, files: share })
+    return newReceiveSession({ ...common, store, chunkBytes, slots })
   }
 
   #remove(transfer: Transfer): void {

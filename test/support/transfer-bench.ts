@@ -13,16 +13,26 @@ import { ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { createDigest } from '../../lib/transfer/protocol/digest.js'
 import { type DigestKind, GET_PRIVATE_DATA, TRANSFER_PORT } from '../../lib/transfer/protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from '../../lib/transfer/session/active-session.js'
-import { GetSession } from '../../lib/transfer/session/get-session.js'
+import {
+  newGetSession,
+  newReceiveSession,
+  newSendSession,
+  newServeSession,
+} from '../../lib/transfer/session/new-session.js'
 import type { PassiveOutcome, PassiveSession } from '../../lib/transfer/session/passive-session.js'
-import { ReceiveSession } from '../../lib/transfer/session/receive-session.js'
 import { RingPool } from '../../lib/transfer/session/ring-pool.js'
-import { SendSession } from '../../lib/transfer/session/send-session.js'
-import { ServeSession } from '../../lib/transfer/session/serve-session.js'
 import { type FakeVerbs, fakePair, realTime } from './fake-verbs.js'
 
 export const CHUNK = 4096
 export const SLOTS = 4
+
+/** What a test asks of a transfer. */
+export interface Asked {
+  as?: string
+  overwrite?: boolean
+  /** Default true. */
+  start?: boolean
+}
 
 export interface BenchOptions {
   /** Chunks of the end that decides: it receives, or gets. */
@@ -68,9 +78,9 @@ export class TransferBench {
     this.downloads = wrap(await DownloadFolder.at(this.inboxPath, arrivals))
     const files = shares ? await Share.at(this.outbox) : NOTHING_SHARED
     const receive = { time: realTime, rings: this.sinkRings, store: this.inbox, slots: SLOTS, chunkBytes }
-    this.#listen(this.sink, new Uint8Array(), verbs => new ReceiveSession({ ...receive, verbs }))
+    this.#listen(this.sink, new Uint8Array(), verbs => newReceiveSession({ ...receive, verbs }))
     const serve = { time: realTime, rings: this.sourceRings, files }
-    this.#listen(this.source, GET_PRIVATE_DATA, verbs => new ServeSession({ ...serve, verbs }))
+    this.#listen(this.source, GET_PRIVATE_DATA, verbs => newServeSession({ ...serve, verbs }))
     return this
   }
 
@@ -92,10 +102,10 @@ export class TransferBench {
     return content
   }
 
-  async send(name: string, more: { as?: string; directory?: string; overwrite?: boolean } = {}) {
+  async send(name: string, more: Asked & { directory?: string } = {}) {
     const file = await openSource(join(this.outbox, name))
     this.test.teardown(() => file.close())
-    const session = new SendSession({
+    const session = newSendSession({
       verbs: this.source,
       time: realTime,
       rings: this.sourceRings,
@@ -107,12 +117,12 @@ export class TransferBench {
       directory: more.directory ?? '',
       overwrite: more.overwrite ?? false,
     })
-    session.start()
+    if (more.start ?? true) session.start()
     return session
   }
 
-  async get(path: string, more: { as?: string; overwrite?: boolean } = {}) {
-    const session = new GetSession({
+  async get(path: string, more: Asked = {}) {
+    const session = newGetSession({
       slots: SLOTS,
       verbs: this.sink,
       time: realTime,
@@ -126,16 +136,12 @@ export class TransferBench {
       overwrite: more.overwrite ?? false,
       chunkBytes: this.options.chunkBytes ?? CHUNK,
     })
-    session.start()
+    if (more.start ?? true) session.start()
     return session
   }
 
   /** By either way. */
-  async begin(
-    way: Way,
-    name: string,
-    more: { as?: string; overwrite?: boolean } = {},
-  ): Promise<ActiveSession> {
+  async begin(way: Way, name: string, more: Asked = {}): Promise<ActiveSession> {
     return way === 'send' ? await this.send(name, more) : await this.get(name, more)
   }
 

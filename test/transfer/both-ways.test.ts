@@ -246,6 +246,17 @@ bothWays('cancelled before there is a connection', async (t, way) => {
   await bench.checkReleased(t)
 })
 
+bothWays('cancelled before it starts: it makes no connection', async (t, way) => {
+  const bench = await new TransferBench(t).start()
+  await bench.file('a', 10)
+  const session = await bench.begin(way, 'a', { start: false })
+  session.cancel('enough')
+  session.start()
+  await t.rejects(session.outcome, { code: 'WEIR_CANCELLED' })
+  t.equal(bench.source.connects + bench.sink.connects, 0)
+  await bench.checkReleased(t)
+})
+
 bothWays('a file that changes meanwhile is not delivered', async (t, way) => {
   const changes = {
     'becomes shorter': (path: string) => truncateSync(path, CHUNK),

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ChunkPlan, checkRing, REPEATS_MAX, ringBytesOf } from '../../lib/transfer/protocol/chunk-plan.js'
 import { GetterMachine } from '../../lib/transfer/protocol/getter-machine.js'
-import { advanceCount } from '../../lib/transfer/protocol/machine.js'
 import type { Offer, Ready, SenderFigures, TransferMessage } from '../../lib/transfer/protocol/messages.js'
 import { ReceiverMachine } from '../../lib/transfer/protocol/receiver-machine.js'
 import { SenderMachine } from '../../lib/transfer/protocol/sender-machine.js'
 import { ServerMachine } from '../../lib/transfer/protocol/server-machine.js'
+import { advanceCount, latestCount, wrapped } from '../../lib/transfer/protocol/wrapped-count.js'
 import { drawnSeed } from '../support/seeds.js'
 
 const CHUNK = 4096
@@ -98,53 +98,54 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
     const writing: number[] = []
     const moves: (() => boolean)[] = [
       () => {
-        const chunk = sender.chunkToLoad
+        const chunk = sender.chunks.toLoad
         if (chunk < 0) return false
-        const slot = sender.localSlotOf(chunk)
+        const slot = sender.chunks.localSlotOf(chunk)
         if (inLocal.has(slot)) throw new Error(`local slot ${slot} is overrun`)
         inLocal.set(slot, chunk)
-        sender.onLoading()
+        sender.chunks.onLoading()
         reading.push(chunk)
         return true
       },
       () => {
         if (reading.shift() === undefined) return false
-        sender.onLoaded()
+        sender.chunks.onLoaded()
         return true
       },
       () => {
-        const chunk = sender.chunkToPost
+        const chunk = sender.chunks.toPost
         if (chunk < 0) return false
         wire.push(chunk)
-        sender.onPosted()
+        sender.chunks.onPosted()
         return true
       },
       () => {
         const chunk = wire.shift()
         if (chunk === undefined) return false
         const slot = (sender.remoteAddressOf(chunk) - ready.address) / CHUNK
-        if (slot !== receiver.slotOf(chunk) || inRemote.has(slot)) throw new Error(`slot ${slot} is overrun`)
+        if (slot !== receiver.chunks.slotOf(chunk) || inRemote.has(slot))
+          throw new Error(`slot ${slot} is overrun`)
         inRemote.set(slot, chunk)
-        receiver.onChunk(chunk, receiver.plan!.lengthOf(chunk))
-        inLocal.delete(sender.localSlotOf(chunk))
+        receiver.onChunk(chunk, receiver.chunks.plan!.lengthOf(chunk))
+        inLocal.delete(sender.chunks.localSlotOf(chunk))
         sender.onCompleted()
         return true
       },
       () => {
-        if (receiver.chunkToWrite < 0) return false
-        writing.push(receiver.chunkToWrite)
-        receiver.onWriting()
+        if (receiver.chunks.toWrite < 0) return false
+        writing.push(receiver.chunks.toWrite)
+        receiver.chunks.onWriting()
         return true
       },
       () => {
         const chunk = writing.shift()
         if (chunk === undefined) return false
         written.push(chunk)
-        inRemote.delete(receiver.slotOf(chunk))
-        receiver.onWritten()
+        inRemote.delete(receiver.chunks.slotOf(chunk))
+        receiver.chunks.onWritten()
         return true
       },
-      () => receiver.creditDue && credits.push(receiver.takeCredit()) > 0,
+      () => receiver.chunks.creditDue && credits.push(receiver.chunks.takeCredit()) > 0,
       () => {
         const chunks = credits.shift()
         if (chunks === undefined) return false
@@ -158,10 +159,11 @@ t.test('any interleaving delivers every chunk in order, and neither ring is ever
       moved = moves.some((_move, i) => moves[(pick + i) % moves.length]!())
     }
     if (sender.failure ?? receiver.failure) throw sender.failure ?? receiver.failure!
-    if (written.length !== receiver.plan!.chunks || written.some((chunk, i) => chunk !== i)) return false
-    if (!sender.readyToCommit) return false
+    if (written.length !== receiver.chunks.plan!.chunks || written.some((chunk, i) => chunk !== i))
+      return false
+    if (!sender.chunks.readyToCommit) return false
     receiver.onMessage(message('commit', { digest: new Uint8Array(8) }))
-    return receiver.readyToFinish
+    return receiver.chunks.readyToFinish
   }
   fc.assert(
     fc.property(
@@ -190,7 +192,7 @@ t.test('a sender does not believe everything', async t => {
     act(sender)
     t.equal(sender.state, 'failed', what)
     t.equal(sender.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(sender.chunkToLoad, -1)
+    t.equal(sender.chunks.toLoad, -1)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },
@@ -295,24 +297,24 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
     const writing: number[] = []
     const moves: (() => boolean)[] = [
       () => {
-        const chunk = server.chunkToLoad
+        const chunk = server.chunks.toLoad
         if (chunk < 0) return false
-        const slot = server.localSlotOf(chunk)
+        const slot = server.chunks.localSlotOf(chunk)
         if (reads.some(read => read.slot === slot)) throw new Error(`slot ${slot} is filled while it is read`)
         theirs[slot] = Number.NaN
-        server.onLoading()
+        server.chunks.onLoading()
         loading.push(chunk)
         return true
       },
       () => {
         const chunk = loading.shift()
         if (chunk === undefined) return false
-        theirs[server.localSlotOf(chunk)] = server.plan!.positionOf(chunk)
-        server.onLoaded()
+        theirs[server.chunks.localSlotOf(chunk)] = server.chunks.plan!.positionOf(chunk)
+        server.chunks.onLoaded()
         return true
       },
       () => {
-        if (server.chunkToPost < 0) return false
+        if (server.chunks.toPost < 0) return false
         toGetter.push(filled(server.takeFilled(), windows[toGetter.length % windows.length]!))
         return true
       },
@@ -348,28 +350,30 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
         return true
       },
       () => {
-        if (getter.chunkToWrite < 0) return false
-        writing.push(getter.chunkToWrite)
-        getter.onWriting()
+        if (getter.chunks.toWrite < 0) return false
+        writing.push(getter.chunks.toWrite)
+        getter.chunks.onWriting()
         return true
       },
       () => {
         const chunk = writing.shift()
         if (chunk === undefined) return false
         written.push(chunk)
-        ours.delete(getter.slotOf(chunk))
-        getter.onWritten()
+        ours.delete(getter.chunks.slotOf(chunk))
+        getter.chunks.onWritten()
         return true
       },
-      () => getter.creditDue && toServer.push(message('credit', { chunks: getter.takeCredit() })) > 0,
+      () =>
+        getter.chunks.creditDue &&
+        toServer.push(message('credit', { chunks: getter.chunks.takeCredit() })) > 0,
       () => {
         const said = toServer.shift()
         if (said) server.onMessage(said)
         return said !== undefined
       },
       () => {
-        if (!server.readyToCommit) return false
-        server.onCommitted()
+        if (!server.chunks.readyToCommit) return false
+        server.chunks.onCommitted()
         return toGetter.push(message('commit', { digest: new Uint8Array(8) })) > 0
       },
     ]
@@ -379,8 +383,8 @@ t.test('fetched: any interleaving brings every byte in order, within ring and wi
     }
     const failure = server.failure ?? getter.failure
     if (failure) throw failure
-    if (written.length !== getter.plan!.chunks || written.some((chunk, i) => chunk !== i)) return false
-    if (!getter.readyToFinish || getter.arrivedBytes !== size || next !== size) return false
+    if (written.length !== getter.chunks.plan!.chunks || written.some((chunk, i) => chunk !== i)) return false
+    if (!getter.chunks.readyToFinish || getter.arrivedBytes !== size || next !== size) return false
     getter.onFinished()
     server.onMessage(message('done', { path: '' }))
     return getter.state === 'done' && server.state === 'done'
@@ -425,7 +429,7 @@ t.test('a getter does not believe everything', async t => {
     act(getter)
     t.equal(getter.failure?.code, 'WEIR_PROTOCOL', what)
     t.equal(getter.pieceToRead, null)
-    t.equal(getter.chunkToWrite, -1)
+    t.equal(getter.chunks.toWrite, -1)
   }
   const short = getting(CHUNK * 2)
   short.onMessage(filled(3))
@@ -461,7 +465,7 @@ t.test('a server does not believe everything', async t => {
     const server = serving(CHUNK * 9)
     act(server)
     t.equal(server.failure?.code, 'WEIR_PROTOCOL', what)
-    t.equal(server.chunkToLoad, -1)
+    t.equal(server.chunks.toLoad, -1)
   }
   const bad: Partial<Ready>[] = [
     { chunkBytes: 1 },
@@ -472,10 +476,10 @@ t.test('a server does not believe everything', async t => {
   for (const more of bad)
     t.equal(serving(CHUNK * 9, more).failure?.code, 'WEIR_PROTOCOL', JSON.stringify(more))
   const hasty = serving(CHUNK)
-  hasty.onLoading()
-  hasty.onLoaded()
+  hasty.chunks.onLoading()
+  hasty.chunks.onLoaded()
   hasty.takeFilled()
-  hasty.onCommitted()
+  hasty.chunks.onCommitted()
   hasty.onMessage(message('done', { path: '' }))
   t.match(hasty.failure?.message, /done after 0 of 1 chunks/)
   const future = new ServerMachine(CHUNK)
@@ -502,9 +506,9 @@ t.test('an end that has the file does not repeat whatever it is asked for', asyn
     const posted = () => {
       const end = make()
       for (let chunk = 0; chunk < 2; chunk++) {
-        end.onLoading()
-        end.onLoaded()
-        end.onPosted()
+        end.chunks.onLoading()
+        end.chunks.onLoaded()
+        end.chunks.onPosted()
       }
       return end
     }
@@ -515,17 +519,17 @@ t.test('an end that has the file does not repeat whatever it is asked for', asyn
     }
     const twice = posted()
     again(twice, 0)
-    t.equal(twice.chunkToReload, 0)
+    t.equal(twice.chunks.toReload, 0)
     again(twice, 1)
     t.match(twice.failure, { code: 'WEIR_PROTOCOL', message: /before another has come/ }, who)
     const endless = posted()
     let times = 0
     while (!endless.ended) {
       again(endless, 1)
-      if (endless.chunkToReload < 0) break
-      endless.onReloading()
-      endless.onReloaded()
-      t.equal(endless.chunkToRepeat, 1)
+      if (endless.chunks.toReload < 0) break
+      endless.chunks.onReloading()
+      endless.chunks.onReloaded()
+      t.equal(endless.chunks.toRepeat, 1)
       endless.onRepeated()
       if (endless instanceof SenderMachine) endless.onRepeatCompleted()
       times++
@@ -542,17 +546,17 @@ t.test('an end that writes the file asks for so many chunks, and no more', async
   receiver.onOpened(chunks * CHUNK, 1)
   for (let chunk = 0; chunk < REPEATS_MAX; chunk++) {
     t.equal(receiver.onChunk(chunk, 8), chunk, 'the digest alone moves')
-    receiver.onDamaged()
-    receiver.onAskedAgain()
-    t.equal(receiver.chunkToWrite, -1)
+    receiver.chunks.onDamaged()
+    receiver.chunks.onAskedAgain()
+    t.equal(receiver.chunks.toWrite, -1)
     t.equal(receiver.onChunk(chunk, CHUNK + 8), chunk)
-    receiver.onWriting()
-    receiver.onWritten()
+    receiver.chunks.onWriting()
+    receiver.chunks.onWritten()
   }
   receiver.onChunk(REPEATS_MAX, 8)
-  receiver.onDamaged()
+  receiver.chunks.onDamaged()
   t.match(receiver.failure, { reason: 'PART_DIFFERS', code: 'WEIR_DIGEST_MISMATCH' })
-  t.equal(receiver.worthBytes, REPEATS_MAX * CHUNK, 'what comes before it is right')
+  t.equal(receiver.chunks.worthBytes, REPEATS_MAX * CHUNK, 'what comes before it is right')
   t.match(receiver.failure?.message, /more than 1024 chunks .* all from byte 4194304 on/)
 })
 
@@ -561,4 +565,7 @@ t.test('counts go on beyond 2^32', async t => {
   t.equal(advanceCount(2 ** 33 + 3, 3, 2 ** 33 + 3), 2 ** 33 + 3)
   t.equal(advanceCount(2 ** 33 + 3, 2, 2 ** 33 + 9), -1, 'back')
   t.equal(advanceCount(7, 9, 8), -1, 'too far')
+  for (const count of [0, 2 ** 32 - 1, 2 ** 32, 2 ** 33 + 7])
+    t.equal(latestCount(count + 5, wrapped(count)), count, `${count}, a little before the last one`)
+  t.equal(latestCount(2, 3), 3 - 2 ** 32, 'none from 0 on')
 })

@@ -13,11 +13,15 @@ import {
   TRANSFER_PORT,
   type TransferMessage,
 } from '../../lib/transfer/protocol/messages.js'
-import { GetSession } from '../../lib/transfer/session/get-session.js'
-import { ReceiveSession } from '../../lib/transfer/session/receive-session.js'
+import type { ActiveSession } from '../../lib/transfer/session/active-session.js'
+import {
+  newGetSession,
+  newReceiveSession,
+  newSendSession,
+  newServeSession,
+} from '../../lib/transfer/session/new-session.js'
+import type { PassiveSession } from '../../lib/transfer/session/passive-session.js'
 import { RingPool } from '../../lib/transfer/session/ring-pool.js'
-import { SendSession } from '../../lib/transfer/session/send-session.js'
-import { ServeSession } from '../../lib/transfer/session/serve-session.js'
 import { type FakeVerbs, fakePair } from '../support/fake-verbs.js'
 
 const CHUNK = 4096
@@ -108,7 +112,7 @@ interface Receiving {
   receiver: FakeVerbs
   clock: Clock
   store: CountingStore
-  session: () => ReceiveSession
+  session: () => PassiveSession
 }
 
 function receiving(): Receiving {
@@ -116,11 +120,11 @@ function receiving(): Receiving {
   const clock = new Clock()
   sender.now = receiver.now = clock.now
   const store = new CountingStore()
-  let session: ReceiveSession
+  let session: PassiveSession
   receiver.listen(TRANSFER_PORT, {
     accept: () => {
       const rings = new RingPool(ringBytesOf(CHUNK, 4), 1)
-      session = new ReceiveSession({
+      session = newReceiveSession({
         verbs: receiver,
         time: clock,
         rings,
@@ -138,8 +142,8 @@ async function sending(
   t: Test,
   { sender, receiver, clock }: Receiving,
   chunks: number,
-): Promise<SendSession> {
-  const session = new SendSession({
+): Promise<ActiveSession> {
+  const session = newSendSession({
     verbs: sender,
     time: clock,
     rings: new RingPool(ringBytesOf(CHUNK, 4), 1),
@@ -220,18 +224,18 @@ interface Serving {
   getter: FakeVerbs
   clock: Clock
   store: CountingStore
-  session: () => ServeSession
+  session: () => PassiveSession
 }
 
 function serving(chunks: number): Serving {
   const [getter, server] = fakePair()
   const clock = new Clock()
   getter.now = server.now = clock.now
-  let session: ServeSession
+  let session: PassiveSession
   server.listen(TRANSFER_PORT, {
     accept: () => {
       const files = { open: async () => source(chunks * CHUNK) }
-      session = new ServeSession({
+      session = newServeSession({
         verbs: server,
         time: clock,
         rings: new RingPool(ringBytesOf(CHUNK, 4), 1),
@@ -243,8 +247,8 @@ function serving(chunks: number): Serving {
   return { server, getter, clock, store: new CountingStore(), session: () => session }
 }
 
-function getting(t: Test, { server, getter, clock, store }: Serving): GetSession {
-  const session = new GetSession({
+function getting(t: Test, { server, getter, clock, store }: Serving): ActiveSession {
+  const session = newGetSession({
     slots: 4,
     verbs: getter,
     time: clock,
@@ -322,7 +326,7 @@ t.test('fetched: in a silence both ends ping, and one that has died is found', a
   await checkPings(t, quiet.session(), quiet.clock, quiet.server)
 })
 
-/** What a peer that is no SendSession needs to hear messages. */
+/** What a peer that is no session needs to hear messages. */
 function takeMessages(_now: number, connection: Connection): void {
   const memory = Buffer.alloc(4096)
   const region = (connection as unknown as { verbs: FakeVerbs }).verbs.memory.register(memory, 4096, 1)

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { TransferFailure } from '../protocol/failure.js'
-import type { Offer } from '../protocol/messages.js'
+import { type Offer, TRANSFER_NAME_BYTES_MAX } from '../protocol/messages.js'
 import { DeliveredJournal, type Identity } from './delivered-journal.js'
 import type { FileSink } from './file.js'
 import { readFully } from './file-source.js'
@@ -13,8 +13,6 @@ import type { Folder } from './folder.js'
 
 /** Files that are remembered; older ones are forgotten. */
 const MOST = 64
-/** Longest name of a transfer that is remembered, bytes; Weir's own have 16. */
-const TRANSFER_BYTES_MAX = 64
 
 export class Delivered {
   readonly #files = new Map<string, Identity>()
@@ -82,7 +80,7 @@ function notToBeRead({ name }: Offer, mode: number): TransferFailure {
 }
 
 function hasName({ transfer }: Offer): boolean {
-  return transfer.length > 0 && transfer.length <= TRANSFER_BYTES_MAX
+  return transfer.length > 0 && transfer.length <= TRANSFER_NAME_BYTES_MAX
 }
 
 function keyOf(target: string, { transfer, size, mtimeMs }: Offer): string {

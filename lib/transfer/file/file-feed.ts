@@ -2,12 +2,12 @@
 import { ChunkDigests } from '../protocol/chunk-digests.js'
 import { DIGEST_BYTES, type Digest, digestBeginning, sameDigest } from '../protocol/digest.js'
 import { TransferFailure } from '../protocol/failure.js'
-import type { SourceMachine } from '../protocol/source-machine.js'
+import type { SourceChunks } from '../protocol/source-chunks.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import type { FileSource } from './file.js'
 
 export interface FileFeedConfig {
-  machine: SourceMachine<string>
+  chunks: SourceChunks
   source: FileSource
   digest: Digest
   ring: Buffer
@@ -30,31 +30,31 @@ export class FileFeed {
 
   /** What is to be done next, or null. */
   nextStep(): (() => Promise<void>) | null {
-    const { machine } = this.#config
-    if (machine.chunkToReload >= 0) return () => this.#reload()
+    const { chunks } = this.#config
+    if (chunks.toReload >= 0) return () => this.#reload()
     // The ring may be given to others when no step is left.
-    if (machine.state !== 'streaming') return this.#reads.empty ? null : () => this.#reads.drain()
+    if (!chunks.streams) return this.#reads.empty ? null : () => this.#reads.drain()
     if (!this.#resumeDigested) return () => this.#digestResumed()
-    if (machine.chunkToLoad >= 0 || !this.#reads.empty) return () => this.#load()
-    if (machine.readyToCommit) return () => this.#finish()
+    if (chunks.toLoad >= 0 || !this.#reads.empty) return () => this.#load()
+    if (chunks.readyToCommit) return () => this.#finish()
     return null
   }
 
   /** Takes the bytes that the other end has already into the digest. Throws PART_DIFFERS when they differ. */
   async #digestResumed(): Promise<void> {
-    const { machine, source, digest, ring } = this.#config
-    const { resumeBytes } = machine.plan!
-    const goesOn = () => machine.state === 'streaming'
+    const { chunks, source, digest, ring } = this.#config
+    const { resumeBytes, digestBytes } = chunks.plan!
+    const goesOn = () => chunks.streams
     // A file that changed between two attempts is an error, and no reason to begin anew.
     if (resumeBytes > 0) await source.verifyUnchanged()
     // The feed loads those chunks like the others, for their digests.
-    if (machine.plan!.digestBytes > 0) {
+    if (digestBytes > 0) {
       this.#resumeDigested = true
       return
     }
     const read = (into: Uint8Array, position: number) => source.read(into, position)
     await digestBeginning(digest, resumeBytes, ring, read, goesOn)
-    const theirs = machine.resumeDigest
+    const theirs = chunks.resumeDigest
     if (resumeBytes > 0 && theirs.length > 0 && goesOn() && !sameDigest(digest.soFar(), theirs)) {
       const text = `what an earlier transfer has left of ${source.name} is not the beginning of this file`
       throw new TransferFailure('PART_DIFFERS', text)
@@ -64,52 +64,52 @@ export class FileFeed {
 
   /** While one is taken into the digest, the next are read. */
   async #load(): Promise<void> {
-    const { machine, source, digest, ring, onLoaded } = this.#config
-    const plan = machine.plan!
-    const oldest = machine.loadedChunks
-    while (machine.chunkToLoad >= 0 && !this.#reads.full) {
-      const chunk = machine.chunkToLoad
-      const at = machine.localSlotOf(chunk) * plan.slotBytes
+    const { chunks, source, digest, ring, onLoaded } = this.#config
+    const plan = chunks.plan!
+    const oldest = chunks.loaded
+    while (chunks.toLoad >= 0 && !this.#reads.full) {
+      const chunk = chunks.toLoad
+      const at = chunks.localSlotOf(chunk) * plan.slotBytes
       const bytes = ring.subarray(at, at + plan.lengthOf(chunk))
-      machine.onLoading()
+      chunks.onLoading()
       this.#reads.add(bytes, source.read(bytes, plan.positionOf(chunk)))
     }
     digest.update(await this.#reads.takeOldest())
     if (plan.digestBytes > 0) {
       this.#digests.add(digest.soFar())
-      this.#stateDigest(oldest, machine.localSlotOf(oldest))
+      this.#stateDigest(oldest, chunks.localSlotOf(oldest))
     }
-    machine.onLoaded()
+    chunks.onLoaded()
     onLoaded()
   }
 
   /** Writes the digest of the chunk behind it, where it stands in the ring. */
   #stateDigest(chunk: number, slot: number): void {
-    const { machine, ring } = this.#config
-    const plan = machine.plan!
+    const { chunks, ring } = this.#config
+    const plan = chunks.plan!
     ring.set(this.#digests.of(chunk), slot * plan.slotBytes + plan.lengthOf(chunk))
   }
 
   /** A chunk did not have its digest: it is read again. */
   async #reload(): Promise<void> {
-    const { machine, source, ring, onLoaded } = this.#config
-    const plan = machine.plan!
-    const chunk = machine.chunkToReload
-    const slot = machine.repeatSlot
+    const { chunks, source, ring, onLoaded } = this.#config
+    const plan = chunks.plan!
+    const chunk = chunks.toReload
+    const slot = chunks.repeatSlot
     const at = slot * plan.slotBytes
-    machine.onReloading()
+    chunks.onReloading()
     await source.read(ring.subarray(at, at + plan.lengthOf(chunk)), plan.positionOf(chunk))
     await source.verifyUnchanged()
     this.#stateDigest(chunk, slot)
-    machine.onReloaded()
+    chunks.onReloaded()
     onLoaded()
   }
 
   async #finish(): Promise<void> {
-    const { machine, source, digest, onFinished } = this.#config
+    const { chunks, source, digest, onFinished } = this.#config
     await source.verifyUnchanged()
-    if (machine.state !== 'streaming') return
-    machine.onCommitted()
+    if (!chunks.streams) return
+    chunks.onCommitted()
     onFinished(digest.finish())
   }
 }

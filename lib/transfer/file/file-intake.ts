@@ -22,7 +22,7 @@ import type { FileSink, FileStore, FileUser } from './file.js'
 const NOTHING_TO_WRITE = Promise.resolve()
 
 export interface FileIntakeConfig {
-  machine: SinkMachine<string>
+  machine: SinkMachine
   store: FileStore
   /** Who the file is for. */
   user: FileUser
@@ -78,8 +78,8 @@ export class FileIntake {
 
   /** Bytes that are in the file, resumed ones included. */
   get writtenBytes(): number {
-    const { plan, writtenChunks } = this.#config.machine
-    return plan ? plan.bytesAfter(writtenChunks) : 0
+    const { plan, written } = this.#config.machine.chunks
+    return plan ? plan.bytesAfter(written) : 0
   }
 
   /** Opens the file for an offer. Where chunks have no digests, takes what is there of it into the file's. */
@@ -106,11 +106,11 @@ export class FileIntake {
 
   /** What is to be done next, or null. */
   nextStep(): (() => Promise<void>) | null {
-    const { machine } = this.#config
+    const { chunks } = this.#config.machine
     // The ring may be given to others when no step is left.
-    if (!machine.receives) return this.#writes.empty ? null : () => this.#writes.drain()
-    if (machine.chunkToWrite >= 0 || !this.#writes.empty) return () => this.#write()
-    if (machine.readyToFinish) return () => this.#finish()
+    if (!chunks.moves) return this.#writes.empty ? null : () => this.#writes.drain()
+    if (chunks.toWrite >= 0 || !this.#writes.empty) return () => this.#write()
+    if (chunks.readyToFinish) return () => this.#finish()
     return null
   }
 
@@ -119,7 +119,7 @@ export class FileIntake {
    * lies before them is kept. In all other cases the file is removed.
    */
   async close(failure: WeirError | null): Promise<void> {
-    const { worthBytes } = this.#config.machine
+    const { worthBytes } = this.#config.machine.chunks
     if (failure?.code === 'WEIR_CONNECTION_LOST') await this.#sink?.keep()
     else if (worthBytes > 0 && this.writtenBytes > 0) await this.#sink?.keep(worthBytes)
     else await this.#sink?.discard()
@@ -127,11 +127,11 @@ export class FileIntake {
 
   /** While the disk works, so does the digest. */
   async #write(): Promise<void> {
-    const { machine } = this.#config
-    const plan = machine.plan!
-    while (machine.chunkToWrite >= 0 && !this.#writes.full) {
-      const chunk = machine.chunkToWrite
-      const at = machine.slotOf(chunk) * plan.slotBytes
+    const { chunks } = this.#config.machine
+    const plan = chunks.plan!
+    while (chunks.toWrite >= 0 && !this.#writes.full) {
+      const chunk = chunks.toWrite
+      const at = chunks.slotOf(chunk) * plan.slotBytes
       const bytes = this.#ring!.subarray(at, at + plan.lengthOf(chunk))
       const isThere = plan.isKept(chunk) && chunk !== this.#damagedChunk
       if (isThere) await this.#sink!.readBack(bytes, plan.positionOf(chunk))
@@ -139,7 +139,7 @@ export class FileIntake {
         const stated = this.#ring!.subarray(at + bytes.length, at + bytes.length + plan.digestBytes)
         if (!this.#takeIn(bytes, stated)) return this.#onDamaged(chunk)
       }
-      machine.onWriting()
+      chunks.onWriting()
       this.#writes.add(bytes, isThere ? NOTHING_TO_WRITE : this.#sink!.write(bytes, plan.positionOf(chunk)))
       if (plan.digestBytes === 0) this.#digest!.update(bytes)
     }
@@ -149,7 +149,7 @@ export class FileIntake {
   async #oldestWritten(): Promise<void> {
     const { machine, onWritten } = this.#config
     await this.#writes.takeOldest()
-    machine.onWritten()
+    machine.chunks.onWritten()
     onWritten()
   }
 
@@ -165,7 +165,7 @@ export class FileIntake {
   #onDamaged(chunk: number): void {
     const { machine, onDamaged } = this.#config
     this.#damagedChunk = chunk
-    machine.onDamaged()
+    machine.chunks.onDamaged()
     if (machine.ended) throw machine.failure
     this.#digest!.back()
     onDamaged()

@@ -3,7 +3,7 @@ import { showBytes } from '../../byte-text.js'
 import { type ErrorCode, WeirError } from '../../errors.js'
 import { whyNotRead } from '../../file-reason.js'
 import { printable } from '../../printable.js'
-import type { FailureReason, Refusal } from './messages.js'
+import { type FailureReason, type Refusal, TRANSFER_VERSION } from './messages.js'
 
 /** The catalogue's code for each reason that a peer may give. */
 const CODES: Record<FailureReason, ErrorCode> = {
@@ -63,4 +63,10 @@ export class TransferFailure extends WeirError {
   toMessage(): Refusal {
     return { reason: this.reason, text: printable(this.message) }
   }
+}
+
+/** The peer speaks a version of the protocol that this code does not. */
+export function unknownVersion(version: number): TransferFailure {
+  const text = `version ${version} of the transfer protocol is not known here, ${TRANSFER_VERSION} is`
+  return new TransferFailure('UNSUPPORTED', text)
 }

@@ -9,17 +9,19 @@
  * A chunk is READ in pieces, so that no more bytes are on their way than the server's window lets out: READ
  * responses are answered by nothing (IBA 9.7.6), and the responder could not hold them back by itself.
  */
+import type { WeirError } from '../../errors.js'
 import { ChunkPlan } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
-import { TransferFailure } from './failure.js'
-import { advanceCount } from './machine.js'
 import type { DigestKind, Filled, Offer, SenderFigures, TransferMessage } from './messages.js'
-import { SinkMachine, type SinkState } from './sink-machine.js'
+import { SinkChunks, type SinkState } from './sink-chunks.js'
+import { type SinkMachine, takeOffer } from './sink-machine.js'
+import { TransferState } from './transfer-state.js'
+import { advanceCount, wrapped } from './wrapped-count.js'
 
-type OwnState = 'connecting' | 'asked'
+type State = 'connecting' | 'asked' | SinkState
 
 /** Which messages of the server are in turn in which state. */
-const IN_TURN: Record<OwnState | SinkState, readonly string[]> = {
+const IN_TURN: Record<State, readonly string[]> = {
   connecting: [],
   asked: ['offer', 'refuse', 'fail'],
   opening: ['fail'],
@@ -44,14 +46,18 @@ export interface Piece {
   length: number
 }
 
-export class GetterMachine extends SinkMachine<OwnState> {
+export class GetterMachine implements SinkMachine {
+  readonly chunks: SinkChunks
+  readonly #state: TransferState<State>
   readonly #digestKind: DigestKind
+  #offer: Offer | null = null
+  #digest: Uint8Array | null = null
   #figures: SenderFigures | null = null
   #filled = 0
   /** Chunks asked for whole, and bytes asked for of the next. */
   #asked = 0
   #askedBytes = 0
-  /** Bytes that have come of the chunk `arrivedChunks`. */
+  /** Bytes that have come of the chunk after those that have arrived. */
   #arrivedBytes = 0
   #inFlightBytes = 0
   /** The chunk that is awaited again stands in the server's ring, and how much of it was asked for and has come. */
@@ -61,8 +67,29 @@ export class GetterMachine extends SinkMachine<OwnState> {
 
   /** @param digestKind what is asked for; @param peer name of the server for messages */
   constructor(digestKind: DigestKind, peer: string) {
-    super('connecting', IN_TURN, peer)
+    this.#state = new TransferState<State>('connecting', IN_TURN, peer)
+    this.chunks = new SinkChunks(this.#state, 'arrived')
     this.#digestKind = digestKind
+  }
+
+  get state(): string {
+    return this.#state.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#state.failure
+  }
+
+  get ended(): boolean {
+    return this.#state.ended
+  }
+
+  get offer(): Offer | null {
+    return this.#offer
+  }
+
+  get digest(): Uint8Array | null {
+    return this.#digest
   }
 
   /** How the way stands, by the server's last message of it; null before one has come. */
@@ -77,44 +104,44 @@ export class GetterMachine extends SinkMachine<OwnState> {
 
   /** Bytes of the file that have come, resumed ones included. */
   get arrivedBytes(): number {
-    const plan = this.plan
+    const { plan, arrived } = this.chunks
     if (!plan) return 0
-    return Math.min(plan.sizeBytes, plan.bytesAfter(this.arrivedChunks) + this.#arrivedBytes)
+    return Math.min(plan.sizeBytes, plan.bytesAfter(arrived) + this.#arrivedBytes)
   }
 
   /** The connection stands and the Request has been handed over. */
   onAsked(): void {
-    this.expect('connecting')
-    this.enter('asked')
+    this.#state.expect('connecting')
+    this.#state.enter('asked')
   }
 
   /** The file is open: Ready goes out. */
   onOpened(resumeBytes: number, chunkBytes: number, slots: number): void {
-    if (this.state !== 'opening') return
-    this.slots = slots
-    const { size, chunkDigests } = this.offer!
+    if (this.#state.current !== 'opening') return
+    const { size, chunkDigests } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[this.#digestKind] : 0
-    this.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes))
+    this.chunks.begin(new ChunkPlan(size, resumeBytes, chunkBytes, digestBytes), slots)
   }
 
   /** The server's slot for a chunk that is moved again. */
   get repeatSlot(): number {
-    return this.slots
+    return this.chunks.slots
   }
 
   /** The piece to READ next, or null: none is filled, or no slot is free, or the window is full. */
   get pieceToRead(): Piece | null {
-    if (!this.receives) return null
-    const again = this.awaitedChunk
-    const plan = this.plan!
+    const { chunks } = this
+    if (!chunks.moves) return null
+    const again = chunks.awaited
+    const plan = chunks.plan!
     if (this.#mayReread) {
       const left = plan.lengthOf(again) + plan.digestBytes - this.#rereadAskedBytes
       if (left > 0) return this.#pieceOf(again, this.repeatSlot, this.#rereadAskedBytes, left)
     }
-    if (this.#asked === this.#filled || this.#asked - this.writtenChunks >= this.slots) return null
+    if (this.#asked === this.#filled || this.#asked - chunks.written >= chunks.slots) return null
     const offset = plan.movesFrom(this.#asked) + this.#askedBytes
     const left = plan.movedBytesOf(this.#asked) - this.#askedBytes
-    return this.#pieceOf(this.#asked, this.slotOf(this.#asked), offset, left)
+    return this.#pieceOf(this.#asked, chunks.slotOf(this.#asked), offset, left)
   }
 
   /** As much of `left` bytes as the window allows; the digest goes with the last bytes before it. */
@@ -122,9 +149,9 @@ export class GetterMachine extends SinkMachine<OwnState> {
     const window = this.#figures?.windowBytes || WINDOW_BYTES_DEFAULT
     const units = Math.max(1, Math.floor(window / PIECES_OF_WINDOW / PIECE_UNIT_BYTES))
     const most = units * PIECE_UNIT_BYTES
-    const length = left <= most + this.plan!.digestBytes ? left : most
+    const length = left <= most + this.chunks.plan!.digestBytes ? left : most
     if (this.#inFlightBytes > 0 && this.#inFlightBytes + length > window) return null
-    return { slot: this.slotOf(chunk), from, offset, length }
+    return { slot: this.chunks.slotOf(chunk), from, offset, length }
   }
 
   /** True if the piece is of a chunk that is moved again. */
@@ -140,7 +167,7 @@ export class GetterMachine extends SinkMachine<OwnState> {
       return
     }
     this.#askedBytes += piece.length
-    if (this.#askedBytes < this.plan!.movedBytesOf(this.#asked)) return
+    if (this.#askedBytes < this.chunks.plan!.movedBytesOf(this.#asked)) return
     this.#asked++
     this.#askedBytes = 0
   }
@@ -149,57 +176,72 @@ export class GetterMachine extends SinkMachine<OwnState> {
   onRead(bytes: number): void {
     this.#inFlightBytes -= bytes
     this.#arrivedBytes += bytes
-    if (this.#arrivedBytes < this.plan!.movedBytesOf(this.arrivedChunks)) return
+    const { plan, arrived } = this.chunks
+    if (this.#arrivedBytes < plan!.movedBytesOf(arrived)) return
     this.#arrivedBytes = 0
-    this.onArrived()
+    this.chunks.onArrived()
   }
 
   /** The oldest READ under way of the chunk that is moved again has completed. */
   onReread(bytes: number): void {
     this.#inFlightBytes -= bytes
     this.#rereadBytes += bytes
-    if (this.#rereadBytes < this.plan!.lengthOf(this.awaitedChunk) + this.plan!.digestBytes) return
+    const { plan, awaited } = this.chunks
+    if (this.#rereadBytes < plan!.lengthOf(awaited) + plan!.digestBytes) return
     this.#mayReread = false
     this.#rereadBytes = 0
     this.#rereadAskedBytes = 0
-    this.onCameAgain()
+    this.chunks.onCameAgain()
   }
 
-  protected get creditable(): number {
-    return this.arrivedChunks
+  onFinished(): void {
+    if (this.#state.current === 'committing') this.#state.enter('done')
   }
 
-  protected override take(message: TransferMessage): void {
-    if (message.body === 'filled') this.#onFilled(message.filled)
+  onMessage(message: TransferMessage): void {
+    if (!this.#state.admits(message)) return
+    if (message.body === 'offer') this.#onOffer(message.offer)
+    else if (message.body === 'filled') this.#onFilled(message.filled)
     else if (message.body === 'again') this.#onStandsAgain(message.again.chunk)
-    else if (message.body === 'refuse') this.fail(TransferFailure.fromPeer(message.refuse, this.peer))
-    else super.take(message)
+    else if (message.body === 'commit') this.#onCommit(message.commit.digest)
   }
 
-  protected override takeOffer(offer: Offer): void {
-    if (!offer.ring) this.violated('an offer without a ring')
+  fail(failure: WeirError): void {
+    this.#state.fail(failure)
+  }
+
+  #onOffer(offer: Offer): void {
+    if (!offer.ring) this.#state.violated('an offer without a ring')
     else if (offer.digest !== this.#digestKind)
-      this.violated(`digest ${offer.digest}, not ${this.#digestKind}`)
-    else super.takeOffer(offer)
+      this.#state.violated(`digest ${offer.digest}, not ${this.#digestKind}`)
+    else {
+      this.#offer = offer
+      takeOffer(offer, this.#state)
+    }
   }
 
-  protected override takeCommit(digest: Uint8Array): void {
-    if (this.#filled === this.plan!.chunks) super.takeCommit(digest)
-    else this.violated(`commit after ${this.#filled} of ${this.plan!.chunks} chunks`)
+  #onCommit(digest: Uint8Array): void {
+    const { chunks } = this.chunks.plan!
+    if (this.#filled !== chunks) {
+      this.#state.violated(`commit after ${this.#filled} of ${chunks} chunks`)
+      return
+    }
+    this.#digest = digest
+    this.#state.enter('committing')
   }
 
   #onStandsAgain(chunk: number): void {
-    const again = this.awaitedChunk
-    if (again >= 0 && chunk === again % 2 ** 32 && !this.#mayReread) this.#mayReread = true
-    else this.violated(`chunk ${chunk} again, which was not asked for`)
+    const again = this.chunks.awaited
+    if (again >= 0 && chunk === wrapped(again) && !this.#mayReread) this.#mayReread = true
+    else this.#state.violated(`chunk ${chunk} again, which was not asked for`)
   }
 
   #onFilled({ chunks, path }: Filled): void {
     // The slots of chunks that were not read cannot have been filled anew.
-    const most = Math.min(this.plan!.chunks, this.arrivedChunks + this.slots)
+    const most = Math.min(this.chunks.plan!.chunks, this.chunks.arrived + this.chunks.slots)
     const filled = advanceCount(this.#filled, chunks, most)
     if (filled < 0) {
-      this.violated(`${chunks} chunks filled, ${most} are possible`)
+      this.#state.violated(`${chunks} chunks filled, ${most} are possible`)
       return
     }
     this.#filled = filled

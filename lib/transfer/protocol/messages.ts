@@ -11,6 +11,9 @@ export const TRANSFER_VERSION = 1
 /** Longest message, and size of the receives posted for them. */
 export const MESSAGE_BYTES_MAX = 4096
 
+/** Longest name of a transfer that this host remembers, bytes; Weir's own have 16. A longer one counts as none. */
+export const TRANSFER_NAME_BYTES_MAX = 64
+
 export type DigestKind = 'XXH64' | 'SHA256'
 
 export type FailureReason =

@@ -4,73 +4,127 @@
  *
  * The sender WRITEs into the ring, so that a slot is free once its chunk is in the file.
  */
+import type { WeirError } from '../../errors.js'
 import { ChunkPlan } from './chunk-plan.js'
 import { DIGEST_BYTES } from './digest.js'
-import type { DigestKind } from './messages.js'
-import { SinkMachine, type SinkState } from './sink-machine.js'
+import type { DigestKind, Offer, TransferMessage } from './messages.js'
+import { SinkChunks, type SinkState } from './sink-chunks.js'
+import { type SinkMachine, takeOffer } from './sink-machine.js'
+import { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
+
+type State = 'waiting' | SinkState
 
 /** Which messages of the sender are in turn in which state. */
-const IN_TURN: Record<'waiting' | SinkState, readonly string[]> = {
+const IN_TURN: Record<State, readonly string[]> = {
   waiting: ['offer'],
   opening: ['fail'],
   receiving: ['commit', 'fail'],
   committing: ['fail'],
 }
 
-export class ReceiverMachine extends SinkMachine<'waiting'> {
+export class ReceiverMachine implements SinkMachine {
+  readonly chunks: SinkChunks
+  readonly #state: TransferState<State>
   readonly #chunkBytes: number
+  #offer: Offer | null = null
+  #digest: Uint8Array | null = null
 
   constructor(chunkBytes: number) {
-    super('waiting', IN_TURN, 'the sender')
+    this.#state = new TransferState<State>('waiting', IN_TURN, 'the sender')
+    this.chunks = new SinkChunks(this.#state, 'written')
     this.#chunkBytes = chunkBytes
+  }
+
+  get state(): string {
+    return this.#state.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#state.failure
+  }
+
+  get ended(): boolean {
+    return this.#state.ended
+  }
+
+  get offer(): Offer | null {
+    return this.#offer
+  }
+
+  get digest(): Uint8Array | null {
+    return this.#digest
   }
 
   /** The file is open and the memory is registered: Ready goes out. @param slots of the ring */
   onOpened(resumeBytes: number, slots: number): void {
-    if (this.state !== 'opening') return
-    this.slots = slots
-    const { size, chunkDigests, digest } = this.offer!
+    if (this.#state.current !== 'opening') return
+    const { size, chunkDigests, digest } = this.#offer!
     const digestBytes = chunkDigests ? DIGEST_BYTES[digest as DigestKind] : 0
-    this.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes))
+    this.chunks.begin(new ChunkPlan(size, resumeBytes, this.#chunkBytes, digestBytes), slots)
   }
 
   /** A WRITE with immediate has put `bytes` of a chunk into the ring. Returns that chunk, or -1 if it fails the transfer. */
   onChunk(immediate: number, bytes: number): number {
     if (this.ended) return -1
-    const again = this.awaitedChunk
-    if (again >= 0 && immediate === again % 2 ** 32) {
-      if (bytes === this.plan!.lengthOf(again) + this.plan!.digestBytes) {
-        this.onCameAgain()
-        return again
-      }
-      this.violated(`chunk ${again} again with ${bytes} bytes`)
-      return -1
-    }
+    const again = this.chunks.awaited
+    if (again >= 0 && immediate === wrapped(again)) return this.#onChunkAgain(again, bytes)
     const wrong = this.#wrongWithChunk(immediate, bytes)
     if (wrong) {
-      this.violated(wrong)
+      this.#state.violated(wrong)
       return -1
     }
-    this.onArrived()
-    return this.arrivedChunks - 1
+    this.chunks.onArrived()
+    return this.chunks.arrived - 1
   }
 
-  protected get creditable(): number {
-    return this.writtenChunks
+  onFinished(): void {
+    if (this.#state.current === 'committing') this.#state.enter('done')
+  }
+
+  onMessage(message: TransferMessage): void {
+    if (!this.#state.admits(message)) return
+    if (message.body === 'offer') this.#onOffer(message.offer)
+    else if (message.body === 'commit') this.#onCommit(message.commit.digest)
+  }
+
+  fail(failure: WeirError): void {
+    this.#state.fail(failure)
+  }
+
+  #onChunkAgain(chunk: number, bytes: number): number {
+    const { plan } = this.chunks
+    if (bytes === plan!.lengthOf(chunk) + plan!.digestBytes) {
+      this.chunks.onCameAgain()
+      return chunk
+    }
+    this.#state.violated(`chunk ${chunk} again with ${bytes} bytes`)
+    return -1
   }
 
   #wrongWithChunk(immediate: number, bytes: number): string | null {
-    if (this.state !== 'receiving') return `a chunk in state ${this.state}`
-    const chunk = this.arrivedChunks
-    if (chunk === this.plan!.chunks) return 'a chunk after the last one'
-    if (chunk - this.writtenChunks === this.slots) return 'a chunk without credit'
-    if (immediate !== chunk % 2 ** 32) return `chunk ${immediate} where ${chunk} is due`
-    const due = this.plan!.movedBytesOf(chunk)
+    if (this.#state.current !== 'receiving') return `a chunk in state ${this.#state.current}`
+    const { arrived: chunk, written, slots } = this.chunks
+    const plan = this.chunks.plan!
+    if (chunk === plan.chunks) return 'a chunk after the last one'
+    if (chunk - written === slots) return 'a chunk without credit'
+    if (immediate !== wrapped(chunk)) return `chunk ${immediate} where ${chunk} is due`
+    const due = plan.movedBytesOf(chunk)
     return bytes === due ? null : `chunk ${chunk} has ${bytes} bytes, ${due} are due`
   }
 
-  protected override takeCommit(digest: Uint8Array): void {
-    if (this.arrivedChunks === this.plan!.chunks) super.takeCommit(digest)
-    else this.violated(`commit after ${this.arrivedChunks} of ${this.plan!.chunks} chunks`)
+  #onOffer(offer: Offer): void {
+    this.#offer = offer
+    takeOffer(offer, this.#state)
+  }
+
+  #onCommit(digest: Uint8Array): void {
+    const { arrived, plan } = this.chunks
+    if (arrived !== plan!.chunks) {
+      this.#state.violated(`commit after ${arrived} of ${plan!.chunks} chunks`)
+      return
+    }
+    this.#digest = digest
+    this.#state.enter('committing')
   }
 }

@@ -4,15 +4,18 @@
  *
  * A chunk's local slot is free again once its WRITE has completed, its remote slot once it was credited.
  */
+import type { WeirError } from '../../errors.js'
 import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
 import { TransferFailure } from './failure.js'
+import type { TransferMachine } from './machine.js'
 import type { Ready, TransferMessage } from './messages.js'
-import { SourceMachine, type SourceState } from './source-machine.js'
+import { SourceChunks, type SourceState } from './source-chunks.js'
+import { TransferState } from './transfer-state.js'
 
-type OwnState = 'connecting' | 'offered' | 'held'
+type State = 'connecting' | 'offered' | 'held' | SourceState
 
 /** Which messages of the receiver are in turn in which state. */
-const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
+const IN_TURN: Record<State, readonly string[]> = {
   connecting: [],
   offered: ['held', 'ready', 'refuse', 'fail'],
   held: ['held', 'ready', 'refuse', 'fail'],
@@ -20,12 +23,15 @@ const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
   committing: ['credit', 'again', 'done', 'fail'],
 }
 
-export class SenderMachine extends SourceMachine<OwnState> {
+export class SenderMachine implements TransferMachine {
+  readonly chunks: SourceChunks
+  readonly #state: TransferState<State>
   readonly #sizeBytes: number
   readonly #ringBytes: number
+  readonly #peer: string
   readonly #digestBytes: number
   #ready: Ready | null = null
-  #completed = 0
+  #path = ''
 
   /**
    * @param ringBytes memory for the local ring
@@ -33,10 +39,24 @@ export class SenderMachine extends SourceMachine<OwnState> {
    * @param digestBytes of the digests that the Offer has made possible; 0: none
    */
   constructor(sizeBytes: number, ringBytes: number, peer: string, digestBytes = 0) {
-    super('connecting', IN_TURN, peer)
+    this.#state = new TransferState<State>('connecting', IN_TURN, peer)
+    this.chunks = new SourceChunks(this.#state)
     this.#sizeBytes = sizeBytes
     this.#ringBytes = ringBytes
+    this.#peer = peer
     this.#digestBytes = digestBytes
+  }
+
+  get state(): string {
+    return this.#state.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#state.failure
+  }
+
+  get ended(): boolean {
+    return this.#state.ended
   }
 
   /** The receiver's Ready; null before. */
@@ -44,46 +64,52 @@ export class SenderMachine extends SourceMachine<OwnState> {
     return this.#ready
   }
 
-  get completedChunks(): number {
-    return this.#completed
+  /** Path of the delivered file, as the receiver names it. */
+  get path(): string {
+    return this.#path
   }
 
   /** Address in the receiver's ring where the chunk goes. */
   remoteAddressOf(chunk: number): number {
     const ready = this.#ready!
-    return ready.address + (chunk % ready.slots) * this.plan!.slotBytes
-  }
-
-  /** The chunk to WRITE next, or -1: none is loaded, or the receiver's ring is full. */
-  override get chunkToPost(): number {
-    const chunk = super.chunkToPost
-    return chunk - this.creditedChunks < (this.#ready?.slots ?? 0) ? chunk : -1
+    return ready.address + (chunk % ready.slots) * this.chunks.plan!.slotBytes
   }
 
   /** The connection stands and the Offer has been handed over. */
   onOffered(): void {
-    this.expect('connecting')
-    this.enter('offered')
+    this.#state.expect('connecting')
+    this.#state.enter('offered')
   }
 
   /** The transport has acknowledged the oldest unacknowledged chunk. */
   onCompleted(): void {
-    this.#completed++
+    this.chunks.onFreed(this.chunks.freed + 1)
+  }
+
+  /** The chunk that is moved again has been handed over. */
+  onRepeated(): void {
+    this.chunks.onRepeated()
   }
 
   /** The transport has acknowledged the chunk that was moved again. */
   onRepeatCompleted(): void {
-    this.repeat.onFreed()
+    this.chunks.onRepeatFreed()
   }
 
-  protected get freedChunks(): number {
-    return this.#completed
+  onMessage(message: TransferMessage): void {
+    if (!this.#state.admits(message)) return
+    if (message.body === 'held') this.#state.enter('held')
+    else if (message.body === 'ready') this.#onReady(message.ready)
+    else if (message.body === 'credit') this.chunks.onCredit(message.credit.chunks)
+    else if (message.body === 'again') this.chunks.onAgain(message.again.chunk)
+    else if (message.body === 'done') {
+      this.#path = message.done.path
+      this.#state.enter('done')
+    }
   }
 
-  protected override take(message: TransferMessage): void {
-    if (message.body === 'ready') this.#onReady(message.ready)
-    else if (message.body === 'held') this.enter('held')
-    else super.take(message)
+  fail(failure: WeirError): void {
+    this.#state.fail(failure)
   }
 
   #onReady(ready: Ready): void {
@@ -93,16 +119,17 @@ export class SenderMachine extends SourceMachine<OwnState> {
       checkRing(ready.chunkBytes, ready.slots)
       plan = new ChunkPlan(this.#sizeBytes, ready.resumeBytes, ready.chunkBytes, digestBytes)
     } catch (error) {
-      this.violated((error as Error).message)
+      this.#state.violated((error as Error).message)
       return
     }
     const slots = slotsIn(this.#ringBytes, ready.chunkBytes, digestBytes)
     if (slots < 1) {
-      const text = `${this.peer} asks for chunks of ${ready.chunkBytes} bytes, too long for this end's memory of ${this.#ringBytes}: restart one of the daemons with another --chunk`
+      const text = `${this.#peer} asks for chunks of ${ready.chunkBytes} bytes, too long for this end's memory of ${this.#ringBytes}: restart one of the daemons with another --chunk`
       this.fail(new TransferFailure('UNSUPPORTED', text))
       return
     }
     this.#ready = ready
-    this.begin(plan, Math.min(slots, ready.slots), ready.resumeDigest)
+    const { resumeDigest, slots: peerSlots } = ready
+    this.chunks.begin({ plan, slots: Math.min(slots, peerSlots), peerSlots, resumeDigest })
   }
 }

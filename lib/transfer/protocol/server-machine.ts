@@ -4,15 +4,19 @@
  *
  * The getter says how the ring is cut into slots; a slot is free again once its chunk was credited.
  */
+import type { WeirError } from '../../errors.js'
 import { ChunkPlan, checkRing, slotsIn } from './chunk-plan.js'
-import { TransferFailure } from './failure.js'
+import { unknownVersion } from './failure.js'
+import type { TransferMachine } from './machine.js'
 import { type Ready, type Request, TRANSFER_VERSION, type TransferMessage } from './messages.js'
-import { SourceMachine, type SourceState } from './source-machine.js'
+import { SourceChunks, type SourceState } from './source-chunks.js'
+import { TransferState } from './transfer-state.js'
+import { wrapped } from './wrapped-count.js'
 
-type OwnState = 'waiting' | 'opening' | 'offered'
+type State = 'waiting' | 'opening' | 'offered' | SourceState
 
 /** Which messages of the getter are in turn in which state. */
-const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
+const IN_TURN: Record<State, readonly string[]> = {
   waiting: ['request'],
   opening: [],
   offered: ['ready', 'fail'],
@@ -20,7 +24,9 @@ const IN_TURN: Record<OwnState | SourceState, readonly string[]> = {
   committing: ['credit', 'again', 'done', 'fail'],
 }
 
-export class ServerMachine extends SourceMachine<OwnState> {
+export class ServerMachine implements TransferMachine {
+  readonly chunks: SourceChunks
+  readonly #state: TransferState<State>
   readonly #ringBytes: number
   #request: Request | null = null
   #sizeBytes = 0
@@ -28,8 +34,21 @@ export class ServerMachine extends SourceMachine<OwnState> {
 
   /** @param ringBytes memory that the getter may READ */
   constructor(ringBytes: number) {
-    super('waiting', IN_TURN, 'the getter')
+    this.#state = new TransferState<State>('waiting', IN_TURN, 'the getter')
+    this.chunks = new SourceChunks(this.#state)
     this.#ringBytes = ringBytes
+  }
+
+  get state(): string {
+    return this.#state.current
+  }
+
+  get failure(): WeirError | null {
+    return this.#state.failure
+  }
+
+  get ended(): boolean {
+    return this.#state.ended
   }
 
   /** What was asked for; null before. */
@@ -39,42 +58,41 @@ export class ServerMachine extends SourceMachine<OwnState> {
 
   /** The file is open and the memory is registered: the Offer goes out. @param digestBytes as of SenderMachine */
   onOffered(sizeBytes: number, digestBytes = 0): void {
-    this.expect('opening')
+    this.#state.expect('opening')
     this.#sizeBytes = sizeBytes
     this.#digestBytes = digestBytes
-    this.enter('offered')
+    this.#state.enter('offered')
   }
 
   /** Value for the Filled message that goes out now: all chunks in the ring. */
   takeFilled(): number {
-    while (this.chunkToPost >= 0) this.onPosted()
-    return this.postedChunks % 2 ** 32
+    while (this.chunks.toPost >= 0) this.chunks.onPosted()
+    return wrapped(this.chunks.posted)
   }
 
   /** The getter hears that the chunk which it wants again stands in the ring. It asks for another only when it has that one. */
-  override onRepeated(): void {
-    this.repeat.onFreed()
+  onRepeated(): void {
+    this.chunks.onRepeated()
+    this.chunks.onRepeatFreed()
   }
 
-  protected get freedChunks(): number {
-    return this.creditedChunks
-  }
-
-  protected override take(message: TransferMessage): void {
+  onMessage(message: TransferMessage): void {
+    if (!this.#state.admits(message)) return
     if (message.body === 'request') this.#onRequest(message.request)
     else if (message.body === 'ready') this.#onReady(message.ready)
-    else if (message.body === 'done' && this.creditedChunks < this.plan!.chunks)
-      this.violated(`done after ${this.creditedChunks} of ${this.plan!.chunks} chunks`)
-    else super.take(message)
+    else if (message.body === 'credit') this.#onCredit(message.credit.chunks)
+    else if (message.body === 'again') this.chunks.onAgain(message.again.chunk)
+    else if (message.body === 'done') this.#onDone()
+  }
+
+  fail(failure: WeirError): void {
+    this.#state.fail(failure)
   }
 
   #onRequest(request: Request): void {
     this.#request = request
-    if (request.version === TRANSFER_VERSION) this.enter('opening')
-    else {
-      const text = `version ${request.version} of the transfer protocol is not known here, ${TRANSFER_VERSION} is`
-      this.fail(new TransferFailure('UNSUPPORTED', text))
-    }
+    if (request.version === TRANSFER_VERSION) this.#state.enter('opening')
+    else this.fail(unknownVersion(request.version))
   }
 
   #onReady({ chunkBytes, slots, resumeBytes, resumeDigest, chunkDigests }: Ready): void {
@@ -82,10 +100,23 @@ export class ServerMachine extends SourceMachine<OwnState> {
     try {
       checkRing(chunkBytes, slots)
       if (slots <= slotsIn(this.#ringBytes, chunkBytes, digestBytes)) {
-        this.begin(new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes), slots, resumeDigest)
-      } else this.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
+        const plan = new ChunkPlan(this.#sizeBytes, resumeBytes, chunkBytes, digestBytes)
+        this.chunks.begin({ plan, slots, resumeDigest })
+      } else this.#state.violated(`${slots} slots of ${chunkBytes} bytes in a ring of ${this.#ringBytes}`)
     } catch (error) {
-      this.violated((error as Error).message)
+      this.#state.violated((error as Error).message)
     }
+  }
+
+  /** The getter has READ those chunks: there is no ring but this end's. */
+  #onCredit(chunks: number): void {
+    this.chunks.onCredit(chunks)
+    this.chunks.onFreed(this.chunks.credited)
+  }
+
+  #onDone(): void {
+    const { credited, plan } = this.chunks
+    if (credited === plan!.chunks) this.#state.enter('done')
+    else this.#state.violated(`done after ${credited} of ${plan!.chunks} chunks`)
   }
 }

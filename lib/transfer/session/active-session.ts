@@ -1,18 +1,20 @@
 /** The end that a user asked for a transfer: it connects, and it disconnects when the transfer has ended. */
 import { WeirError } from '../../errors.js'
-import type { Connection, ConnectOptions } from '../../nic/types.js'
+import type { Connection, ConnectionHandler } from '../../nic/types.js'
+import type { DomainId } from '../../qp/memory/memory.js'
 import type { Completion } from '../../qp/queues/completion-queue.js'
 import { type Nanos, SECOND } from '../../time/nanos.js'
 import type { HostAddress } from '../../wire/net/address.js'
 import { TransferFailure } from '../protocol/failure.js'
-import { type DigestKind, TRANSFER_PORT, type TransferMessage } from '../protocol/messages.js'
-import { CHANNEL_ID_MAX } from './channel.js'
-import { Session, type SessionConfig, type Words } from './session.js'
+import { type SenderFigures, TRANSFER_PORT, type TransferMessage } from '../protocol/messages.js'
+import { type SessionConfig, TransferEndpoint } from './endpoint.js'
+import { Exchange, type ExchangeEnding } from './exchange.js'
+import type { ActiveMover, DeliveredFile, MoverHost } from './mover.js'
 
-/** Receives that wait for the peer's messages: of each kind at most one is on its way, and there are Pings. */
+/** Receives for the peer's messages: at most one of each kind is in flight, and there are Pings. */
 const RECEIVES = 16
 
-/** How long the other end may take for the next message about a file that moves, and while it reads or syncs its disk. */
+/** How long the other end may take for its next message: while chunks move, and while it reads or syncs its disk. */
 const STALLED_AFTER_NS = 600 * SECOND
 const DISK_WORK_NS = 3600 * SECOND
 
@@ -20,19 +22,24 @@ export interface ActiveSessionConfig extends SessionConfig {
   remote: HostAddress
   /** UDP port of RoCEv2 at the remote end. Default: that of this host. */
   udpPort?: number
-  /** Goes on asking though ICMP says that nobody is there: the other end may be being started again. Default false. */
+  /** True: repeats the request although ICMP says that nobody listens, because the other end may be starting. Default false. */
   patient?: boolean
   /** Name of the other end for messages. */
   peer: string
-  /** Names the transfer to the other end, the same in all its attempts. Default: empty, this is the only one. */
-  transfer?: Uint8Array
+}
+
+/** What the session is to do, and how. */
+export interface ActiveWay {
+  /** Private data of the connection: what the other end is to do. Default: empty, it is to receive. */
+  privateData?: Uint8Array
+  /** For messages: this end cannot 'send' a file, others are being 'sent'. */
+  cannot: string
+  being: string
+  newMover(endpoint: TransferEndpoint, host: MoverHost): ActiveMover
 }
 
 /** What a finished transfer has done. */
-export interface TransferOutcome {
-  /** Path of the delivered file: of a sent one within the receiver's inbox, of a fetched one on this machine. */
-  path: string
-  bytes: number
+export interface TransferOutcome extends DeliveredFile {
   /** Bytes that an earlier transfer had delivered and that were right. */
   resumedBytes: number
   durationNs: Nanos
@@ -42,8 +49,6 @@ export interface TransferOutcome {
   timeouts: number
   /** Chunks that did not have their digest, and were moved again. */
   damagedChunks: number
-  digestKind: DigestKind
-  digest: Uint8Array
   baseRttNs: Nanos
   /** The controller that decided at the end, and why it was that one. */
   controller: string
@@ -52,138 +57,193 @@ export interface TransferOutcome {
   maxPathQueueBytes: number
 }
 
-export abstract class ActiveSession extends Session {
+export class ActiveSession implements ConnectionHandler, MoverHost, ExchangeEnding {
+  readonly domain: DomainId
+  readonly mover: ActiveMover
   /** Settles when every resource has been given back. */
   readonly outcome: Promise<TransferOutcome>
-  protected readonly peer: string
-  protected readonly transfer: Uint8Array
-  readonly #remote: HostAddress
-  readonly #connectOptions: ConnectOptions
+  readonly #config: ActiveSessionConfig
+  readonly #privateData: Uint8Array | undefined
+  readonly #endpoint: TransferEndpoint
+  readonly #exchange: Exchange
   readonly #startNs: Nanos
   #endNs = 0
   #disconnected = false
-  /** What is still to be said is heard before the connection ends, also after a failure. */
+  /** The connection ends only after the other end has acknowledged all messages, although the transfer has failed. */
   #lastWords = false
   #maxPathQueueBytes = 0
-  /** When the other end last did what it has to. A Ping is nothing that it has to do. */
+  /** When the other end last made progress. A Ping is none. */
   #progressNs: Nanos
   #resolve: (outcome: TransferOutcome) => void = () => {}
   #reject: (error: WeirError) => void = () => {}
 
-  /** Throws BUSY (WEIR_FULL) when no ring is free. */
-  constructor(config: ActiveSessionConfig, words: Words, privateData?: Uint8Array) {
-    // The ring first: nothing is to be undone when there is none.
-    super(config, RECEIVES, words, config.rings.take(words.being))
-    this.peer = config.peer
-    this.transfer = config.transfer ?? new Uint8Array()
-    this.#remote = config.remote
-    this.#connectOptions = { privateData, udpPort: config.udpPort, patient: config.patient }
-    this.#startNs = config.time.now()
+  /** Throws WEIR_FULL when there is no ring, or no room for it in the table of memory. */
+  constructor(config: ActiveSessionConfig, { privateData, cannot, being, newMover }: ActiveWay) {
+    this.#config = config
+    this.#privateData = privateData
+    this.#endpoint = new TransferEndpoint(config, RECEIVES, being)
+    this.domain = this.#endpoint.domain
+    this.mover = newMover(this.#endpoint, this)
+    this.#exchange = new Exchange(this.#endpoint, this.mover, this, cannot)
+    this.#startNs = this.#endpoint.now()
     this.#progressNs = this.#startNs
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // Whoever waits sees the failure, also later; a session that nobody waits for must not end the process.
+    // Whoever waits for the outcome sees a failure, even later. Node.js must not end the process if nobody waits.
     this.outcome.catch(() => {})
   }
 
-  /** True once it is known where in the file the transfer begins. */
-  abstract get begun(): boolean
-  /** Bytes that earlier transfers, or attempts, had delivered. */
-  abstract get resumedBytes(): number
+  get state(): string {
+    return this.mover.machine.state
+  }
+
+  get name(): string {
+    return this.mover.name
+  }
+
+  get sizeBytes(): number {
+    return this.mover.sizeBytes
+  }
+
+  get deliveredBytes(): number {
+    return this.mover.deliveredBytes
+  }
+
+  get figures(): SenderFigures | null {
+    return this.mover.figures
+  }
+
+  get damagedChunks(): number {
+    return this.mover.machine.chunks.damaged
+  }
 
   /** Highest queue that telemetry has shown, as far as it was sampled. */
   get maxPathQueueBytes(): number {
     return this.#maxPathQueueBytes
   }
 
-  /** Connects. */
+  get hasEnded(): boolean {
+    return this.#exchange.hasEnded
+  }
+
+  /** Connects. A session that was cancelled before makes no connection: it settles at once. */
   start(): void {
-    const { verbs, time } = this
-    try {
-      this.connection = verbs.connect(time.now(), this.#remote, TRANSFER_PORT, this, this.#connectOptions)
-      time.wake()
-    } catch (error) {
-      this.closed = true
-      this.fail(error instanceof WeirError ? error : TransferFailure.from(error, 'cannot connect'))
-      this.settleIfIdle()
+    const { failure } = this.mover.machine
+    if (failure) {
+      this.#exchange.onClosed(failure)
+      return
     }
+    this.#connect()
   }
 
-  /** The other end learns why: an orderly end alone would mean that a user has cancelled. */
-  override interrupt(text: string): void {
-    if (this.connection?.established && !this.closed && !this.machine.ended) {
+  /** Ends the transfer at both ends, as WEIR_CANCELLED: what has arrived is removed. */
+  cancel(text: string): void {
+    this.#exchange.fail(new TransferFailure('CANCELLED', text))
+    this.#endpoint.wake()
+  }
+
+  /** Ends the transfer at both ends, as WEIR_CONNECTION_LOST: what has arrived is kept for another attempt. */
+  interrupt(text: string): void {
+    const why = new TransferFailure('SHUTTING_DOWN', text)
+    // The other end learns why: an orderly end alone would mean that a user has cancelled.
+    if (this.#endpoint.established && !this.hasEnded) {
       this.#lastWords = true
-      const fail = new TransferFailure('SHUTTING_DOWN', text).toMessage()
-      this.guarded(() => this.channel.send(this.time.now(), { body: 'fail', fail }))
+      this.#exchange.guarded(() => this.#endpoint.say({ body: 'fail', fail: why.toMessage() }))
     }
-    super.interrupt(text)
+    this.#exchange.fail(why)
+    this.#endpoint.wake()
   }
 
-  /** It is the user of this end who decides. */
-  override async goesOn(): Promise<boolean> {
+  /** The user of this end decides when it ends, so nobody has to ask the peer. */
+  async goesOn(): Promise<boolean> {
     return !this.hasEnded
   }
 
-  override tick(now: Nanos): void {
+  /** Call about once a second. */
+  tick(now: Nanos): void {
     this.#sampleQueue()
     this.#checkPatience(now)
-    super.tick(now)
+    this.#exchange.tick(now)
   }
 
-  #checkPatience(now: Nanos): void {
-    if (this.closed || this.machine.ended || !this.connection?.established) return
-    // While this end works on its own disk, the other one waits.
-    if (this.steps.running) this.#progressNs = now
-    const mayTakeNs =
-      this.machine.state === 'streaming' || this.machine.state === 'receiving'
-        ? STALLED_AFTER_NS
-        : DISK_WORK_NS
-    if (now - this.#progressNs < mayTakeNs) return
-    this.fail(new TransferFailure('STALLED', `${this.peer} was silent for too long`))
+  onCreated(_now: Nanos, connection: Connection): void {
+    this.#endpoint.connection = connection
+    this.#endpoint.channel.attach(connection)
   }
 
-  override onCompletion(now: Nanos, connection: Connection, completion: Completion): void {
-    if (!completion.isReceive && completion.id > CHANNEL_ID_MAX) this.#progressNs = now
-    super.onCompletion(now, connection, completion)
+  onEstablished(now: Nanos, connection: Connection): void {
+    this.#endpoint.connection = connection
+    if (this.mover.machine.ended) this.#disconnect(now)
+    else this.#exchange.guarded(() => this.mover.greet(now))
   }
 
-  protected override onMessage(now: Nanos, message: TransferMessage): void {
-    if (message.body !== 'ping') this.#progressNs = now
-    super.onMessage(now, message)
-  }
-
-  override onEstablished(now: Nanos, connection: Connection): void {
-    super.onEstablished(now, connection)
-    if (this.machine.ended) this.#disconnect(now)
-    else this.guarded(() => this.greet(now))
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    this.#exchange.onCompletion(now, completion)
   }
 
   onClosed(now: Nanos, _connection: Connection, error: WeirError | null): void {
-    this.closed = true
-    this.fail(error ?? new WeirError('WEIR_CONNECTION_LOST', `${this.peer} ended the connection`))
+    const { peer } = this.#config
+    this.#exchange.onClosed(error ?? new WeirError('WEIR_CONNECTION_LOST', `${peer} ended the connection`))
     this.onEnded(now)
-    this.settleIfIdle()
   }
 
-  /** Says the first message. */
-  protected abstract greet(now: Nanos): void
+  advance(): void {
+    this.#exchange.advance()
+  }
 
-  /** Path, size and digest of a file that has been delivered. */
-  protected abstract delivered(): Pick<TransferOutcome, 'path' | 'bytes' | 'digestKind' | 'digest'>
+  onProgress(now: Nanos): void {
+    this.#progressNs = now
+  }
 
-  protected onEnded(now: Nanos): void {
+  /** Sends the last message. The connection ends when the other end has acknowledged it. */
+  finish(last: TransferMessage): void {
+    this.#endpoint.say(last)
+    this.onEnded(this.#endpoint.now())
+    this.#endpoint.wake()
+  }
+
+  onEnded(now: Nanos): void {
     if (this.#endNs === 0) this.#endNs = now
-    // What is still to be said when all went well is heard before the connection ends.
-    const breaksOff = this.machine.state === 'failed' && !this.#lastWords
-    if (breaksOff || !this.channel.busy) this.#disconnect(now)
+    // After success the other end acknowledges all messages before the connection ends.
+    const breaksOff = this.state === 'failed' && !this.#lastWords
+    if (breaksOff || !this.#endpoint.channel.busy) this.#disconnect(now)
+  }
+
+  onSettled(failure: WeirError | null): void {
+    this.#sampleQueue()
+    if (this.state === 'done') this.#resolve(this.#outcome())
+    else this.#reject(failure ?? new WeirError('WEIR_INTERNAL', 'a transfer ended without an outcome'))
+  }
+
+  #connect(): void {
+    const { verbs, remote, udpPort, patient } = this.#config
+    const options = { privateData: this.#privateData, udpPort, patient }
+    const endpoint = this.#endpoint
+    try {
+      endpoint.connection = verbs.connect(endpoint.now(), remote, TRANSFER_PORT, this, options)
+      endpoint.wake()
+    } catch (error) {
+      const why = error instanceof WeirError ? error : TransferFailure.from(error, 'cannot connect')
+      this.#exchange.onClosed(why)
+    }
+  }
+
+  #checkPatience(now: Nanos): void {
+    if (this.hasEnded || !this.#endpoint.established) return
+    // The other end waits while this one works on its disk.
+    if (this.#exchange.hasStep) this.#progressNs = now
+    const isMoving = this.state === 'streaming' || this.state === 'receiving'
+    const mayTakeNs = isMoving ? STALLED_AFTER_NS : DISK_WORK_NS
+    if (now - this.#progressNs < mayTakeNs) return
+    this.#exchange.fail(new TransferFailure('STALLED', `${this.#config.peer} was silent for too long`))
   }
 
   #disconnect(now: Nanos): void {
-    if (this.closed || this.#disconnected) return
+    if (this.#endpoint.closed || this.#disconnected) return
     this.#disconnected = true
-    this.connection?.disconnect(now)
+    this.#endpoint.connection?.disconnect(now)
   }
 
   #sampleQueue(): void {
@@ -191,28 +251,14 @@ export abstract class ActiveSession extends Session {
     if (bytes > this.#maxPathQueueBytes) this.#maxPathQueueBytes = bytes
   }
 
-  /** Closes the file. */
-  protected abstract closeFile(): Promise<void>
-
-  protected async finish(): Promise<void> {
-    this.#sampleQueue()
-    let failure = this.machine.failure
-    try {
-      await this.closeFile()
-    } catch (error) {
-      failure ??= TransferFailure.from(error, `cannot close ${this.name}`)
-    }
-    if (this.machine.state === 'done') this.#resolve(this.#outcome())
-    else this.#reject(failure ?? new WeirError('WEIR_INTERNAL', 'a transfer ended without an outcome'))
-  }
-
   #outcome(): TransferOutcome {
+    const { mover } = this
     const { retransmittedBytes = 0, spuriousRetransmissions = 0 } = this.figures ?? {}
     const { timeouts = 0, baseRttNs = 0 } = this.figures ?? {}
     const { controller = '', controllerReason = '' } = this.figures ?? {}
     return {
-      ...this.delivered(),
-      resumedBytes: this.resumedBytes - this.mended.bytesBefore(this.resumedBytes),
+      ...mover.delivered(),
+      resumedBytes: mover.resumedBytes - mover.machine.chunks.mended.bytesBefore(mover.resumedBytes),
       durationNs: this.#endNs - this.#startNs,
       retransmittedBytes,
       spuriousRetransmissions,

@@ -1,7 +1,7 @@
 /**
- * A transfer that a user of this daemon asked for: one session after the other, each with a connection of its own,
- * until the file is there or it makes no sense to go on. What the receiving end has on its disk, and both ends find
- * to have the same digest, is not moved again.
+ * A transfer that a user of this daemon asked for. It makes one session after the other, each with a connection of its own, until
+ * the file is there or another attempt makes no sense. It does not move again what the receiving end has on its disk, if both
+ * ends find the same digest for it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WeirError } from '../../errors.js'
@@ -9,9 +9,9 @@ import type { Logger } from '../../log.js'
 import { printable } from '../../printable.js'
 import { MILLISECOND, type Nanos } from '../../time/nanos.js'
 import { briefly, TransferFailure } from '../protocol/failure.js'
-import { MendedChunks } from '../protocol/mended.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
+import { AttemptSums } from './attempt-sums.js'
 import type { RealTime } from './real-time.js'
 import { AttemptRetries, mayBeginAnew, mayPass, whyGivenUp } from './retries.js'
 import type { Retry, Transfer, TransferResult } from './transfer.js'
@@ -20,7 +20,7 @@ import type { Retry, Transfer, TransferResult } from './transfer.js'
 export interface Task {
   /** A session for an attempt, not started. Throws WEIR_FULL when no ring is free. @param last the attempt before */
   attempt(last: ActiveSession | null): Promise<ActiveSession>
-  /** Removes what has arrived, as far as it lies at this end: nobody is to go on with it. */
+  /** Removes what has arrived at this end, so that no other transfer resumes it. */
   abandon(last: ActiveSession): Promise<void>
   close(): Promise<void>
 }
@@ -49,32 +49,24 @@ export class ActiveTransfer implements Transfer {
   attempts = 1
   readonly #config: ActiveTransferConfig
   readonly #retries: AttemptRetries
-  /** Bytes that earlier attempts retransmitted or lost with a connection. */
-  #repeatedBytes = 0
-  #timeouts = 0
-  #spurious = 0
-  #damagedChunks = 0
-  readonly #mended = new MendedChunks()
-  #maxPathQueueBytes = 0
-  /**
-   * Over all attempts: most bytes of the file known to have arrived, and furthest point from which one could resume.
-   */
+  readonly #sums = new AttemptSums()
+  /** The most bytes of the file that are known to have arrived, and the furthest beginning, in all attempts. */
   #bestBytes = 0
   #bestResumedBytes = 0
   /** Bytes that earlier transfers had delivered; -1 = not known yet. */
   #resumedBytes = -1
   #restarts = 0
-  /** The attempt whose beginning has been looked at. */
+  /** The last attempt whose beginning `#noteBeginning` has counted. */
   #noted: ActiveSession | null = null
   /** The last time that a connection was lost. */
   #lost: WeirError | null = null
   #beganAnew = false
-  /** The attempt before found what was there damaged: none of it, or only its beginning, is left. */
+  /** The attempt before found a damaged part. It has removed all of the part, or all but its beginning. */
   #wasDamaged = false
   /** Ends the wait for the next attempt. */
   #gap: AbortController | null = null
   #gapEndsNs = 0
-  /** Why there is to be no other attempt: somebody wants it to end. */
+  /** Why there is no other attempt: somebody has ended the transfer. Null: nobody has. */
   #stopped: WeirError | null = null
   #resolveEnded: () => void = () => {}
 
@@ -95,22 +87,16 @@ export class ActiveTransfer implements Transfer {
   }
 
   get deliveredBytes(): number {
-    return this.session.begun ? this.session.deliveredBytes : this.#bestBytes
+    return this.session.mover.begun ? this.session.deliveredBytes : this.#bestBytes
   }
 
   get figures(): SenderFigures | null {
     const { figures } = this.session
-    if (!figures) return null
-    return {
-      ...figures,
-      retransmittedBytes: this.#repeatedBytes + figures.retransmittedBytes,
-      spuriousRetransmissions: this.#spurious + figures.spuriousRetransmissions,
-      timeouts: this.#timeouts + figures.timeouts,
-    }
+    return figures && this.#sums.withFigures(figures)
   }
 
   get damagedChunks(): number {
-    return this.#damagedChunks + this.session.damagedChunks
+    return this.#sums.damagedChunks + this.session.damagedChunks
   }
 
   get retry(): Retry | null {
@@ -169,17 +155,11 @@ export class ActiveTransfer implements Transfer {
       outcome = await session.outcome
     } finally {
       this.#noteBeginning()
-      this.#mended.add(session.mended)
+      this.#sums.noteMended(session)
     }
     return {
-      ...outcome,
+      ...this.#sums.withOutcome(outcome, this.#resumedBytes),
       durationNs: this.#config.time.now() - beganNs,
-      resumedBytes: this.#resumedBytes - this.#mended.bytesBefore(this.#resumedBytes),
-      retransmittedBytes: this.#repeatedBytes + outcome.retransmittedBytes,
-      spuriousRetransmissions: this.#spurious + outcome.spuriousRetransmissions,
-      timeouts: this.#timeouts + outcome.timeouts,
-      damagedChunks: this.damagedChunks,
-      maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
       attempts: this.attempts,
       restarts: this.#restarts,
     }
@@ -188,7 +168,7 @@ export class ActiveTransfer implements Transfer {
   /** Resolves when it is time for the next attempt; throws what ends the transfer. */
   async #beforeNext(error: unknown): Promise<void> {
     if (this.#stopped || !(error instanceof WeirError)) throw this.#stopped ?? error
-    if (this.session.begun && this.session.deliveredBytes > this.#bestBytes) {
+    if (this.session.mover.begun && this.session.deliveredBytes > this.#bestBytes) {
       this.#bestBytes = this.session.deliveredBytes
       this.#retries.onProgress()
     }
@@ -228,27 +208,21 @@ export class ActiveTransfer implements Transfer {
     }
   }
 
-  /** The figures of the attempt before are those of an earlier one now. */
   #onNext(session: ActiveSession): void {
-    const { figures, maxPathQueueBytes } = this.session
-    this.#repeatedBytes += figures?.retransmittedBytes ?? 0
-    this.#timeouts += figures?.timeouts ?? 0
-    this.#spurious += figures?.spuriousRetransmissions ?? 0
-    this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
-    this.#damagedChunks += this.session.damagedChunks
+    this.#sums.add(this.session)
     this.session = session
     this.attempts++
   }
 
-  /** Once an attempt, as soon as it is known where in the file it begins. */
+  /** Counts where in the file the attempt begins: once an attempt, as soon as that is known. */
   #noteBeginning(): void {
-    const { begun, resumedBytes } = this.session
+    const { begun, resumedBytes } = this.session.mover
     if (!begun || this.#noted === this.session) return
     this.#noted = this.session
     if (this.#resumedBytes < 0) this.#resumedBytes = resumedBytes
     else if (resumedBytes > this.#bestResumedBytes) this.#retries.onProgress()
     this.#bestResumedBytes = Math.max(this.#bestResumedBytes, resumedBytes)
-    this.#repeatedBytes += Math.max(0, this.#bestBytes - resumedBytes)
+    this.#sums.addRepeatedBytes(Math.max(0, this.#bestBytes - resumedBytes))
     if (resumedBytes === 0 && (this.#bestBytes > 0 || this.#wasDamaged)) this.#restarts++
     this.#wasDamaged = false
     this.#bestBytes = Math.max(this.#bestBytes, resumedBytes)

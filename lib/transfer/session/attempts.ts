@@ -1,5 +1,7 @@
 /** The latest session of each transfer that comes here over one connection after another. */
 
+import { TRANSFER_NAME_BYTES_MAX } from '../protocol/messages.js'
+
 /** A session as its successor knows it. */
 export interface Attempt {
   /** Resolves when every resource has been given back. */
@@ -7,9 +9,6 @@ export interface Attempt {
   /** Ends it, as a later attempt of the same transfer has come. */
   supersede(): void
 }
-
-/** Longest name of a transfer that is accepted, bytes; Weir's own have 16. A longer one counts as none. */
-const NAME_BYTES_MAX = 64
 
 export class Attempts {
   readonly #latest = new Map<string, Attempt>()
@@ -20,7 +19,7 @@ export class Attempts {
    * above all its file.
    */
   async begin(peer: string, name: Uint8Array, session: Attempt): Promise<void> {
-    if (name.length === 0 || name.length > NAME_BYTES_MAX) return
+    if (name.length === 0 || name.length > TRANSFER_NAME_BYTES_MAX) return
     const key = `${peer} ${Buffer.from(name).toString('hex')}`
     const before = this.#latest.get(key)
     this.#latest.set(key, session)

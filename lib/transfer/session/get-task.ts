@@ -9,7 +9,8 @@ import type { Offer } from '../protocol/messages.js'
 import { checkName } from '../protocol/names.js'
 import type { ActiveSession } from './active-session.js'
 import type { Task } from './active-transfer.js'
-import { GetSession, type GetSessionConfig } from './get-session.js'
+import { GetMover } from './get-mover.js'
+import { type GetSessionConfig, newGetSession } from './new-session.js'
 import { peerName, resolveHost } from './resolve.js'
 import type { Common, TaskOptions } from './task-options.js'
 
@@ -67,9 +68,9 @@ export class GetTask implements Task {
     this.#config = config
   }
 
-  async attempt(last: ActiveSession | null): Promise<GetSession> {
+  async attempt(last: ActiveSession | null): Promise<ActiveSession> {
     this.#note(last)
-    return new GetSession({ ...this.#config, patient: last !== null, offered: this.#offered })
+    return newGetSession({ ...this.#config, patient: last !== null, offered: this.#offered })
   }
 
   /** The last attempt may have failed before it opened what an earlier one has left. */
@@ -87,7 +88,7 @@ export class GetTask implements Task {
 
   /** All attempts are to bring what the first one was offered. */
   #note(last: ActiveSession | null): void {
-    if (last instanceof GetSession) this.#offered ??= last.offer
+    if (last?.mover instanceof GetMover) this.#offered ??= last.mover.offer
   }
 }
 

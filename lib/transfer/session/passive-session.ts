@@ -1,15 +1,19 @@
 /**
- * The end that another host's transfer comes to. It answers, says why when it cannot go on, and gives the
- * peer some time to disconnect.
+ * The end that another host asks for a transfer. It answers, says why it cannot go on, and gives the peer some time to
+ * disconnect.
  */
 import { WeirError } from '../../errors.js'
-import type { Connection } from '../../nic/types.js'
+import type { Connection, ConnectionHandler } from '../../nic/types.js'
+import type { DomainId } from '../../qp/memory/memory.js'
+import type { Completion } from '../../qp/queues/completion-queue.js'
 import { type Nanos, SECOND } from '../../time/nanos.js'
 import { TransferFailure } from '../protocol/failure.js'
-import type { TransferMessage } from '../protocol/messages.js'
-import type { Attempts } from './attempts.js'
+import type { SenderFigures, TransferMessage } from '../protocol/messages.js'
+import type { Attempt, Attempts } from './attempts.js'
+import { type SessionConfig, TransferEndpoint } from './endpoint.js'
+import { Exchange, type ExchangeEnding } from './exchange.js'
+import type { PassiveMover, PassiveMoverHost } from './mover.js'
 import type { Holder, Places } from './places.js'
-import { Session, type SessionConfig, type Words } from './session.js'
 
 /** How long the peer may take to say what it wants. */
 const BEGIN_WITHIN_NS = 10 * SECOND
@@ -25,7 +29,17 @@ export interface PassiveSessionConfig extends SessionConfig {
   places?: Places
 }
 
-/** How it ended. */
+/** What the session is to do, and how. */
+export interface PassiveWay {
+  /** Receives to keep posted: messages and immediates that the peer may have on the way. */
+  receives: number
+  /** For messages: this end cannot 'read' a file, others are being 'served'. */
+  cannot: string
+  being: string
+  newMover(endpoint: TransferEndpoint, host: PassiveMoverHost): PassiveMover
+}
+
+/** How a session has ended. */
 export interface PassiveOutcome {
   /** Path of the file in the inbox or the share, '' when nothing was delivered. */
   path: string
@@ -33,25 +47,32 @@ export interface PassiveOutcome {
   failure: WeirError | null
 }
 
-export abstract class PassiveSession extends Session implements Holder {
-  /** Resolves when every resource has been given back. Never rejects. */
-  readonly outcome: Promise<PassiveOutcome>
-  /** Deadline of what the peer has to do next. */
-  #patienceNs: Nanos
-  readonly #attempts: Attempts | undefined
-  readonly #places: Places | undefined
+export class PassiveSession implements ConnectionHandler, PassiveMoverHost, ExchangeEnding, Holder, Attempt {
+  readonly domain: DomainId
+  readonly mover: PassiveMover
   /** Resolves when the connection is established, or never will be. */
   readonly begun: Promise<boolean>
+  /** Resolves when every resource has been given back. Never rejects. */
+  readonly outcome: Promise<PassiveOutcome>
   progressNs: Nanos
+  readonly #endpoint: TransferEndpoint
+  readonly #exchange: Exchange
+  readonly #attempts: Attempts | undefined
+  readonly #places: Places | undefined
+  /** Deadline of what the peer has to do next. */
+  #patienceNs: Nanos
   #answered = false
   #resolve: (outcome: PassiveOutcome) => void = () => {}
   #resolveBegun: (established: boolean) => void = () => {}
 
-  constructor(config: PassiveSessionConfig, receives: number, words: Words) {
-    super(config, receives, words)
+  constructor(config: PassiveSessionConfig, { receives, cannot, being, newMover }: PassiveWay) {
     this.#attempts = config.attempts
     this.#places = config.places
-    this.progressNs = config.time.now()
+    this.#endpoint = new TransferEndpoint(config, receives, being)
+    this.domain = this.#endpoint.domain
+    this.mover = newMover(this.#endpoint, this)
+    this.#exchange = new Exchange(this.#endpoint, this.mover, this, cannot)
+    this.progressNs = this.#endpoint.now()
     this.#patienceNs = this.progressNs + BEGIN_WITHIN_NS
     this.begun = new Promise(resolve => {
       this.#resolveBegun = resolve
@@ -61,132 +82,185 @@ export abstract class PassiveSession extends Session implements Holder {
     })
   }
 
+  get connection(): Connection | null {
+    return this.#endpoint.connection
+  }
+
+  get state(): string {
+    return this.mover.machine.state
+  }
+
+  get name(): string {
+    return this.mover.name
+  }
+
+  get sizeBytes(): number {
+    return this.mover.sizeBytes
+  }
+
+  get deliveredBytes(): number {
+    return this.mover.deliveredBytes
+  }
+
+  get figures(): SenderFigures | null {
+    return this.mover.figures
+  }
+
+  get damagedChunks(): number {
+    return this.mover.machine.chunks.damaged
+  }
+
   get remoteName(): string {
     return this.connection?.remote.toString() ?? ''
   }
 
   get hasAsked(): boolean {
-    return this.machine.state !== 'waiting'
+    return this.state !== 'waiting'
   }
 
-  override onCreated(_now: Nanos, connection: Connection): void {
-    this.connection = connection
+  get holdsRing(): boolean {
+    return this.#endpoint.holdsRing
   }
 
-  override onEstablished(now: Nanos, connection: Connection): void {
-    super.onEstablished(now, connection)
+  get isBusy(): boolean {
+    return this.mover.isBusy
+  }
+
+  get hasEnded(): boolean {
+    return this.#exchange.hasEnded
+  }
+
+  /** Ends the transfer at both ends, as WEIR_CANCELLED: what has arrived is removed. */
+  cancel(text: string): void {
+    this.#exchange.fail(new TransferFailure('CANCELLED', text))
+    this.#endpoint.wake()
+  }
+
+  /** Ends the transfer at both ends, as WEIR_CONNECTION_LOST: what has arrived is kept for another attempt. */
+  interrupt(text: string): void {
+    this.#exchange.fail(new TransferFailure('SHUTTING_DOWN', text))
+    this.#endpoint.wake()
+  }
+
+  /** Another host needs the place. */
+  giveWay(why: TransferFailure, atOnce: boolean): void {
+    const { granted, machine } = this.mover
+    machine.fail(new WeirError('WEIR_CONNECTION_LOST', why.message, { cause: why }))
+    this.#sayWhy(this.#endpoint.now(), why, granted)
+    if (atOnce) this.#disconnect(this.#endpoint.now())
+  }
+
+  /** The peer goes on over another connection. This one ends at once, and what has arrived is kept. */
+  supersede(): void {
+    const text = `the ${this.mover.peerRole} has come back by another connection`
+    this.mover.machine.fail(new WeirError('WEIR_CONNECTION_LOST', text))
+    this.#answered = true
+    this.#disconnect(this.#endpoint.now())
+    this.#endpoint.wake()
+  }
+
+  async goesOn(): Promise<boolean> {
+    return await this.#exchange.goesOn()
+  }
+
+  /** Call about once a second. */
+  tick(now: Nanos): void {
+    if (this.#endpoint.closed) return
+    if (now >= this.#patienceNs && !this.isBusy) this.#onPatienceOver(now)
+    this.#exchange.tick(now)
+  }
+
+  onCreated(_now: Nanos, connection: Connection): void {
+    this.#endpoint.connection = connection
+  }
+
+  onEstablished(now: Nanos, connection: Connection): void {
+    this.#endpoint.connection = connection
     this.#resolveBegun(true)
     try {
-      this.channel.attach(connection)
+      this.#endpoint.channel.attach(connection)
       this.#places?.enter(this)
     } catch (error) {
       this.#leave(now, connection, error as WeirError)
     }
   }
 
-  /** There is no memory for messages, so the connection itself has to say why it ends. */
-  #leave(now: Nanos, connection: Connection, why: WeirError): void {
-    this.#answered = true
-    this.machine.fail(why)
-    connection.disconnect(now, why)
-  }
-
-  /** Another host needs the place. */
-  giveWay(why: TransferFailure, atOnce: boolean): void {
-    const { granted } = this
-    const body = why.toMessage()
-    this.machine.fail(new WeirError('WEIR_CONNECTION_LOST', why.message, { cause: why }))
-    this.sayLast(this.time.now(), granted ? { body: 'fail', fail: body } : { body: 'refuse', refuse: body })
-    if (atOnce && !this.closed) this.connection?.disconnect(this.time.now())
-  }
-
-  /** The peer goes on by another connection: this one ends at once, and what has arrived is kept. */
-  supersede(): void {
-    const text = `the ${this.peerRole} has come back by another connection`
-    this.machine.fail(new WeirError('WEIR_CONNECTION_LOST', text))
-    this.#answered = true
-    if (!this.closed) this.connection?.disconnect(this.time.now())
-    this.time.wake()
-  }
-
-  override tick(now: Nanos): void {
-    if (this.closed) return
-    if (now >= this.#patienceNs && !this.isBusy) this.#onPatienceOver(now)
-    super.tick(now)
+  onCompletion(now: Nanos, _connection: Connection, completion: Completion): void {
+    this.#exchange.onCompletion(now, completion)
   }
 
   onClosed(_now: Nanos, _connection: Connection, error: WeirError | null): void {
-    this.closed = true
     this.#resolveBegun(false)
     // An orderly end before Done is a cancelled transfer.
-    const text = `the ${this.peerRole} cancelled the transfer`
-    this.machine.fail(error ?? new WeirError('WEIR_CANCELLED', text))
-    this.settleIfIdle()
+    const text = `the ${this.mover.peerRole} cancelled the transfer`
+    this.#exchange.onClosed(error ?? new WeirError('WEIR_CANCELLED', text))
   }
 
-  /** What the peer is, as in 'sender'. */
-  protected abstract readonly peerRole: string
-  /** True while it is this end that has something to do. */
-  abstract get isBusy(): boolean
-  /** True once this end has accepted the request: from then on Fail reports a failure, not Refuse. */
-  protected abstract get granted(): boolean
-  /** Path of the file in the inbox or the share once it has been delivered, else ''. */
-  protected abstract get deliveredPath(): string
-  protected abstract closeFile(): Promise<void>
-
-  /** Resolves when no earlier attempt of the transfer holds anything: its file, a ring. */
-  protected async succeedEarlier(transfer: Uint8Array): Promise<void> {
-    await this.#attempts?.begin(this.connection!.remote.toString(), transfer, this)
+  async admit(transfer: Uint8Array): Promise<void> {
+    await this.#attempts?.begin(this.remoteName, transfer, this)
+    if (!this.mover.machine.ended) await this.#places?.makeRoom(this.#endpoint.now(), this)
   }
 
-  /** Resolves when there is memory for it, or none can be had, which whoever takes it then hears. */
-  protected async takePlace(): Promise<void> {
-    await this.#places?.makeRoom(this.time.now(), this)
+  advance(): void {
+    this.#exchange.advance()
   }
 
-  /** The peer does what it should. */
-  protected onProgress(now: Nanos): void {
+  onProgress(now: Nanos): void {
     this.progressNs = now
     this.#patienceNs = now + STALLED_AFTER_NS
   }
 
-  protected onEnded(now: Nanos): void {
-    if (this.#answered || this.closed) return
-    if (this.machine.state === 'failed') {
-      const why = TransferFailure.from(this.machine.failure, 'transfer').toMessage()
-      this.sayLast(now, this.granted ? { body: 'fail', fail: why } : { body: 'refuse', refuse: why })
-    } else {
+  finish(last: TransferMessage): void {
+    this.#sayLast(this.#endpoint.now(), last)
+  }
+
+  onEnded(now: Nanos): void {
+    if (this.#answered || this.#endpoint.closed) return
+    const { machine, granted } = this.mover
+    if (this.state === 'failed') this.#sayWhy(now, TransferFailure.from(machine.failure, 'transfer'), granted)
+    else {
       this.#answered = true
       this.#patienceNs = now + LINGER_NS
     }
   }
 
+  onSettled(failure: WeirError | null): void {
+    this.#resolve({ path: this.mover.deliveredPath, bytes: this.deliveredBytes, failure })
+  }
+
+  /** Without memory for messages, the disconnect itself says why. */
+  #leave(now: Nanos, connection: Connection, why: WeirError): void {
+    this.#answered = true
+    this.mover.machine.fail(why)
+    connection.disconnect(now, why)
+  }
+
+  #sayWhy(now: Nanos, why: TransferFailure, granted: boolean): void {
+    const body = why.toMessage()
+    this.#sayLast(now, granted ? { body: 'fail', fail: body } : { body: 'refuse', refuse: body })
+  }
+
   /** The last message of this end. */
-  protected sayLast(now: Nanos, message: TransferMessage): void {
-    if (this.closed) return
+  #sayLast(now: Nanos, message: TransferMessage): void {
+    if (this.#endpoint.closed) return
     this.#answered = true
     this.#patienceNs = now + LINGER_NS
     try {
-      if (this.connection?.established) this.channel.send(now, message)
-      else this.connection?.disconnect(now)
+      if (this.#endpoint.established) this.#endpoint.channel.send(now, message)
+      else this.#disconnect(now)
     } catch {
-      this.connection?.disconnect(now)
+      this.#disconnect(now)
     }
-    this.time.wake()
+    this.#endpoint.wake()
   }
 
-  protected async finish(): Promise<void> {
-    let failure = this.machine.failure
-    try {
-      await this.closeFile()
-    } catch (error) {
-      failure ??= TransferFailure.from(error, `cannot close ${this.name}`)
-    }
-    this.#resolve({ path: this.deliveredPath, bytes: this.deliveredBytes, failure })
+  #disconnect(now: Nanos): void {
+    if (!this.#endpoint.closed) this.connection?.disconnect(now)
   }
 
   #onPatienceOver(now: Nanos): void {
-    if (this.machine.ended) this.connection?.disconnect(now)
-    else this.fail(new TransferFailure('STALLED', `the ${this.peerRole} was silent for too long`))
+    const { machine, peerRole } = this.mover
+    if (machine.ended) this.#disconnect(now)
+    else this.#exchange.fail(new TransferFailure('STALLED', `the ${peerRole} was silent for too long`))
   }
 }

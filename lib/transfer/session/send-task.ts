@@ -6,8 +6,8 @@ import { openSource } from '../file/file-source.js'
 import { digestFor } from '../protocol/digest.js'
 import type { ActiveSession, ActiveSessionConfig } from './active-session.js'
 import type { Task } from './active-transfer.js'
+import { newSendSession } from './new-session.js'
 import { peerName, resolveHost } from './resolve.js'
-import { SendSession } from './send-session.js'
 import type { Common, TaskOptions } from './task-options.js'
 
 export interface SendOptions extends TaskOptions {
@@ -23,7 +23,7 @@ export interface SendOptions extends TaskOptions {
 
 export class SendTask implements Task {
   readonly remote: HostAddress
-  readonly #config: ActiveSessionConfig
+  readonly #config: ActiveSessionConfig & Common
   readonly #options: SendOptions
   readonly #source: FileSource
 
@@ -36,18 +36,18 @@ export class SendTask implements Task {
     return new SendTask(options, config, await openSource(options.path))
   }
 
-  private constructor(options: SendOptions, config: ActiveSessionConfig, source: FileSource) {
+  private constructor(options: SendOptions, config: ActiveSessionConfig & Common, source: FileSource) {
     this.remote = config.remote
     this.#config = config
     this.#options = options
     this.#source = source
   }
 
-  async attempt(last: ActiveSession | null): Promise<SendSession> {
+  async attempt(last: ActiveSession | null): Promise<ActiveSession> {
     const { path, name = '', directory = '', nameInFolder = '', overwrite = false } = this.#options
     const digest = digestFor(this.#options.digest)
     const file = { source: this.#source, name: name || basename(path), directory, nameInFolder, overwrite }
-    return new SendSession({ ...this.#config, patient: last !== null, ...file, digest })
+    return newSendSession({ ...this.#config, patient: last !== null, ...file, digest })
   }
 
   /** It lies at the receiver. */

@@ -1,4 +1,4 @@
-import type { ActiveSessionConfig } from './active-session.js'
+import type { SessionConfig } from './endpoint.js'
 
 /** What a user may choose about a transfer, in either direction. */
 export interface TaskOptions {
@@ -14,4 +14,7 @@ export interface TaskOptions {
 }
 
 /** What all sessions of one transfer have of its daemon. */
-export type Common = Pick<Required<ActiveSessionConfig>, 'verbs' | 'time' | 'rings' | 'transfer'>
+export interface Common extends SessionConfig {
+  /** Names the transfer to the other end. */
+  transfer: Uint8Array
+}

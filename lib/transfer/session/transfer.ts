@@ -1,4 +1,4 @@
-/** A running transfer, as a daemon lists it: of either direction, begun here or by another host. */
+/** A running transfer as a daemon lists it. This host or another one has begun it, in either direction. */
 import type { Nanos } from '../../time/nanos.js'
 import type { SenderFigures } from '../protocol/messages.js'
 import type { ActiveSession, TransferOutcome } from './active-session.js'
@@ -9,17 +9,17 @@ export type TransferDirection = 'send' | 'receive' | 'get' | 'serve'
 /** What all attempts of a transfer together have done. */
 export interface TransferResult extends TransferOutcome {
   attempts: number
-  /** Attempts that began from byte 0 although something had arrived: it was gone, or not of this file. */
+  /** Attempts that began at byte 0 although something had arrived: it was gone, or was no part of this file. */
   restarts: number
 }
 
 /** An attempt after one that lost the connection. */
 export interface Retry {
-  /** Which one of those in a row that bring nothing, from 1. */
+  /** Its number among the attempts in a row without progress, from 1. */
   number: number
-  /** Most of them. */
+  /** How many attempts in a row without progress are allowed. */
   most: number
-  /** Until it begins; 0 = it has begun. */
+  /** Time until it begins; 0: it has begun. */
   inNs: Nanos
 }
 
@@ -33,11 +33,11 @@ export interface Transfer {
   readonly state: string
   /** Bytes of the file that are known to have arrived, resumed ones included. */
   readonly deliveredBytes: number
-  /** How the way stands, with what all attempts have repeated; null before it is known. */
+  /** State of the path, with what all attempts have retransmitted; null before it is known. */
   readonly figures: SenderFigures | null
   /** Chunks that did not have their digest, in all attempts. */
   readonly damagedChunks: number
-  /** Connections begun. */
+  /** Sessions that were begun. */
   readonly attempts: number
   readonly retry: Retry | null
   /** Resolves when everything has been given back. Never rejects. */
@@ -50,7 +50,7 @@ export interface Transfer {
   interrupt(text: string): void
 }
 
-/** A transfer that another host has begun, and that the other host tries again. */
+/** A transfer that another host has begun. It is that host which makes another attempt. */
 export class PassiveTransfer implements Transfer {
   readonly id: string
   readonly direction: TransferDirection

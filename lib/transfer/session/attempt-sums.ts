@@ -1,0 +1,63 @@
+/** What all attempts of a transfer together have repeated: a user sees one transfer, and not its attempts. */
+import { MendedChunks } from '../protocol/mended.js'
+import type { SenderFigures } from '../protocol/messages.js'
+import type { ActiveSession, TransferOutcome } from './active-session.js'
+
+export class AttemptSums {
+  #retransmittedBytes = 0
+  #spuriousRetransmissions = 0
+  #timeouts = 0
+  #damagedChunks = 0
+  #maxPathQueueBytes = 0
+  readonly #mended = new MendedChunks()
+
+  /** Chunks that did not have their digest, in all attempts that are over. */
+  get damagedChunks(): number {
+    return this.#damagedChunks
+  }
+
+  /** Another attempt follows this one. */
+  add({ figures, maxPathQueueBytes, damagedChunks }: ActiveSession): void {
+    this.#retransmittedBytes += figures?.retransmittedBytes ?? 0
+    this.#spuriousRetransmissions += figures?.spuriousRetransmissions ?? 0
+    this.#timeouts += figures?.timeouts ?? 0
+    this.#damagedChunks += damagedChunks
+    this.#maxPathQueueBytes = Math.max(this.#maxPathQueueBytes, maxPathQueueBytes)
+  }
+
+  /** The attempt that runs moves so many bytes that an earlier one had moved. */
+  addRepeatedBytes(bytes: number): void {
+    this.#retransmittedBytes += bytes
+  }
+
+  /** An attempt is over: notes the chunks of an earlier part that it has moved again. */
+  noteMended({ mover }: ActiveSession): void {
+    this.#mended.add(mover.machine.chunks.mended)
+  }
+
+  /** Figures of the attempt that runs, with those of all before it. */
+  withFigures(figures: SenderFigures): SenderFigures {
+    return {
+      ...figures,
+      retransmittedBytes: this.#retransmittedBytes + figures.retransmittedBytes,
+      spuriousRetransmissions: this.#spuriousRetransmissions + figures.spuriousRetransmissions,
+      timeouts: this.#timeouts + figures.timeouts,
+    }
+  }
+
+  /**
+   * Outcome of the last attempt, with what all before it have done.
+   * @param resumedBytes where the first of them began
+   */
+  withOutcome(outcome: TransferOutcome, resumedBytes: number): TransferOutcome {
+    return {
+      ...outcome,
+      resumedBytes: resumedBytes - this.#mended.bytesBefore(resumedBytes),
+      retransmittedBytes: this.#retransmittedBytes + outcome.retransmittedBytes,
+      spuriousRetransmissions: this.#spuriousRetransmissions + outcome.spuriousRetransmissions,
+      timeouts: this.#timeouts + outcome.timeouts,
+      damagedChunks: this.#damagedChunks + outcome.damagedChunks,
+      maxPathQueueBytes: Math.max(this.#maxPathQueueBytes, outcome.maxPathQueueBytes),
+    }
+  }
+}

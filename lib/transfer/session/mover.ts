@@ -1,0 +1,86 @@
+/**
+ * A mover reads or writes the file of one session, and moves its chunks through the session's endpoint. It has the machine of
+ * the protocol. There are four: send-mover.ts, get-mover.ts, receive-mover.ts, serve-mover.ts.
+ */
+import type { Completion } from '../../qp/queues/completion-queue.js'
+import type { Nanos } from '../../time/nanos.js'
+import type { TransferMachine } from '../protocol/machine.js'
+import type { DigestKind, SenderFigures, TransferMessage } from '../protocol/messages.js'
+
+export interface Mover {
+  readonly machine: TransferMachine
+  /** Name of the file, '' before it is known. */
+  readonly name: string
+  /** Bytes of the file, 0 before it is known. */
+  readonly sizeBytes: number
+  /** Bytes of the file that are known to have arrived, resumed ones included. */
+  readonly deliveredBytes: number
+  /** State of the path that the file's bytes take; null before it is known. */
+  readonly figures: SenderFigures | null
+  /** True while chunks are in flight: the transport itself finds a peer that has died. */
+  readonly awaitsTransport: boolean
+  onMessage(now: Nanos, message: TransferMessage): void
+  /** Work has completed that was no message, such as a READ or WRITE. */
+  onTransferred(now: Nanos, completion: Completion): void
+  /** Posts whatever may go now. */
+  advance(now: Nanos): void
+  /** The next work on the file that takes time, or null. */
+  nextStep(): (() => Promise<void>) | null
+  /** Closes the file. Call once, after the last step. */
+  close(): Promise<void>
+}
+
+/** A mover of the end that a user asked. */
+export interface ActiveMover extends Mover {
+  /** True once it is known where in the file the transfer begins. */
+  readonly begun: boolean
+  /** Bytes that earlier transfers, or attempts, had delivered. */
+  readonly resumedBytes: number
+  /** Sends the first message. */
+  greet(now: Nanos): void
+  /** The file once it is in its place. */
+  delivered(): DeliveredFile
+}
+
+export interface DeliveredFile {
+  /** Path of a sent file within the receiver's inbox, of a fetched one on this machine. */
+  path: string
+  bytes: number
+  digestKind: DigestKind
+  digest: Uint8Array
+}
+
+/** A mover of the end that another host has asked. */
+export interface PassiveMover extends Mover {
+  /** What the peer is, as in 'sender'. */
+  readonly peerRole: string
+  /** True while the peer waits for this end. */
+  readonly isBusy: boolean
+  /** True once this end has accepted the request. From then on it reports a failure by Fail instead of Refuse. */
+  readonly granted: boolean
+  /** Path of the file in the inbox or the share once it has been delivered, else ''. */
+  readonly deliveredPath: string
+}
+
+/** What a mover asks of its session, apart from the endpoint. */
+export interface MoverHost {
+  /** The connection or the transfer has ended. */
+  readonly hasEnded: boolean
+  /** A step has made it possible to post more. */
+  advance(): void
+  /** The peer has made progress. */
+  onProgress(now: Nanos): void
+  /** The file is in its place. `last` is the last message of this end. */
+  finish(last: TransferMessage): void
+  /** Resolves to false if the session is ending, or ends because its peer is gone. */
+  goesOn(): Promise<boolean>
+}
+
+/** The same at the end that another host has asked. */
+export interface PassiveMoverHost extends MoverHost {
+  /**
+   * Call before the file is opened. Resolves when no earlier attempt of that transfer holds a file or a ring, and other sessions
+   * have made room as far as they can. Throws BUSY (WEIR_FULL) if this peer has too many files under way.
+   */
+  admit(transfer: Uint8Array): Promise<void>
+}

@@ -1,0 +1,57 @@
+/** The four kinds of session: for each way of a file, a mover at the end that a user asked and one at the other end. */
+import { GET_PRIVATE_DATA } from '../protocol/messages.js'
+import { ActiveSession, type ActiveSessionConfig } from './active-session.js'
+import { GetMover, type GetMoverConfig } from './get-mover.js'
+import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
+import { ReceiveMover, type ReceiveMoverConfig } from './receive-mover.js'
+import { SendMover, type SendMoverConfig } from './send-mover.js'
+import { ServeMover, type ServeMoverConfig } from './serve-mover.js'
+
+/** Receives at a receiver beyond one a slot: for messages. */
+const SPARE_RECEIVES = 8
+/** Receives at a server for the getter's messages: at most one of each kind is in flight, and there are Pings. */
+const SERVER_RECEIVES = 16
+
+export type SendSessionConfig = ActiveSessionConfig & SendMoverConfig
+export type GetSessionConfig = ActiveSessionConfig & GetMoverConfig
+export type ReceiveSessionConfig = PassiveSessionConfig & ReceiveMoverConfig
+export type ServeSessionConfig = PassiveSessionConfig & ServeMoverConfig
+
+/** Sends a file to another host. Throws WEIR_FULL when no ring is free. */
+export function newSendSession(config: SendSessionConfig): ActiveSession {
+  return new ActiveSession(config, {
+    cannot: 'send',
+    being: 'sent',
+    newMover: (endpoint, host) => new SendMover(config, endpoint, host),
+  })
+}
+
+/** Gets a file of another host. Throws WEIR_FULL when no ring is free. */
+export function newGetSession(config: GetSessionConfig): ActiveSession {
+  return new ActiveSession(config, {
+    privateData: GET_PRIVATE_DATA,
+    cannot: 'write',
+    being: 'fetched',
+    newMover: (endpoint, host) => new GetMover(config, endpoint, host),
+  })
+}
+
+/** Receives a file that another host sends. */
+export function newReceiveSession(config: ReceiveSessionConfig): PassiveSession {
+  return new PassiveSession(config, {
+    receives: config.slots + SPARE_RECEIVES,
+    cannot: 'write',
+    being: 'received',
+    newMover: (endpoint, host) => new ReceiveMover(config, endpoint, host),
+  })
+}
+
+/** Serves a file that another host gets. */
+export function newServeSession(config: ServeSessionConfig): PassiveSession {
+  return new PassiveSession(config, {
+    receives: SERVER_RECEIVES,
+    cannot: 'read',
+    being: 'served',
+    newMover: (endpoint, host) => new ServeMover(config, endpoint, host),
+  })
+}
