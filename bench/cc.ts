@@ -21,7 +21,7 @@ const HOPS = [0, 1, 5]
 /** Modulus of telemetry that does not wrap here. */
 const MODULUS = 2 ** 48
 
-export interface CcResult {
+interface CcResult {
   benchmark: 'cc'
   stealShare: number | null
   operations: OperationTime[]

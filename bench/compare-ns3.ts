@@ -14,9 +14,9 @@ import { peakBetween, ratePerSecond, seriesName, valuesBetween } from '../lib/sc
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../lib/units/units.js'
 
 /** measure → value in base units. */
-export type Reference = ReadonlyMap<string, number>
+type Reference = ReadonlyMap<string, number>
 
-export interface Comparison {
+interface Comparison {
   measure: string
   /** NaN: the result does not hold what the measure needs. */
   weir: number

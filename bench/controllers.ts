@@ -23,7 +23,7 @@ const DURATION_MAX_NS = 5_000_000
 const OF_HPCC = ['hpcc', 'rx-hpcc']
 
 /** A controller on a network. */
-export interface ControllerFigures {
+interface ControllerFigures {
   network: string
   controller: string
   mean: Judgement
@@ -31,7 +31,7 @@ export interface ControllerFigures {
 }
 
 /** What a controller has of the queue that all share, as a multiple of an equal share: 1 is fair. */
-export interface SharedFigures {
+interface SharedFigures {
   controller: string
   meanShare: number
   leastShare: number
@@ -39,7 +39,7 @@ export interface SharedFigures {
 }
 
 /** All figures of one run of the bench. */
-export interface ControllersResult {
+interface ControllersResult {
   benchmark: 'controllers'
   starts: number
   seed: number

@@ -16,7 +16,7 @@ const HEADER_BYTES = 96
 const BATCH = 32
 const SOCKET_BUFFER_BYTES = 8 << 20
 
-export interface BlastResult {
+interface BlastResult {
   payloadBytes: number
   datagramBytes: number
   seconds: number

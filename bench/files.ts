@@ -40,7 +40,7 @@ interface Pair {
   receiverCpuSecondsPerGB: number
 }
 
-export interface FilesResult {
+interface FilesResult {
   place: string
   bytes: number
   pairs: Pair[]

@@ -36,7 +36,7 @@ const STREAM = {
   busyPoll: false,
 } as const
 
-export interface HeapEnd {
+interface HeapEnd {
   /** Used by V8 at the first and the last reading. */
   heapUsedBytes: [number, number]
   growthBytes: number
@@ -57,7 +57,7 @@ export interface HeapCase {
   passive: HeapEnd
 }
 
-export interface HeapResult {
+interface HeapResult {
   benchmark: 'heap'
   cases: HeapCase[]
 }

@@ -135,7 +135,7 @@ function unknown(what: string, name: string, names: readonly string[]): WeirErro
 }
 
 /** Jain's index over an ensemble of starts. */
-export interface Fairness {
+interface Fairness {
   mean: number
   least: number
 }

@@ -30,7 +30,7 @@ interface IdleDaemon {
   daemon: WeirDaemon
 }
 
-export interface IdleFigure {
+interface IdleFigure {
   io: string
   connections: number
   cpuSeconds: number
@@ -38,7 +38,7 @@ export interface IdleFigure {
   share: number
 }
 
-export interface IdleResult {
+interface IdleResult {
   benchmark: 'idle'
   seconds: number
   figures: IdleFigure[]

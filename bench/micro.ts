@@ -12,7 +12,7 @@ import {
 import { wireOperations } from './micro/wire-operations.js'
 import { stealSince, stealTicks } from './steal.js'
 
-export interface MicroResult {
+interface MicroResult {
   benchmark: 'micro'
   stealShare: number | null
   operations: OperationTime[]

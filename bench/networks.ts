@@ -58,7 +58,7 @@ interface Alone {
   retransmittedOfDropped: number | null
 }
 
-export interface NetworkFigures {
+interface NetworkFigures {
   name: string
   /** Why there are no figures. */
   skipped?: string
@@ -77,7 +77,7 @@ export interface NetworkFigures {
   missed?: string[]
 }
 
-export interface NetworksResult {
+interface NetworksResult {
   benchmark: 'networks'
   rounds: number
   seconds: number

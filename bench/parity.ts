@@ -50,7 +50,7 @@ interface LinkRate {
   stealShare: number | null
 }
 
-export interface ParityResult {
+interface ParityResult {
   benchmark: 'parity'
   scenario: string
   rounds: number

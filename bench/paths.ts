@@ -34,7 +34,7 @@ const MODES: Readonly<Record<string, Mode>> = {
   'running flows, moving': { paths: { count: 8, start: 'hash', move: 'drain' }, apartNs: 0 },
 }
 
-export interface PathFiguresOfMode {
+interface PathFiguresOfMode {
   mode: string
   seed: number
   /** Goodput of all flows together, over the whole run and over its second half. */

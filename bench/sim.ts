@@ -11,7 +11,7 @@ import { VirtualRun } from '../switch-emu/virtual/virtual-run.js'
 const ROUNDS = 5
 const DEFAULT_SCENARIO = 'dumbbell-100g'
 
-export interface SimSpeed {
+interface SimSpeed {
   scenario: string
   /** Packet hops of one run. */
   packetHops: number

@@ -21,7 +21,7 @@ const BANDWIDTH_BYTES = 1_000_000
 const LATENCY_BYTES = 64
 const WARMUP_NS = 5e8
 
-export interface TransportResult {
+interface TransportResult {
   benchmark: 'transport'
   /** veth or loopback, and what that means. */
   place: string

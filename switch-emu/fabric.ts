@@ -16,7 +16,7 @@ import type { PortCaptures } from './port-captures.js'
 import { StaticRoutes } from './static-routes.js'
 import { switchOptions } from './switch-options.js'
 
-export interface FabricOptions {
+interface FabricOptions {
   pool: FramePool
   /** Uniform in [0, 1): for marking. */
   random: () => number

@@ -17,7 +17,7 @@ import type { Switch } from './core/switch.js'
 import { linksOf } from './node-links.js'
 
 /** A queue: frames of one priority that wait to leave by one port. */
-export interface DeadlockedQueue {
+interface DeadlockedQueue {
   switch: string
   port: number
   priority: number

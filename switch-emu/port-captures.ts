@@ -27,7 +27,7 @@ export interface CapturePlace {
   mayStop?: boolean
 }
 
-export interface PortCaptureOptions extends CapturePlace {
+interface PortCaptureOptions extends CapturePlace {
   /** Nanoseconds since 1970 that time 0 of the run's clock stands for. Default 0. */
   epochNs?: bigint
   /** The frames have neither payload nor ICRC: see PcapngWriterOptions. Default false. */

@@ -41,7 +41,7 @@ export function failureOf(error: WeirError | null): Pick<FlowOutcome, 'refused' 
 }
 
 /** The raw outcome of a run, wherever it ran. */
-export interface RunOutcome {
+interface RunOutcome {
   on: RunResult['on']
   /** How long the run took on its own clock, from the traffic's start. */
   durationNs: Nanos

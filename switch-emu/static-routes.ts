@@ -8,7 +8,7 @@ import type { HostAddress } from '../lib/wire/net/address.js'
 import type { ForwardingTable } from './core/forwarding/forwarding.js'
 
 /** What they are set in: the tables of all switches, which hold the shortest paths, and the addresses of all hosts. */
-export interface StaticRouteContext {
+interface StaticRouteContext {
   tables: ReadonlyMap<string, ForwardingTable>
   addresses: ReadonlyMap<string, HostAddress>
   /** Which flow takes which of parallel links. */

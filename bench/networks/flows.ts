@@ -10,7 +10,7 @@ const GRACE_MS = 60_000
 /** Before a flow begins that has the path for itself, what the one before left behind drains. */
 const DRAIN_MS = 500
 
-export interface FlowFigures {
+interface FlowFigures {
   goodputBps: number
   bytes: number
   retransmittedBytes: number

@@ -13,7 +13,7 @@ import type { NetworkPath, Sender } from './path.js'
 const WEIR = weirProgram()
 const RECEIVER = 'h3'
 
-export interface LabPathOptions {
+interface LabPathOptions {
   rateMbps: number
   /** Round trip of the path without queues. */
   roundTripMs: number

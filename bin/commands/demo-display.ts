@@ -4,12 +4,12 @@ import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
 /** Shows how transfers stand. */
-export interface DemoDisplay {
+interface DemoDisplay {
   show(view: FilesView): void
   close(): void
 }
 
-export interface DisplaySettings {
+interface DisplaySettings {
   transfers: readonly FileTransfer[]
   /** Bytes of each. */
   sizes: readonly number[]

@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 
 /** Where one of the files of a command line goes, as the daemon is asked for it. */
-export interface Destination {
+interface Destination {
   directory: string
   /** '' = the file's own. */
   name: string

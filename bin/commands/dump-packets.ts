@@ -39,7 +39,7 @@ export interface DumpSummary {
 }
 
 /** Takes a piece of output; rejects when it cannot be written. */
-export type Output = (text: string) => Promise<void>
+type Output = (text: string) => Promise<void>
 
 const OUTPUT_CHUNK = 32_768
 const FRAME_BYTES = PACKET_BYTES_MAX + FRAME_EXTRA_BYTES

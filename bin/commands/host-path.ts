@@ -18,7 +18,7 @@ const SCHEME = /^weir:\/\//i
 /** Telemetry goes to the next one. */
 const PORT_MAX = 65_534
 
-export interface HostPath {
+interface HostPath {
   host: string
   /** UDP port; 0 = none is named. */
   port: number

@@ -45,7 +45,7 @@ export interface PerfReport {
   io: string
 }
 
-export interface LatencyUs {
+interface LatencyUs {
   min: number
   p50: number
   p90: number

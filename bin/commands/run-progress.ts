@@ -5,7 +5,7 @@ import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { percentOf, type Status, StatusLine } from '../progress/status-line.js'
 
 /** Shows on stderr how a run stands. */
-export interface RunProgress {
+interface RunProgress {
   /** Says what is waited for, before the traffic begins. */
   wait(what: string): void
   show(view: RunView): void

@@ -10,7 +10,7 @@ interface StatusFlags {
 }
 
 /** What `--json` prints: the daemon's answer, its lists last. Rates and windows without a bound are null. */
-export type StatusReport = StatusReply
+type StatusReport = StatusReply
 
 /** `weir status` */
 export function statusCommand(): Command {

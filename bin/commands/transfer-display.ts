@@ -6,7 +6,7 @@ import { liveLines } from '../progress/live-lines.js'
 import { type Part, percentOf, StatusLine } from '../progress/status-line.js'
 
 /** Shows how a transfer stands. */
-export interface TransferDisplay {
+interface TransferDisplay {
   show(progress: Progress): void
   /** Leaves nothing behind. */
   stop(): void

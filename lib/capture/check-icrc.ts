@@ -12,7 +12,7 @@ const DONT_FRAGMENT = 0x4000
  * identification 0 and "don't fragment"; the kernel may number the packets, and some leave the flag out. Receivers on such
  * sockets see neither.
  */
-export type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
+type IcrcCheck = 'right' | 'as-meant' | 'wrong' | 'not-captured'
 
 /**
  * Checks a RoCEv2 packet as it was captured, whatever sent it. One bit that is wrong elsewhere makes it wrong.

@@ -121,7 +121,7 @@ export interface Telemetry {
 }
 
 /** What one hop has written. */
-export interface Hop {
+interface Hop {
   /** 0xffff: the receiving host itself. Compact telemetry names no switches and ports: 0. */
   switchId: number
   port: number

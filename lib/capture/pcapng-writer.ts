@@ -43,7 +43,7 @@ export interface CaptureAmount {
 export const PacketDirection = { RECEIVED: 1, SENT: 2 } as const
 export type PacketDirection = (typeof PacketDirection)[keyof typeof PacketDirection]
 
-export interface PcapngWriterOptions {
+interface PcapngWriterOptions {
   /** Name of the interface, as Wireshark shows it. */
   interfaceName: string
   /** Rate of the interface, bit/s. */
@@ -198,7 +198,7 @@ function option(code: number, value: Buffer): Buffer {
 }
 
 /** Where the packets before those of the file at `path` are, when the capture is bounded. */
-export function olderCapture(path: string): string {
+function olderCapture(path: string): string {
   return path.replace(/(\.pcapng)?$/, '.older.pcapng')
 }
 

@@ -76,7 +76,7 @@ export interface Rejected {
 }
 
 /** The connection came to nothing: no answer after all repetitions. */
-export interface TimedOut {
+interface TimedOut {
   type: 'timedOut'
   id: number
 }
@@ -97,13 +97,13 @@ export interface Disconnected {
  * Somebody in the name of the peer claims that its queue pair belongs to another connection: ask the peer on the
  * queue pair, and call `confirm` when it answers. The event comes again each second; after 8 s of silence the connection ends.
  */
-export interface Challenged {
+interface Challenged {
   type: 'challenged'
   id: number
 }
 
 /** Packets of the connection can no longer be on their way: its QPN may be used again. */
-export interface TimewaitEnded {
+interface TimewaitEnded {
   type: 'timewaitEnded'
   id: number
   /** The local QPN; 0 when none was ever given. */

@@ -14,7 +14,7 @@ import { type Action, REPEATING, type State, TRANSITIONS, type Trigger } from '.
 import { timeoutNs } from './timing.js'
 
 /** What a trigger brings with it; an action finds here what the connection does not know. */
-export interface Input {
+interface Input {
   req?: req.Req
   rep?: rep.Rep
   rej?: rej.Rej

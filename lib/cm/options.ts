@@ -47,7 +47,7 @@ export interface CmOptions {
 export type ResolvedCmOptions = Required<CmOptions>
 
 /** What both ends say of their queue pair. */
-export interface QueuePairParams {
+interface QueuePairParams {
   /** 2 to 0xffffff. */
   qpn: number
   /** First PSN that the peer is to send with: what this queue pair expects. 24 bits. */

@@ -5,7 +5,7 @@
 import { MILLISECOND, type Nanos } from '../time/nanos.js'
 
 /** Exponents are 5 bits wide. */
-export const EXPONENT_MAX = 31
+const EXPONENT_MAX = 31
 
 /** The time that an exponent of 0 to 31 stands for: 20 gives 4,096 ms. */
 export function timeoutNs(exponent: number): Nanos {

@@ -15,9 +15,9 @@ const MAGIC = [0x57, 0x45, 0x49, 0x52]
 const PREFIX_BYTES = MAGIC.length + 1
 /** What an application can add in a REQ, and for symmetry in a REP. */
 export const APPLICATION_BYTES_MAX = 20
-export const KEY_WORDS_MAX = 16
+const KEY_WORDS_MAX = 16
 /** Most bytes of needs. A REQ has room for 7 beside 20 bytes of an application, and for 3 beside 16 and the words of a key. */
-export const NEEDS_MAX = 40
+const NEEDS_MAX = 40
 const END_PROOF_MAX = 16
 const VERSION_MAX = 127
 const RECEIVE_BUDGET_MAX = Number.MAX_SAFE_INTEGER
@@ -39,7 +39,7 @@ export interface ConnectParameters {
   needs: Uint8Array
 }
 
-export interface ConnectRejection {
+interface ConnectRejection {
   /** Empty: nothing has failed. */
   code: string
   message: string

@@ -7,7 +7,7 @@ import { MessageCodec, messageType } from '../proto/proto.js'
 import { CONTROL_MESSAGE_BYTES_MAX } from './framing.js'
 
 /** Has the daemon send a file. */
-export interface SendRequest {
+interface SendRequest {
   path: string
   host: string
   directory: string
@@ -23,7 +23,7 @@ export interface SendRequest {
 }
 
 /** Has the daemon get a file of another host. */
-export interface GetRequest {
+interface GetRequest {
   host: string
   path: string
   directory: string
@@ -75,7 +75,7 @@ export interface PerfRequest {
 }
 
 /** Cancels a transfer of the daemon, or a request of this connection; the other field is left out. */
-export interface CancelRequest {
+interface CancelRequest {
   transferId: string
   requestId: number
 }
@@ -294,7 +294,7 @@ export interface PerfReply {
 }
 
 /** Times in ns. */
-export interface Latency {
+interface Latency {
   count: number
   min: number
   max: number

@@ -45,7 +45,7 @@ export type Handler<K extends RequestKind> = (
 ) => Promise<ResponseContent>
 
 /** Called with what deserves a line in the log. */
-export interface ControlEvents {
+interface ControlEvents {
   onMalformed?(error: WeirError): void
   onDefect?(error: unknown): void
 }

@@ -151,7 +151,7 @@ export interface OpenedNic {
 }
 
 /** For an application on another thread: how its work gets to the NIC. */
-export interface LoopHooks {
+interface LoopHooks {
   /** Called as each round of the loop begins. */
   onRound?: (now: Nanos) => void
   /** What the loop waits with, made of the port's own waiter. */

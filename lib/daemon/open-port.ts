@@ -25,7 +25,7 @@ export interface OverlayLink {
   peer: { address: string; port: number }
 }
 
-export interface OpenPortOptions {
+interface OpenPortOptions {
   pool: FramePool
   /** 'auto' picks the fastest that this machine offers. */
   io: string

@@ -26,7 +26,7 @@ export interface DataQpOwner {
   onQpClosed(now: Nanos, qp: DataQp): void
 }
 
-export interface DataQpOptions {
+interface DataQpOptions {
   /** All messages of the run lie over each other at its beginning. */
   region: MemoryRegion
   /** Receives to keep posted, 0 where nothing consumes any. */

@@ -39,7 +39,7 @@ const ASK_EVERY_NS: Nanos = SECOND
 /** An answer that takes longer than this, while the connection lives, is no answer. */
 const ANSWER_MAX_NS: Nanos = 20 * SECOND
 
-export type RunState =
+type RunState =
   | 'opening'
   | 'joining'
   | 'starting'
@@ -49,7 +49,7 @@ export type RunState =
   | 'closing'
   | 'closed'
 
-export interface PerfRunOptions {
+interface PerfRunOptions {
   verbs: Verbs
   limits: HostLimits
   remote: HostAddress
@@ -67,7 +67,7 @@ export interface PerfRunOptions {
 }
 
 /** What a run has found. */
-export interface PerfOutcome {
+interface PerfOutcome {
   /** This end's messages while it measured. */
   tally: Tally
   /** Messages in flight on each connection. */

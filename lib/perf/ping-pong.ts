@@ -14,7 +14,7 @@ const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
   READ: WorkOpcode.RDMA_READ,
 }
 
-export interface PingOptions {
+interface PingOptions {
   op: Op
   /** Bytes of a message. */
   size: number

@@ -20,7 +20,7 @@ const SILENCE_MAX_NS: Nanos = 30 * SECOND
 /** Length of a refusal that fits its message. */
 const REFUSAL_CHARACTERS_MAX = 120
 
-export interface ServedSessionOptions extends PerfServerOptions {
+interface ServedSessionOptions extends PerfServerOptions {
   /** Throws WEIR_FULL when there is no memory of so many bytes. */
   reserve: (bytes: number) => void
   onChanged: () => void

@@ -12,7 +12,7 @@ const OPCODES: Readonly<Record<Op, WorkOpcode>> = {
   READ: WorkOpcode.RDMA_READ,
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   op: Op
   /** Bytes of a message. */
   size: number

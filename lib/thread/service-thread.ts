@@ -6,7 +6,7 @@ import { Thread } from './thread.js'
 /** How long a thread whose service is closed may take to end by itself. */
 const LINGER_MS = 1000
 
-export interface ServiceThreadOptions {
+interface ServiceThreadOptions {
   /** What the thread does, for messages: "the data path". */
   what: string
   /** What the service is opened with. */

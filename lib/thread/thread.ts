@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { WeirError } from '../errors.js'
 
-export interface ThreadOptions {
+interface ThreadOptions {
   /** What the thread does, for messages: "the data path". */
   what: string
   /** What the module finds in `workerData`. */

@@ -23,7 +23,7 @@ import { type PortFigures, PortReporter } from './queueing/port-report.js'
 import { PRIORITIES, SharedBuffer } from './queueing/shared-buffer.js'
 
 /** What a port, and the features at it, did in a window of time. */
-export interface PortReport extends PortFigures, FeatureReports {}
+interface PortReport extends PortFigures, FeatureReports {}
 
 /** Options of a switch. */
 export interface SwitchOptions {

@@ -18,7 +18,7 @@ import { udpFault } from './udp-fault.js'
 import { trial } from './veth-support.js'
 
 /** One thing that was tried. */
-export interface Check {
+interface Check {
   name: string
   /** `warn`: it goes without, but less well. `fail`: what it affects does not work. */
   status: 'ok' | 'warn' | 'fail'
@@ -46,7 +46,7 @@ export interface Diagnosis {
 }
 
 /** What the checks need to know of the command. */
-export interface DoctorOptions {
+interface DoctorOptions {
   /** Version that Node.js must have, "20.15". */
   nodeLeast: string
   /** Where a daemon keeps files when nobody says so. */

@@ -17,7 +17,7 @@ const SEEN = 'seen by captures'
 /** A protocol that no kernel knows: IEEE's local experimental EtherType. */
 const ETHER_TYPE = 0x88b5
 
-export interface PacketSocketTrial {
+interface PacketSocketTrial {
   /** Why a packet port cannot be had on a veth pair, or null. */
   fault: string | null
   /** A capture on the interface sees what the port sends. */

@@ -39,7 +39,7 @@ export const DEFAULT_IO = 'packet'
 /** Ways to send and receive that may know how much waits for a host. A daemon that takes another one by itself refuses the setting. */
 const KNOWS_WHAT_WAITS = ['auto', 'batch']
 
-export interface VethLabOptions extends LabUpOptions {
+interface VethLabOptions extends LabUpOptions {
   /** By which it can be found. Default: one that nobody else has. */
   name?: string
   /** How the daemons send: a name for `--io`. Default 'packet', which sees ECN marks and honours PFC. */

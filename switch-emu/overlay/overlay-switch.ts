@@ -17,7 +17,7 @@ export interface HostLink {
   peer: Endpoint
 }
 
-export interface OverlaySwitchOptions {
+interface OverlaySwitchOptions {
   scenario: Scenario
   local: Endpoint
   /** One for every host of the scenario. */

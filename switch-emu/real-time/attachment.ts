@@ -7,7 +7,7 @@ import type { Classifier } from '../core/forwarding/classifier.js'
 import { Serializer } from '../core/queueing/serializer.js'
 import { HostLine } from './host-line.js'
 
-export interface AttachmentOptions {
+interface AttachmentOptions {
   pool: FramePool
   /** Rate of the host's link, bit/s. */
   rateBps: number

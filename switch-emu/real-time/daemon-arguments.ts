@@ -8,7 +8,7 @@ import type { Scenario, TransportSettings } from '../../lib/scenario/model/scena
 import { linksOf } from '../node-links.js'
 
 /** Options of `weir daemon` that say where it is; names as on its command line. */
-export type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
+type DaemonPlace = { socket: string; inbox: string } & Record<string, string>
 
 /** The command line of the daemon that is a host of a scenario. It ends when its standard input does. */
 export function daemonArguments(scenario: Scenario, host: string, place: DaemonPlace): string[] {

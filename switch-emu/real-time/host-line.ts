@@ -19,7 +19,7 @@ const PAUSES_MAX = 64
 const COLUMNS = 2 + PRIORITIES
 const EQUAL_WEIGHTS = new Array<number>(PRIORITIES).fill(1)
 
-export interface HostLineOptions {
+interface HostLineOptions {
   pool: FramePool
   /** Rate of the host's link, bit/s. */
   rateBps: number

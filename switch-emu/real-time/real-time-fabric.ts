@@ -20,7 +20,7 @@ import { type Lateness, LatenessGauge } from './lateness.js'
 /** Hosts whose round trips are looked at, where a network has more. */
 const HOSTS_LOOKED_AT = 32
 
-export interface RealTimeFabricOptions {
+interface RealTimeFabricOptions {
   scenario: Scenario
   pool: FramePool
   /** The host that each link leads to; every host of the scenario has one. */

@@ -36,7 +36,7 @@ export interface FilesView {
   queueBytes: readonly number[]
 }
 
-export interface SendFilesOptions {
+interface SendFilesOptions {
   onUp?: () => void
   onView?: (view: FilesView) => void
   /** Between two views. Default 250 ms. */

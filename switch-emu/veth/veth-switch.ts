@@ -18,7 +18,7 @@ import { PortCaptures } from '../port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { VethStart } from './veth-messages.js'
 
-export interface VethSwitchOptions extends Omit<VethStart, 'type'> {
+interface VethSwitchOptions extends Omit<VethStart, 'type'> {
   /** Becomes readable when somebody wants `run` to look up. */
   wakeFd: number
 }

@@ -48,7 +48,7 @@ const SLICE_MS = 30
 const REPORT_EVERY_MS = 50
 
 /** Options of a run in virtual time. */
-export interface VirtualRunOptions {
+interface VirtualRunOptions {
   /** Seed of every random choice; default: the scenario's. */
   seed?: number
   /** Captures every switch port; their time 0 is that of the network, before the connections are made. */

@@ -12,7 +12,7 @@ import {
 import { optionNumber } from '../../lib/cc/options.js'
 
 /** What a sample has told. */
-export interface Heard {
+interface Heard {
   now: number
   source: FeedbackSource
   seq: number

@@ -26,14 +26,14 @@ export interface CapturedMad {
 }
 
 /** A packet of a reliable connection. */
-export interface CapturedData {
+interface CapturedData {
   udpSourcePort: number
   destinationQpn: number
   psn: number
   source: HostAddress
 }
 
-export interface Capture {
+interface Capture {
   mads: CapturedMad[]
   data: CapturedData[]
 }

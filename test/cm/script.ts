@@ -34,7 +34,7 @@ import { HostAddress } from '../../lib/wire/net/address.js'
 export const OWN = HostAddress.parse('10.0.0.1')
 export const PEER = HostAddress.parse('10.0.0.2')
 export const OWN_GUID = 0xa1n
-export const PEER_GUID = 0xb2n
+const PEER_GUID = 0xb2n
 export const PORT = 7174
 
 /** Changes one field of the message that the peer sends. */

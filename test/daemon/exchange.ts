@@ -14,7 +14,7 @@ const BYTES = 300_000
 export const noRaw = rawFault() ?? false
 
 /** A daemon with a file to get. */
-export interface Host {
+interface Host {
   /** Its flags. */
   name: string
   daemon: DaemonProcess

@@ -19,7 +19,7 @@ export function linkPackage(folder: string, packageFolder: string = repositoryRo
   symlinkSync(join(repositoryRoot, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'))
 }
 
-export const COMPILER_OPTIONS: ts.CompilerOptions = {
+const COMPILER_OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
   target: ts.ScriptTarget.ES2022,

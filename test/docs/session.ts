@@ -19,7 +19,7 @@ import type { Step } from './steps.js'
 const SESSION_MS_MAX = 600_000
 const ISO_BYTES = 1_000_000
 
-export interface Outcome {
+interface Outcome {
   example: Example
   /** Null: it did what it should. */
   fault: string | null

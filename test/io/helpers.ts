@@ -60,7 +60,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
-export interface UdpFrameFields {
+interface UdpFrameFields {
   source: string
   destination: string
   sourcePort: number

@@ -7,7 +7,7 @@ import type { RunResult } from '../../lib/scenario/result/result.js'
 import { VirtualRun } from '../../switch-emu/virtual/virtual-run.js'
 import { Place } from './support.js'
 
-export interface Mode {
+interface Mode {
   name: string
   /** Lines of the scenario; what is not given is HPCC++ with wide records in every packet. */
   cc?: string

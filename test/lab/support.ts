@@ -57,7 +57,7 @@ export function noUserLabs(): string | false {
 
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
 
-export interface Output {
+interface Output {
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string

@@ -11,7 +11,7 @@ import type { NetworkName } from './networks.js'
 import type { MatrixConfig } from './run-network.js'
 
 /** True if a run with the value differs from one without it as the value promises. */
-export type Seen = (given: Figures, absent: Figures) => boolean
+type Seen = (given: Figures, absent: Figures) => boolean
 
 export interface Effect {
   value: unknown
@@ -28,11 +28,11 @@ export const differs =
   (...names: Name[]): Seen =>
   (given, absent) =>
     names.some(name => given[name] !== absent[name])
-export const less =
+const less =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] < absent[name]
-export const more =
+const more =
   (name: Name): Seen =>
   (given, absent) =>
     given[name] > absent[name]

@@ -11,7 +11,7 @@ function isTimely({ option }: Choice): boolean {
 }
 
 /** A pair that both values cannot be written for: of two controllers, or of one option. */
-export function excludeEachOther(one: Choice, other: Choice): boolean {
+function excludeEachOther(one: Choice, other: Choice): boolean {
   if (one.option === other.option) return true
   // Whoever names an option's controller says nothing new.
   if (one.controller === other.controller && (one.option === 'cc' || other.option === 'cc')) {
@@ -30,7 +30,7 @@ export function allPairs(): [Choice, Choice][] {
   )
 }
 
-export interface Verdict {
+interface Verdict {
   /** What is wrong, empty: nothing. */
   findings: string[]
   /** The reason, where the pair is refused. */

@@ -47,7 +47,7 @@ const SUBSCRIBED_DSCP = 25
 
 export type MatrixConfig = Partial<NicConfig>
 
-export interface NetworkRun {
+interface NetworkRun {
   plan: NetworkPlan
   config: MatrixConfig
   /** What the connections of h1 and h2 are told. */

@@ -27,7 +27,7 @@ export interface Passed {
   wireBytes: number
 }
 
-export interface FourPaths {
+interface FourPaths {
   pair: Pair
   /** Share of each path's link that others use, and its queue in bytes. */
   loads: number[]

@@ -24,7 +24,7 @@ export const PORT = 7000
 export const DELAY_NS = 1000
 
 /** What the tap does with a frame: hand it on, or swallow it. It may change it first. */
-export type Watcher = (frame: Frame, now: number, fromA: boolean) => boolean
+type Watcher = (frame: Frame, now: number, fromA: boolean) => boolean
 
 class Tap implements Node {
   watch: Watcher = () => true

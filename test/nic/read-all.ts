@@ -16,7 +16,7 @@ export const MIB = 1 << 20
 export const READS = 10
 
 /** A reader behind a link a tenth as fast as the server's: what the server sends at line rate queues at the switch. */
-export interface Links {
+interface Links {
   /** Delay of each link, ns. */
   delayNs: number
   /** Room of the queue towards the reader; what does not fit is dropped. */

@@ -15,7 +15,7 @@ export const RATE_BPS = 10e9
 /** Delay of the link, one way. */
 export const DELAY_NS = 2000
 
-export interface WorldOptions {
+interface WorldOptions {
   storage?: boolean
   loss?: number
   nic?: Partial<NicConfig>

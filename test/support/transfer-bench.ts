@@ -24,7 +24,7 @@ import { type FakeVerbs, fakePair, realTime } from './fake-verbs.js'
 export const CHUNK = 4096
 export const SLOTS = 4
 
-export interface BenchOptions {
+interface BenchOptions {
   /** Chunks of the end that decides: it receives, or gets. */
   chunkBytes?: number
   /** Wraps where files go. */

@@ -4,7 +4,7 @@ import { SourcePortIndex } from '../source-port.js'
 import { BatchSender, type BatchSenderOptions } from './batch-sender.js'
 import type { UdpSocket } from './udp-socket.js'
 
-export interface SenderPoolOptions extends Omit<BatchSenderOptions, 'fd' | 'family'> {
+interface SenderPoolOptions extends Omit<BatchSenderOptions, 'fd' | 'family'> {
   /** Each with a port of its own; 1 to 64. The caller closes them. */
   sockets: readonly UdpSocket[]
 }

@@ -44,7 +44,7 @@ const ERRNO_NAMES: Record<number, string> = {
   99: 'EADDRNOTAVAIL: the address is not one of this machine',
 }
 
-export interface UdpSocketOptions {
+interface UdpSocketOptions {
   /** Literal IPv4 or IPv6 address of this machine. */
   address: string
   /** Port; 0 = any free one. */

@@ -5,7 +5,7 @@ import type { Waiter } from '../waiter.js'
 import type { Intake } from './intake.js'
 import { type Driven, RealTimeLoop } from './real-time-loop.js'
 
-export interface HostLoopOptions {
+interface HostLoopOptions {
   node: Node
   port: Port
   clock?: () => Nanos

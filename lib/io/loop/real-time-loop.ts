@@ -10,7 +10,7 @@ export interface Driven {
   nextDeadline(): Nanos
 }
 
-export interface RealTimeLoopOptions {
+interface RealTimeLoopOptions {
   clock?: () => Nanos
   /** Keeps looking and never sleeps: lowest latency, for one whole core. Default false. */
   busyPoll?: boolean

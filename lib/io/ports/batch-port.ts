@@ -17,7 +17,7 @@ import { KERNEL_OVERHEAD, SOCKET_BUFFER_BYTES } from './datagram-socket.js'
 import { HEADER_BYTES_V4, HEADER_BYTES_V6, HeaderWriter4, HeaderWriter6 } from './dgram-headers.js'
 import { frameFault } from './frame-fault.js'
 
-export interface BatchPortOptions {
+interface BatchPortOptions {
   /** A pool with RECEIVER_ROOM_BYTES of room. */
   pool: FramePool
   /** This host's address: literal, and one of its own. */

@@ -11,7 +11,7 @@ import type { PortCounters } from '../port.js'
  * (for frames of equal size) no view per packet. The kernel usually takes a datagram within `send`; when it
  * cannot, libuv holds the buffer, so a frame goes back to its pool only when its callback says so.
  */
-export interface DatagramSocketOptions {
+interface DatagramSocketOptions {
   pool: FramePool
   counters: PortCounters
   /** Literal IPv4 or IPv6 address to bind to. */

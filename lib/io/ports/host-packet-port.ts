@@ -15,7 +15,7 @@ const UP_RETRY_MS = 50
 
 type Guard = UdpGuard | ProtocolGuard
 
-export interface HostPacketPortOptions {
+interface HostPacketPortOptions {
   pool: FramePool
   /** This host's, on one of its interfaces. */
   address: HostAddress

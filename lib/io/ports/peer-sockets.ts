@@ -3,7 +3,7 @@ import { PeerSocket, type PeerSocketOptions } from './peer-socket.js'
 /** After so many packets to peers without a socket, sockets that are no longer used make room. */
 const SWEEP_PACKETS = 4096
 
-export interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'port' | 'onHeld'> {
+interface PeerSocketsOptions extends Omit<PeerSocketOptions, 'address' | 'port' | 'onHeld'> {
   /** Most frames, of all peers together, that may wait for the kernel. */
   maxInFlight: number
   /** Most peers that have a socket of their own. */

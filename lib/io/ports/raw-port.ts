@@ -14,7 +14,7 @@ import { DatagramSocket, IN_FLIGHT_MAX, KERNEL_OVERHEAD } from './datagram-socke
 import { frameFault } from './frame-fault.js'
 import { FrameRing } from './frame-ring.js'
 
-export interface RawPortOptions {
+interface RawPortOptions {
   pool: FramePool
   /** This host's address: literal IPv4, and one of its own. */
   address: string

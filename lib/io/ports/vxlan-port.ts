@@ -4,7 +4,7 @@ import type { Port, PortCounters } from '../port.js'
 import { FrameRing } from './frame-ring.js'
 import { type Endpoint, VxlanSocket } from './vxlan-socket.js'
 
-export interface VxlanPortOptions {
+interface VxlanPortOptions {
   pool: FramePool
   /** The emulated link's number. */
   vni: number

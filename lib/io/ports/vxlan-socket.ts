@@ -19,14 +19,14 @@ export interface Endpoint {
 }
 
 /** One emulated link that ends at this socket. */
-export interface VxlanLink {
+interface VxlanLink {
   /** VXLAN network identifier: the link's number, 0 to 2^24 - 1, unique on the socket. */
   vni: number
   /** The only endpoint that frames of this link come from and go to. */
   peer: Endpoint
 }
 
-export interface VxlanSocketOptions {
+interface VxlanSocketOptions {
   pool: FramePool
   local: Endpoint
   links: VxlanLink[]

@@ -25,14 +25,14 @@ import type {
 } from './scenario.js'
 
 /** A controller with every constant. */
-export interface CcSettings {
+interface CcSettings {
   name: string
   options: Record<string, number | string | boolean | null>
 }
 
 type Resolved<T, K extends keyof T> = Omit<T, K> & { [key in K]-?: Exclude<T[key], undefined> | null }
 
-export interface PfcResolved
+interface PfcResolved
   extends Resolved<
     Omit<PfcSettings, 'headroomBytes'>,
     'xoffBytes' | 'alpha' | 'xonBytes' | 'xonOffsetBytes' | 'reservedBytes' | 'quanta' | 'watchdog'
@@ -41,7 +41,7 @@ export interface PfcResolved
   headroomBytes: number[]
 }
 
-export interface SwitchSettings {
+interface SwitchSettings {
   name: string
   id: number
   bufferBytes: number

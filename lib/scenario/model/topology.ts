@@ -8,7 +8,7 @@ import * as reth from '../../wire/ib/reth.js'
 import type { Link, Scenario, ScenarioFlow } from './scenario.js'
 import { ackBytes, dataOverheadBytes, leanOverheadBytes } from './wire-sizes.js'
 
-export type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
+type NetworkShape = Pick<Scenario, 'hosts' | 'switches' | 'links'>
 
 /** One step of a path: out of `node` by `port`, over the link to `peer`. */
 export interface PathHop {

@@ -45,7 +45,7 @@ const DEFAULT_SEED = 1
 
 const DEFAULT_TRANSPORT = defaultsOf<TransportSettings>(TRANSPORT_OPTIONS)
 
-export interface ParseOptions {
+interface ParseOptions {
   /** The controllers to check `cc` against. Default: those of lib/cc. */
   catalogue?: CcCatalogue
   /** The flow sizes of the workloads, in the order of the file: no file of flow sizes is read for these. Default: none */

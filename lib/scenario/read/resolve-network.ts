@@ -17,7 +17,7 @@ const LINKS_MAX = 65_536
 /** As NICs have it. */
 const HOST_RATE_MAX_BPS = 1e12
 
-export interface ResolvedNetwork {
+interface ResolvedNetwork {
   places: NodePlaces
   hosts: ScenarioHost[]
   switches: ScenarioSwitch[]

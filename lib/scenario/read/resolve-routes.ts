@@ -16,7 +16,7 @@ import { resolvePeer } from './ports.js'
 const ROUTES_MAX = 65_536
 
 /** What stands around the routes. `topology` is null when the network has problems of its own. */
-export interface RouteContext {
+interface RouteContext {
   problems: Problems
   topology: Topology | null
   hostNames: readonly string[]

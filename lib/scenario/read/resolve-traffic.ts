@@ -30,7 +30,7 @@ export interface ResolvedTraffic {
 }
 
 /** What stands around the traffic. `topology` is null when the network has problems of its own. */
-export interface TrafficContext {
+interface TrafficContext {
   problems: Problems
   file: string
   hosts: readonly ScenarioHost[]

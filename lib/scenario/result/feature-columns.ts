@@ -2,7 +2,7 @@ import { featureEntries } from '../../../switch-emu/core/catalogue.js'
 import type { PortResult } from './result.js'
 
 /** Columns of a table of ports that features of their switches add. */
-export interface FeatureColumns {
+interface FeatureColumns {
   head: string[]
   /** What a port has in them; a dash where its switch does without the feature. */
   cells(port: PortResult): string[]

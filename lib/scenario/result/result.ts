@@ -95,7 +95,7 @@ export interface Machine {
 }
 
 /** Captures of a run. */
-export interface CapturesMade {
+interface CapturesMade {
   folder: string
   /** When the traffic began, on the captures' clock; null: their clock is the time of day. */
   trafficStartNs: number | null
@@ -241,7 +241,7 @@ export interface PortResult {
 }
 
 /** Priority flow control of one port. */
-export interface PfcPortResult {
+interface PfcPortResult {
   /** Pauses that the peer has sent, counted for each priority that they named. */
   pausesReceived: number
   /** `pausedNs` of each priority, 0 to 7. */
@@ -253,7 +253,7 @@ export interface PfcPortResult {
 }
 
 /** What the PFC watchdog of a port did, all priorities together. */
-export interface WatchdogResult {
+interface WatchdogResult {
   /** Deadlocks. */
   detected: number
   /** Deadlocks that are over. */

@@ -5,7 +5,7 @@ import type { Series } from './result.js'
  * What is sampled. Of a port: the bytes in its queue, and the bytes that it has sent so far (tx). Of a flow:
  * rate, window, bytes in flight, and payload acknowledged so far (acked).
  */
-export type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked'
+type SeriesKind = 'queue' | 'tx' | 'rate' | 'window' | 'inflight' | 'acked'
 
 /**
  * Key in `series` of a result: `queue/s1:s2`, `acked/flow0`.

@@ -9,7 +9,7 @@ type Sampled = Pick<RunResult, 'flows' | 'ports' | 'series'>
  * The window that a summary is about if none is given: from when all flows that ever overlap in full have
  * started, a tenth of the remaining time later, to the first end of a flow. Null when they do not overlap.
  */
-export function sharedWindow(result: Sampled): { fromNs: number; toNs: number } | null {
+function sharedWindow(result: Sampled): { fromNs: number; toNs: number } | null {
   if (result.flows.length < 2) return null
   let lastStart = 0
   let firstEnd = Number.POSITIVE_INFINITY

@@ -9,7 +9,7 @@ import { mapping } from './keys.js'
 import { optionKeys } from './option-keys.js'
 
 /** A mapping for each controller, by name. */
-export const controllerSchemas = ccNames().map(name =>
+const controllerSchemas = ccNames().map(name =>
   mapping(
     {
       title: name,

@@ -51,11 +51,11 @@ function docOf(option: Option): KeyDoc {
 }
 
 /** Tables have phrases; the reference page has sentences. */
-export function sentence(text: string): string {
+function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 }
 
-export const prioritiesField: z.ZodType = z
+const prioritiesField: z.ZodType = z
   .array(valueField({ kind: 'count', min: 0, max: 7 }))
   .min(1)
   .meta({ words: 'list of priorities, 0 to 7' })

@@ -6,7 +6,7 @@ import type { SourceMachine } from '../protocol/source-machine.js'
 import { ChunksUnderWay } from './chunks-under-way.js'
 import type { FileSource } from './file.js'
 
-export interface FileFeedConfig {
+interface FileFeedConfig {
   machine: SourceMachine<string>
   source: FileSource
   digest: Digest

@@ -7,7 +7,7 @@ import { TransferFailure } from './failure.js'
 import { MendedChunks } from './mended.js'
 import type { TransferMessage } from './messages.js'
 
-export type EndState = 'done' | 'failed'
+type EndState = 'done' | 'failed'
 
 export abstract class TransferMachine<State extends string> {
   readonly #inTurn: Readonly<Record<State, readonly string[]>>

@@ -1,7 +1,7 @@
 /** The latest session of each transfer that comes here over one connection after another. */
 
 /** A session as its successor knows it. */
-export interface Attempt {
+interface Attempt {
   /** Resolves when every resource has been given back. */
   readonly outcome: Promise<unknown>
   /** Ends it, as a later attempt of the same transfer has come. */

@@ -19,7 +19,7 @@ import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 /** Receives beyond one a slot: for messages. */
 const SPARE_RECEIVES = 8
 
-export interface ReceiveSessionConfig extends PassiveSessionConfig {
+interface ReceiveSessionConfig extends PassiveSessionConfig {
   store: FileStore
   chunkBytes: number
   /** The most: on a short path there are fewer. */

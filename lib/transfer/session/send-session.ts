@@ -15,7 +15,7 @@ import { CHANNEL_ID_MAX } from './channel.js'
 const WRITE_ID = CHANNEL_ID_MAX + 1
 const REPEAT_ID = CHANNEL_ID_MAX + 2
 
-export interface SendSessionConfig extends ActiveSessionConfig {
+interface SendSessionConfig extends ActiveSessionConfig {
   /** Whoever made it closes it. */
   source: FileSource
   digest: Digest

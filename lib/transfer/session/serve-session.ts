@@ -17,7 +17,7 @@ import { PassiveSession, type PassiveSessionConfig } from './passive-session.js'
 /** Receives for the getter's messages: at most one of each kind is in flight, and there are Pings. */
 const RECEIVES = 16
 
-export interface ServeSessionConfig extends PassiveSessionConfig {
+interface ServeSessionConfig extends PassiveSessionConfig {
   files: SharedFiles
 }
 

@@ -11,7 +11,7 @@ import { bytes } from './fields.js'
 export const BYTES = 36
 
 /** Upper bits of a service id, before the 16 of the port (IBA annex A11). */
-export const PortSpace = { TCP: 0x0106n, UDP: 0x0111n, IB: 0x013fn } as const
+const PortSpace = { TCP: 0x0106n, UDP: 0x0111n, IB: 0x013fn } as const
 
 /** Service id of a port in RDMA_PS_TCP: 0x0000000001060000 + port. */
 export function serviceIdOf(port: number): bigint {
@@ -28,7 +28,7 @@ export function portOf(serviceId: bigint): number {
   return Number(serviceId & 0xffffn)
 }
 
-export interface CmaHeader {
+interface CmaHeader {
   version: number
   /** 4 or 6; anything else is an error of the peer's. */
   ipVersion: number

@@ -17,10 +17,10 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const PRIVATE_DATA_BYTES = 224
+const PRIVATE_DATA_BYTES = 224
 const PRIVATE_DATA = 32
 
-export interface Drep {
+interface Drep {
   localCommId: number
   remoteCommId: number
   /** Up to 224 bytes; read with all of them. */

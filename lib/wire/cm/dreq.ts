@@ -22,7 +22,7 @@ import * as mad from './mad.js'
 export const PRIVATE_DATA_BYTES = 220
 const PRIVATE_DATA = 36
 
-export interface Dreq {
+interface Dreq {
   localCommId: number
   remoteCommId: number
   /** QPN of the message's receiver, which stays silent when it is another. */

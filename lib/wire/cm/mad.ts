@@ -16,10 +16,10 @@ export const UDP_SOURCE_PORT = 55410
 
 export const BASE_VERSION = 1
 /** Management class of the connection manager (IBA 16.7.1) and its version. */
-export const CLASS_CM = 0x07
-export const CLASS_VERSION_CM = 2
+const CLASS_CM = 0x07
+const CLASS_VERSION_CM = 2
 /** Method Send. The connection manager answers with Send too: the R bit is never set. */
-export const METHOD_SEND = 0x03
+const METHOD_SEND = 0x03
 
 /** Why a datagram is not a management datagram of the connection manager. */
 export const MadFault = {
@@ -53,35 +53,35 @@ export function check(view: DataView, at: number, end: number): MadFault {
   return MadFault.NONE
 }
 
-export function baseVersion(view: DataView, at: number): number {
+function baseVersion(view: DataView, at: number): number {
   return view.getUint8(at)
 }
 
-export function setBaseVersion(view: DataView, at: number, value: number): void {
+function setBaseVersion(view: DataView, at: number, value: number): void {
   view.setUint8(at, value)
 }
 
-export function managementClass(view: DataView, at: number): number {
+function managementClass(view: DataView, at: number): number {
   return view.getUint8(at + 1)
 }
 
-export function setManagementClass(view: DataView, at: number, value: number): void {
+function setManagementClass(view: DataView, at: number, value: number): void {
   view.setUint8(at + 1, value)
 }
 
-export function classVersion(view: DataView, at: number): number {
+function classVersion(view: DataView, at: number): number {
   return view.getUint8(at + 2)
 }
 
-export function setClassVersion(view: DataView, at: number, value: number): void {
+function setClassVersion(view: DataView, at: number, value: number): void {
   view.setUint8(at + 2, value)
 }
 
-export function method(view: DataView, at: number): number {
+function method(view: DataView, at: number): number {
   return view.getUint8(at + 3)
 }
 
-export function setMethod(view: DataView, at: number, value: number): void {
+function setMethod(view: DataView, at: number, value: number): void {
   view.setUint8(at + 3, value)
 }
 
@@ -93,7 +93,7 @@ export function transactionId(view: DataView, at: number): bigint {
   return view.getBigUint64(at + 8)
 }
 
-export function setTransactionId(view: DataView, at: number, value: bigint): void {
+function setTransactionId(view: DataView, at: number, value: bigint): void {
   view.setBigUint64(at + 8, value)
 }
 
@@ -101,7 +101,7 @@ export function attributeId(view: DataView, at: number): number {
   return view.getUint16(at + 16)
 }
 
-export function setAttributeId(view: DataView, at: number, value: number): void {
+function setAttributeId(view: DataView, at: number, value: number): void {
   view.setUint16(at + 16, value)
 }
 

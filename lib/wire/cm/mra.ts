@@ -19,10 +19,10 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const PRIVATE_DATA_BYTES = 222
+const PRIVATE_DATA_BYTES = 222
 const PRIVATE_DATA = 34
 
-export interface Mra {
+interface Mra {
   localCommId: number
   remoteCommId: number
   /** 2 bits: a MessageKind, or 3 from a peer in error. */

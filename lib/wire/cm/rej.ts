@@ -19,7 +19,7 @@ import {
 } from './fields.js'
 import * as mad from './mad.js'
 
-export const INFORMATION_BYTES = 72
+const INFORMATION_BYTES = 72
 export const PRIVATE_DATA_BYTES = 148
 const INFORMATION = 36
 const PRIVATE_DATA = 108

@@ -8,7 +8,7 @@ export const BYTES = 4
 const SYNDROME = 0
 
 export const KIND_ACK = 0
-export const KIND_RNR_NAK = 1
+const KIND_RNR_NAK = 1
 export const KIND_RESERVED = 2
 export const KIND_NAK = 3
 

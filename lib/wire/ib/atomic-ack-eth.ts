@@ -11,7 +11,7 @@ export function originalLow(view: DataView, at: number): number {
   return view.getUint32(at + 4)
 }
 
-export function setOriginal(view: DataView, at: number, high: number, low: number): void {
+function setOriginal(view: DataView, at: number, high: number, low: number): void {
   view.setUint32(at, high)
   view.setUint32(at + 4, low)
 }

@@ -9,7 +9,7 @@ export const DEFAULT_PARTITION_KEY = 0xffff
  * MigReq of every packet that Weir sends: a queue pair is in the state Migrated from connect on, as Weir has no second path
  * (IBA 17.2.8). Hardware expects it. Linux's rxe sends 0, so what arrives may have either.
  */
-export const MIGRATED = true
+const MIGRATED = true
 
 const OPCODE = 0
 const FLAGS = 1

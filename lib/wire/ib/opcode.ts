@@ -70,7 +70,7 @@ export const Opcode = {
 export type Opcode = (typeof Opcode)[keyof typeof Opcode]
 
 /** Extended headers, in the order in which they follow the BTH. */
-export const ExtendedHeader = {
+const ExtendedHeader = {
   DETH: 0x01,
   RETH: 0x02,
   ATOMIC_ETH: 0x04,

@@ -5,8 +5,8 @@
 import * as ipv4 from './ipv4.js'
 import * as ipv6 from './ipv6.js'
 
-export const PROTOCOL_TCP = 6
-export const PROTOCOL_UDP = 17
+const PROTOCOL_TCP = 6
+const PROTOCOL_UDP = 17
 export const PROTOCOL_ICMPV6 = 58
 
 const TCP_CHECKSUM = 16

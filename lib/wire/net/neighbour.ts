@@ -4,8 +4,8 @@
  */
 import { type MacAddress, writeMac } from './mac.js'
 
-export const TYPE_SOLICITATION = 135
-export const TYPE_ADVERTISEMENT = 136
+const TYPE_SOLICITATION = 135
+const TYPE_ADVERTISEMENT = 136
 /** Without options. */
 export const BYTES = 24
 /** With one option: a link-layer address. */

@@ -11,8 +11,8 @@ import type { MacAddress } from './mac.js'
 /** The whole frame, padded to Ethernet's minimum, without FCS. */
 export const BYTES = 60
 export const DESTINATION: MacAddress = 0x0180_c200_0001
-export const OPCODE = 0x0101
-export const QUANTUM_BITS = 512
+const OPCODE = 0x0101
+const QUANTUM_BITS = 512
 /** PAUSE of IEEE 802.3x (802.3 annex 31B), which stops a link for all priorities. */
 export const PAUSE_OPCODE = 0x0001
 

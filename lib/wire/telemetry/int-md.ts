@@ -34,12 +34,12 @@ export const BYTES = 16
 /** What a hop inserts. */
 export const HOP_BYTES = 32
 /** The first byte of the shim: type 1, NPT 1. It distinguishes INT-MD from the other encapsulations on the INT port. */
-export const TYPE_NPT = 0x14
+const TYPE_NPT = 0x14
 
-export const INSTRUCTIONS = 0xd400
+const INSTRUCTIONS = 0xd400
 /** "WE": an id of the operator's own choice. */
-export const DOMAIN = 0x5745
-export const DS_INSTRUCTIONS = 0xc000
+const DOMAIN = 0x5745
+const DS_INSTRUCTIONS = 0xc000
 
 const LENGTH = 1
 const PORT = 2
@@ -145,12 +145,12 @@ export function hopBytes(view: DataView, at: number): number {
 }
 
 /** Records that may still be added, 0 to 255. */
-export function remainingHops(view: DataView, at: number): number {
+function remainingHops(view: DataView, at: number): number {
   return view.getUint8(at + REMAINING_HOPS)
 }
 
 /** Hops found no place: the hop count ran out (E), or the packet was as long as the MTU (M). */
-export function isOverflown(view: DataView, at: number): boolean {
+function isOverflown(view: DataView, at: number): boolean {
   return (view.getUint32(at + FIRST_WORD) & (BIT_E | BIT_M)) !== 0
 }
 

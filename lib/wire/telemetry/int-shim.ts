@@ -33,7 +33,7 @@ import {
 
 /** The fixed part. */
 export const BYTES = 8
-export const VERSION = 1
+const VERSION = 1
 export const FORMAT_WIDE = 0
 export const FORMAT_COMPACT = 1
 export const WIDE_SLOT_BYTES = 24
@@ -235,7 +235,7 @@ export function appendHost(
 }
 
 /** What a hop's record says, of what it knows of a packet. */
-export type HopRecord = Pick<
+type HopRecord = Pick<
   HopSnapshot,
   'switchId' | 'egressPort' | 'rateBps' | 'startNs' | 'txBytes' | 'qlenBytes'
 >

@@ -19,7 +19,7 @@ import * as ioamTrace from './ioam-trace.js'
 /** Before the IOAM option. */
 export const BYTES = 8
 /** Nodes that one option has room for: its length is one byte. */
-export const NODES_MAX = 7
+const NODES_MAX = 7
 
 const NEXT_HEADER = 0
 const HEADER_LENGTH = 1

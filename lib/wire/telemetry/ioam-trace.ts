@@ -28,11 +28,11 @@ import type { HopSnapshot } from './hop-snapshot.js'
 
 /** Bytes of the option without its nodes. */
 export const BYTES = 8
-export const NODE_BYTES = 32
+const NODE_BYTES = 32
 
-export const NAMESPACE = 0x5745
+const NAMESPACE = 0x5745
 /** 24 bits, the first one the highest. */
-export const TRACE_TYPE = 0xf6_2000
+const TRACE_TYPE = 0xf6_2000
 
 const LENGTHS = 2
 const TYPE = 4
@@ -69,7 +69,7 @@ export function check(view: DataView, at: number, end: number): WireError {
 }
 
 /** Nodes that have filled in their data. `check` has passed. */
-export function nodeCount(view: DataView, at: number, end: number): number {
+function nodeCount(view: DataView, at: number, end: number): number {
   let count = 0
   for (let node = firstNode(view, at); node < end; node = nextNode(view, at, node, end)) count++
   return count
@@ -119,7 +119,7 @@ function nextNode(view: DataView, at: number, node: number, end: number): number
   return snapshot + 4 > end ? end + 1 : snapshot + 4 + 4 * view.getUint8(snapshot)
 }
 
-export function isOverflown(view: DataView, at: number): boolean {
+function isOverflown(view: DataView, at: number): boolean {
   return (view.getUint16(at + LENGTHS) & FLAG_OVERFLOW) !== 0
 }
 

@@ -153,7 +153,7 @@ export function flags(frame: Frame): number {
 }
 
 /** First byte behind an IOAM trace option. */
-export function ioamEnd(frame: Frame): number {
+function ioamEnd(frame: Frame): number {
   const { view, shim } = frame
   if (shim < frame.l4) return ioamIpv6.traceEnd(view, shim)
   return shim - ioamUdp.BYTES + ioamUdp.totalBytes(view, shim - ioamUdp.BYTES)

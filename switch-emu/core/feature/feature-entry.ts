@@ -3,7 +3,7 @@ import type { FeatureSwitch, SwitchFeature } from './feature.js'
 import type { QueueTimers } from './queue-timers.js'
 
 /** A number that the feature adds to the result of a port. */
-export interface FeatureFigure {
+interface FeatureFigure {
   /** Member of the feature's report: `name`, or `member.name` of a mapping in it. */
   name: string
   /** Head of its column in the table of ports; shown where a port has one. */

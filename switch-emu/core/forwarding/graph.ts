@@ -5,7 +5,7 @@ export interface GraphEnd {
   port: number
 }
 
-export interface GraphLink {
+interface GraphLink {
   a: GraphEnd
   b: GraphEnd
 }
@@ -17,7 +17,7 @@ export interface GraphOptions {
 }
 
 /** One way out of a node. */
-export interface Edge {
+interface Edge {
   /** The port that it leaves by. */
   port: number
   /** Index of the node at the other end. */

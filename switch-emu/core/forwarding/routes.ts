@@ -16,12 +16,12 @@ import type { ForwardingTable } from './forwarding.js'
 import type { Graph } from './graph.js'
 import { mix32 } from './mix32.js'
 
-export interface RouteOptions {
+interface RouteOptions {
   /** Any u32: another seed, another choice among the equal paths. */
   seed?: number
 }
 
-export interface RoutedHost {
+interface RoutedHost {
   name: string
   address: HostAddress
 }

@@ -12,7 +12,7 @@ import { type EcnOptions, Wred, WredVerdict } from './wred.js'
 export type MarkingOptions = EcnOptions | readonly EcnOptions[]
 
 /** WRED with ECN at every port of a switch. */
-export class Marking implements SwitchFeature {
+class Marking implements SwitchFeature {
   /** By priority; null: its queues are not marked. All ports are alike, and `Wred` keeps nothing of a queue. */
   readonly #wreds: readonly (Wred | null)[]
 

@@ -42,7 +42,7 @@ export type WatchdogAction = 'drop' | 'forward' | 'alert'
 const LIMIT_MAX = 500
 
 /** How many deadlocks of one queue, in how long, turn PFC off for it. */
-export interface WatchdogLimit {
+interface WatchdogLimit {
   /** Deadlocks of one queue, 1 to 500, within… */
   deadlocks: number
   /** …this time: PFC is turned off for it. */
@@ -63,7 +63,7 @@ export interface WatchdogOptions {
 }
 
 /** The queues that a watchdog looks at and acts on: those of a switch. */
-export interface WatchedQueues {
+interface WatchedQueues {
   /** Since when its peer has paused a queue without a gap, obeyed or not; NEVER if it is not paused. */
   pausedSinceNs(now: Nanos, port: number, priority: number): Nanos
   /** When the pause that a queue obeys runs out unless it is renewed; NEVER if it obeys none. */

@@ -3,7 +3,7 @@ import type { Nanos } from '../../../lib/time/nanos.js'
 /** What a watchdog did to one queue. `restored` ends a `detected`; `turnedOn` ends a `turnedOff`. */
 export type WatchdogEventKind = 'detected' | 'restored' | 'turnedOff' | 'turnedOn'
 
-export interface WatchdogEvent {
+interface WatchdogEvent {
   atNs: Nanos
   port: number
   priority: number

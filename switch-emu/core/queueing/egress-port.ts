@@ -24,7 +24,7 @@ export interface PortOptions {
 }
 
 /** What a port shares with its switch. */
-export interface PortContext {
+interface PortContext {
   bufferBytes: number
   pool: FramePool
   /** Bit p: priority p is lossless. */
@@ -44,13 +44,13 @@ export interface GrowStage {
 }
 
 /** What features do at the queues and the line of a port, in order. */
-export interface PortStages {
+interface PortStages {
   enqueue: readonly EnqueueStage[]
   grow: readonly GrowStage[]
 }
 
 /** Frames that go ahead of all queues of a port, whatever is paused. */
-export interface UrgentFrames {
+interface UrgentFrames {
   /** When the next one should go out, or NEVER. */
   readonly dueNs: Nanos
   /** The frame that is due; null if none is free: then `dueNs` is later. @param startNs when its first bit leaves */

@@ -54,7 +54,7 @@ const TTL = 64
  * A packet names only its receiver's queue pair. So the response does too. With BECN it goes back to the sender, which
  * finds the flow by that queue pair; with FECN it goes on to the receiver.
  */
-export class DirectResponses implements SwitchFeature {
+class DirectResponses implements SwitchFeature {
   readonly #switch: FeatureSwitch
   readonly #options: Required<Omit<DirectResponseOptions, 'subscribedDscp' | 'key'>>
   readonly #subscribedDscp: number

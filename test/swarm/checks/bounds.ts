@@ -6,7 +6,7 @@ import type { Fail } from './fail.js'
 const RATE_SLACK = 1.001
 
 /** Figures of a connection that are looked at. */
-export type Bounded = Pick<
+type Bounded = Pick<
   ConnectionStats,
   'windowBytes' | 'rateBps' | 'inFlightBytes' | 'baseRttNs' | 'ackedBytes'
 >
