@@ -56,7 +56,7 @@ export function shape(value: unknown): unknown {
 }
 
 /** Without what only some runs have: a summary, if flows overlap for long enough; samples of daemons' windows. */
-export function comparable(result: RunResult) {
+export function comparable(result: RunResult): Omit<RunResult, 'summary' | 'series'> & { series: string[] } {
   const { summary: _summary, series, ...rest } = result
   return {
     ...rest,

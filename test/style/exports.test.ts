@@ -23,7 +23,10 @@ function unusedExports(sources: ReadonlyMap<string, string>): string[] {
     const target = (specifier: string) => `${normalize(join(dirname(path), specifier))}.ts`
     for (const [, names, specifier] of text.matchAll(NAMES_FROM)) {
       for (const name of names!.split(',')) {
-        const [original] = name.trim().replace(/^type /, '').split(' as ')
+        const [original] = name
+          .trim()
+          .replace(/^type /, '')
+          .split(' as ')
         imported.add(`${target(specifier!)}: ${original}`)
       }
     }
@@ -50,7 +53,10 @@ t.test('no export is used only in its own file', async t => {
       .map(file => join(folder, file)),
   )
   t.ok(paths.length > 1000, `${paths.length} files were found`)
-  t.same(unusedExports(new Map(paths.map(path => [path, readFileSync(join(repositoryRoot, path), 'utf8')]))), [])
+  t.same(
+    unusedExports(new Map(paths.map(path => [path, readFileSync(join(repositoryRoot, path), 'utf8')]))),
+    [],
+  )
 })
 
 t.test('one is found', async t => {
