@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8'
  * survives a scavenge, so parallel scavenging gains nothing and takes cores from the packets. A small young
  * generation reuses memory that is in the cache. HACKING.md has the figures.
  *
- * V8 reads both flags at each collection, so a running process may set them. The flag of concurrent marking
- * does not work so.
+ * V8 reads both flags at each collection, so a running process may set them. This does not
+ * hold for the flag of concurrent marking.
  */
 export function tuneGarbageCollection(): void {
   setFlagsFromString('--no-parallel-scavenge')
