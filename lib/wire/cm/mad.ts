@@ -1,13 +1,12 @@
 /**
- * Management datagram: the 24-byte common header of the 256 bytes that travel as one unreliable datagram to QP 1
- * (IBA 13.4.2). Of the management classes only communication management is spoken here.
+ * Management datagram: the 24-byte common header of the 256 bytes that travel as one unreliable datagram to
+ * QP 1 (IBA 13.4.2). Weir uses only the management class of communication management.
  *
- *     0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
- *     4 status (2) | 6 class specific (2) | 8 transaction id (8)
- *     16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
- *
- * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host takes datagrams, if that
- * is another one than it sends this datagram to. 0: the two are the same.
+ * 0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
+ * 4 status (2) | 6 class specific (2) | 8 transaction id (8)
+ * 16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
+ * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host
+ * takes datagrams, if that is another one than it sends this datagram to. 0: the two are the same.
  */
 export const BYTES = 256
 
@@ -21,7 +20,7 @@ const CLASS_VERSION_CM = 2
 /** Method Send. The connection manager answers with Send too: the R bit is never set. */
 const METHOD_SEND = 0x03
 
-/** Why a datagram is not a management datagram of the connection manager. */
+/** Why a datagram is no management datagram of the connection manager. */
 export const MadFault = {
   NONE: 0,
   LENGTH: 1,
@@ -43,7 +42,9 @@ export const MAD_FAULT_NAMES = [
   'attribute',
 ] as const
 
-/** Whether bytes `at` to `end` are a datagram of the connection manager; says nothing of its attribute. */
+/**
+ * Checks whether bytes `at` to `end` are a datagram of the connection manager. Does not check its attribute.
+ */
 export function check(view: DataView, at: number, end: number): MadFault {
   if (end - at !== BYTES || end > view.byteLength) return MadFault.LENGTH
   if (baseVersion(view, at) !== BASE_VERSION) return MadFault.BASE_VERSION
@@ -105,7 +106,7 @@ function setAttributeId(view: DataView, at: number, value: number): void {
   view.setUint16(at + 16, value)
 }
 
-/** UDP port at which the sender takes datagrams; 0: the one that this datagram was sent to. */
+/** UDP port at which the sender receives datagrams. 0: the one that this datagram was sent to. */
 export function replyPort(view: DataView, at: number): number {
   return view.getUint16(at + 18)
 }
@@ -125,7 +126,10 @@ export function write(view: DataView, at: number, attribute: number, transaction
   setAttributeId(view, at, attribute)
 }
 
-/** `MAD class 0x07 method 0x03 attribute 0x0010 tid 0x0000000235153153`, and the status when it is not 0. */
+/**
+ * Prints `MAD class 0x07 method 0x03 attribute 0x0010 tid 0x0000000235153153`, and the status when it is not
+ * 0.
+ */
 export function print(view: DataView, at: number): string {
   const fault = status(view, at) === 0 ? '' : ` status ${hex(status(view, at), 4)}`
   return (
