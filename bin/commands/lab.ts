@@ -17,7 +17,7 @@ import { commandOf } from './names.js'
 import { quantity, whole } from './option-values.js'
 import { withScenarioList } from './scenario-list.js'
 
-/** On disk for each port. */
+/** Bytes on disk for each port. */
 const DEFAULT_PCAP_SIZE = '1GB'
 
 interface UpOptions {
@@ -66,7 +66,7 @@ function upCommand(): Command {
     )
     .option('--foreground', 'stay, and stop the lab at Ctrl-C')
     .action(async (file: string, options: UpOptions) => {
-      // The schema takes half of the time in which other commands of a lab start.
+      // Loading the schema takes half of the start of other lab commands.
       const { readScenario } = await import('./read-scenario.js')
       const scenario = await readScenario(file)
       const { io, inbox, name = scenario.name } = options
@@ -89,7 +89,7 @@ function upCommand(): Command {
     })
 }
 
-/** A lab may stand for months: its captures are bounded, and a full disk must not stop its switches. */
+/** A lab may run for months. Its captures are bounded, and a full disk must not stop its switches. */
 function capturesOf({ pcap, snaplen, pcapSize }: UpOptions): CapturePlace | undefined {
   if (pcap === undefined) {
     const stray = snaplen === undefined ? pcapSize && '--pcap-size' : '--snaplen'
@@ -182,7 +182,7 @@ function listCommand(): Command {
   })
 }
 
-/** Keeps the process until a signal or a failure ends it from elsewhere: a promise alone does not. */
+/** Keeps the process alive until a signal or a failure ends it. A promise alone does not. */
 async function stay(signal: AbortSignal): Promise<never> {
   const clock = setInterval(() => {}, 1 << 30)
   signal.addEventListener('abort', () => clearInterval(clock), { once: true })

@@ -9,7 +9,7 @@ interface StatusFlags {
   json?: boolean
 }
 
-/** What `--json` prints: the daemon's answer, its lists last. Rates and windows without a bound are null. */
+/** Output of `--json`: the daemon's answer, its lists last. Rates and windows without a bound are null. */
 type StatusReport = StatusReply
 
 /** `weir status` */

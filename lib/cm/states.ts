@@ -1,9 +1,10 @@
 /**
- * States and transitions of a connection: the state diagrams of IBA 12.9.7 (active, passive) and 12.9.8
- * (release) in one table, with Linux's choices where the diagrams leave one. A trigger that the table does
- * not have changes nothing and gets no answer. It counts as ignored.
- * Names are the diagrams'. Of their states these are left out: REP Rcvd and DREQ Rcvd, which this manager
- * leaves in the step that enters them, and all of path migration.
+ * States and transitions of a connection: the state diagrams of IBA 12.9.7 (active, passive) and 12.9.8 (release)
+ * in one table, with Linux's choices where the diagrams leave one. A trigger that the table does not have changes nothing
+ * and gets no answer. It counts as ignored.
+ *
+ * Names are the diagrams'. These of their states are omitted: REP Rcvd and DREQ Rcvd, which this manager
+ * leaves in the step that enters them, and all states of path migration.
  */
 
 export type State =

@@ -168,7 +168,7 @@ export function baseRttNs(path: readonly PathHop[], pathMtu: number): Nanos {
  * packets through store-and-forward links at full rate, plus propagation both ways, plus the serialisation of
  * the acknowledgement at every hop back:
  *
- * T(forward) + sum(2 x delay) + sum(ack bytes x 8 / rate)
+ *   T(forward) + sum(2 x delay) + sum(ack bytes x 8 / rate)
  *
  * Packets do not overtake each other, so T(forward) is the longest chain "first packet over links 1..a, the
  * middle packets over links a..c, the last packet over links c..K". With equal links it is `all bytes at the

@@ -2,10 +2,9 @@
  * The header with which a REQ's private data begins in the RDMA port spaces: the IP addresses and the active
  * side's port, 36 bytes (IBA annex A11). The passive side's port is in the service id.
  *
- * 0 version | 1 IP version:4, reserved:4 | 2 source port (2) | 4 source address (16) | 20 destination address
- * (16)
- * An IPv4 address sits in the last 4 bytes of its 16; the 12 before it are zero here, though ::ffff: in a
- * GID.
+ *     0 version | 1 IP version:4, reserved:4 | 2 source port (2) | 4 source address (16) | 20 destination address (16)
+ *
+ * An IPv4 address sits in the last 4 bytes of its 16; the 12 before it are zero here, though ::ffff: in a GID.
  */
 import { bytes } from './fields.js'
 

@@ -1,12 +1,13 @@
 /**
- * Management datagram: the 24-byte common header of the 256 bytes that travel as one unreliable datagram to
- * QP 1 (IBA 13.4.2). Weir uses only the management class of communication management.
+ * Management datagram: the 24-byte common header of the 256 bytes that travel as one unreliable datagram to QP 1
+ * (IBA 13.4.2). Weir uses only the management class of communication
+ * management.
  *
- * 0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
- * 4 status (2) | 6 class specific (2) | 8 transaction id (8)
- * 16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
- * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host
- * takes datagrams, if that is another one than it sends this datagram to. 0: the two are the same.
+ *     0 base version 1 | 1 class 0x07 | 2 class version 2 | 3 method (R bit on top)
+ *     4 status (2) | 6 class specific (2) | 8 transaction id (8)
+ *     16 attribute id (2) | 18 reserved (2) | 20 attribute modifier (4)
+ *
+ * The two reserved bytes, which Linux sends as 0 and does not read, hold the UDP port at which a Weir host receives datagrams, if it differs from the one that it sends this datagram to. 0: the two are the same.
  */
 export const BYTES = 256
 

@@ -1,7 +1,7 @@
 /**
  * RTU, the active side's last message of the handshake: ready to use (IBA 12.6.9).
  *
- * 24 local comm id | 28 remote comm id | 32 private data (224)
+ *     24 local comm id | 28 remote comm id | 32 private data (224)
  */
 
 import {

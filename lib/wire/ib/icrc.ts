@@ -1,13 +1,15 @@
 /**
  * The invariant CRC at the end of every RoCEv2 packet (IBA 7.8.1, annex A17): CRC-32 over eight 0xff bytes,
- * then the packet from its IP header on, little-endian. Fields that may change on the way count as ones: IPv4
- * TOS, TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of
- * FECN and BECN. Lengths, identification, ports and pad count as they are on the wire.
- * A native INT shim is left out, since hops write into it; lengths still count it. An echoed shim, which no
- * hop touches, is covered. Of the other encapsulations, which hops make longer, nothing counts: the ICRC is
- * that of the packet without them, with the lengths, the protocol and the port that it has then. Whoever
- * strips them leaves a RoCEv2 packet whose ICRC is right.
- * All functions want a frame whose offsets are filled in (`parseFrame`, or the tx pipeline).
+ * then the packet from its IP header on, little-endian. Fields that may change on the way count as ones: IPv4 TOS,
+ * TTL and checksum (IPv6: traffic class, flow label, hop limit), the UDP checksum, and the BTH byte of FECN
+ * and BECN. Lengths, identification, ports and pad count as they are on the wire.
+ *
+ * The ICRC does not cover a native INT shim, because hops write into it, but lengths include it. It covers an
+ * echoed shim, which no hop changes. Hops make the other encapsulations longer, so the ICRC is that of the
+ * packet without them, with the lengths, the protocol and the port that it has then. A packet from which they
+ * are removed is a RoCEv2 packet with a right ICRC.
+ *
+ * All functions need a frame with its offsets set (`parseFrame`, or the tx pipeline).
  */
 import { WeirError } from '../../errors.js'
 import type { Frame } from '../../frame/frame.js'
