@@ -6,12 +6,12 @@ export interface RunView {
   on: RunResult['on']
   /** Since the traffic's start. */
   timeNs: Nanos
-  /** When the run ends in any case; absent: with its last flow. */
+  /** When the run ends at the latest. Absent: with its last flow. */
   durationNs?: Nanos
-  /** Flows that have ended, and all of them. */
+  /** Number of flows that have ended, and of all flows. */
   done: number
   flows: number
-  /** Payload that has been acknowledged, and that of all flows. */
+  /** Acknowledged payload, and the payload of all flows. */
   ackedBytes: number
   bytes: number
 }

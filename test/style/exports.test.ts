@@ -10,7 +10,7 @@ const PUBLIC = new Set(['lib/index.ts', 'switch-emu/index.ts', 'lib/capture/inde
 
 const DECLARATION =
   /^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|class|interface|type|const|let) (\w+)/gm
-/** `import { a, type b as c } from './d.js'`, and the same with `export`. */
+/** `import { a, type b as c } from …`, and the same with `export`. */
 const NAMES_FROM = /^(?:import|export)(?: type)? \{([^}]*)\} from '(\.[^']+)\.js'/gm
 /** `import * as a from`, `export * from`, `await import(…)` and types `import(…)`: any name of the file may be meant. */
 const WHOLE_FILE = /(?:\* (?:as \w+ )?from |import\()\s*'(\.[^']+)\.js'/g
@@ -61,10 +61,10 @@ t.test('no export is used only in its own file', async t => {
 
 t.test('one is found', async t => {
   const sources = new Map([
-    ['lib/a.ts', 'export const used = 1\nexport class Unused {\n}\nexport interface Seen {\n}'],
-    ['lib/b.ts', "import {\n  type Seen,\n  used as mine,\n} from './a.js'\nexport async function load() {}"],
-    ['bin/c.ts', "const { load } = await import('../lib/b.js')"],
+    ['lib/log.ts', 'export const used = 1\nexport class Unused {\n}\nexport interface Seen {\n}'],
+    ['lib/printable.ts', "import {\n  type Seen,\n  used as mine,\n} from './log.js'\nexport async function load() {}"],
+    ['bin/weir.ts', "const { load } = await import('../lib/printable.js')"],
     ['lib/index.ts', 'export function forPrograms() {}'],
   ])
-  t.same(unusedExports(sources), ['lib/a.ts: Unused'])
+  t.same(unusedExports(sources), ['lib/log.ts: Unused'])
 })
