@@ -62,7 +62,10 @@ t.test('no export is used only in its own file', async t => {
 t.test('one is found', async t => {
   const sources = new Map([
     ['lib/log.ts', 'export const used = 1\nexport class Unused {\n}\nexport interface Seen {\n}'],
-    ['lib/printable.ts', "import {\n  type Seen,\n  used as mine,\n} from './log.js'\nexport async function load() {}"],
+    [
+      'lib/printable.ts',
+      "import {\n  type Seen,\n  used as mine,\n} from './log.js'\nexport async function load() {}",
+    ],
     ['bin/weir.ts', "const { load } = await import('../lib/printable.js')"],
     ['lib/index.ts', 'export function forPrograms() {}'],
   ])
