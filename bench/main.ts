@@ -114,7 +114,7 @@ function isForUser(error: unknown): error is Error {
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')
 }
 
-/** Also writes the figures to `bench/results`, in a file named by the time. */
+/** Writes the figures, too, to `bench/results`, in a file named by the time. */
 function keep(name: string, outcome: unknown): void {
   const folder = join(dirname(packageFile('package.json')), 'bench', 'results')
   mkdirSync(folder, { recursive: true })

@@ -3,9 +3,9 @@ import { stringify } from 'yaml'
 import type { Scenario } from '../lib/scenario/model/scenario.js'
 import { parseScenario } from '../lib/scenario/read/load-scenario.js'
 import type { RunResult } from '../lib/scenario/result/result.js'
-import type { CapturePlace } from './port-captures.js'
+import type { CapturePlace } from './captures/port-captures.js'
 import { type Lab, withLab as withLabOf } from './real-time/lab.js'
-import type { RunView } from './run-view.js'
+import type { RunView } from './results/run-view.js'
 
 export type { Progress } from '../lib/client/daemon-client.js'
 export { ERROR_CODES, type ErrorCode, WeirError } from '../lib/errors.js'
@@ -15,9 +15,9 @@ export { loadScenario, parseScenario } from '../lib/scenario/read/load-scenario.
 export { printTables } from '../lib/scenario/result/print-tables.js'
 export type * from '../lib/scenario/result/result.js'
 export { resultJson } from '../lib/scenario/result/write-result.js'
-export type { CapturePlace } from './port-captures.js'
+export type { CapturePlace } from './captures/port-captures.js'
 export type { Lab, LabHost } from './real-time/lab.js'
-export type { RunView } from './run-view.js'
+export type { RunView } from './results/run-view.js'
 
 /** Where a scenario runs. */
 export type Place = RunResult['on']

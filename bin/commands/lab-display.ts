@@ -4,9 +4,9 @@ import { featureColumns } from '../../lib/scenario/result/feature-columns.js'
 import { fold } from '../../lib/scenario/result/fold.js'
 import { table } from '../../lib/scenario/result/table.js'
 import { formatBytes, formatDuration, formatPercent, formatRate } from '../../lib/units/units.js'
+import type { CaptureFile } from '../../switch-emu/captures/port-captures.js'
 import { inboxOf, type LabState } from '../../switch-emu/lab/lab-state.js'
 import type { CapturesStatus, HostStatus, LabStatus, PortStatus } from '../../switch-emu/lab/lab-status.js'
-import type { CaptureFile } from '../../switch-emu/port-captures.js'
 import { columnsMost } from './fit.js'
 
 export function printUp(state: LabState): string {

@@ -1,6 +1,6 @@
 /** Progress of a scenario on a terminal. */
 import { formatBytes, formatDuration, formatRate } from '../../lib/units/units.js'
-import type { RunView } from '../../switch-emu/run-view.js'
+import type { RunView } from '../../switch-emu/results/run-view.js'
 import { type LiveLines, liveLines } from '../progress/live-lines.js'
 import { percentOf, type Status, StatusLine } from '../progress/status-line.js'
 

@@ -44,7 +44,7 @@ async function stopped(client: DaemonClient, pid: number): Promise<void> {
     await sleep(LOOK_EVERY_MS)
 }
 
-/** Also returns false for a process that this one cannot see, as in another container. */
+/** Returns false, too, for a process that this one cannot see, as in another container. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)

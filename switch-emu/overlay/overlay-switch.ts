@@ -6,7 +6,7 @@ import type { PortCounters } from '../../lib/io/port.js'
 import { type Endpoint, VxlanSocket, vxlanMtu } from '../../lib/io/ports/vxlan-socket.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { Nanos } from '../../lib/time/nanos.js'
-import { type CapturePlace, PortCaptures } from '../port-captures.js'
+import { type CapturePlace, PortCaptures } from '../captures/port-captures.js'
 import { type Ports, RealTimeFabric, type SwitchReport } from '../real-time/real-time-fabric.js'
 import type { RunningSwitch } from '../real-time/switch-process.js'
 

@@ -8,7 +8,7 @@ import { onEndSignal } from '../../lib/end-signals.js'
 import { WeirError } from '../../lib/errors.js'
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
 import type { RunResult } from '../../lib/scenario/result/result.js'
-import type { CapturePlace } from '../port-captures.js'
+import type { CapturePlace } from '../captures/port-captures.js'
 import { checkRealTime } from './check-scenario.js'
 import type { Ports, SwitchReport } from './real-time-fabric.js'
 

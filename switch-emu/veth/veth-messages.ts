@@ -1,5 +1,5 @@
 import type { Scenario } from '../../lib/scenario/model/scenario.js'
-import type { CapturePlace } from '../port-captures.js'
+import type { CapturePlace } from '../captures/port-captures.js'
 
 /** A host of the scenario, and its interface in the switch process's namespace. */
 export interface VethLink {

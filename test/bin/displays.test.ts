@@ -17,7 +17,7 @@ import type { PerfRequest, Progress } from '../../lib/client/daemon-client.js'
 import type { PortResult } from '../../lib/scenario/result/result.js'
 import { SECOND } from '../../lib/time/nanos.js'
 import type { Diagnosis } from '../../switch-emu/lab/doctor.js'
-import type { RunView } from '../../switch-emu/run-view.js'
+import type { RunView } from '../../switch-emu/results/run-view.js'
 
 /** A stream that says it is a terminal of so many columns, and what was written to it. */
 function terminal(columns = 80) {

@@ -142,7 +142,7 @@ export class Topology {
 
 /**
  * Returns the name of a port in scenario files, series and tables. `s1:s2` names the node and its neighbour.
- * Of parallel links the first is `s1:s2#0`, the second `s1:s2#1`.
+ * Parallel links are `s1:s2#0`, `s1:s2#1` and so on.
  */
 export function portName(topology: Topology, node: string, port: number): string {
   const hop = topology.ports(node)[port]

@@ -1,6 +1,6 @@
-import type { CaptureAmount, PacketDirection, PcapngWriter } from '../lib/capture/pcapng-writer.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Nanos } from '../lib/time/nanos.js'
+import type { CaptureAmount, PacketDirection, PcapngWriter } from '../../lib/capture/pcapng-writer.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 
 /** The capture of one port: a writer, which may have stopped. */
 export class PortCapture {

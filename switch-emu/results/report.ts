@@ -1,11 +1,11 @@
 /** Makes the result of a run. It is the same for virtual time, overlay and veth. */
 import { createHash } from 'node:crypto'
 import os from 'node:os'
-import { packageVersion } from '../lib/daemon/package-version.js'
-import type { WeirError } from '../lib/errors.js'
-import type { Scenario, ScenarioFlow } from '../lib/scenario/model/scenario.js'
-import { settingsOf } from '../lib/scenario/model/settings.js'
-import { idealFctNs, slowdown, Topology } from '../lib/scenario/model/topology.js'
+import { packageVersion } from '../../lib/daemon/package-version.js'
+import type { WeirError } from '../../lib/errors.js'
+import type { Scenario, ScenarioFlow } from '../../lib/scenario/model/scenario.js'
+import { settingsOf } from '../../lib/scenario/model/settings.js'
+import { idealFctNs, slowdown, Topology } from '../../lib/scenario/model/topology.js'
 import type {
   FeedbackResult,
   FlowPathsResult,
@@ -15,10 +15,10 @@ import type {
   RealTimeResult,
   RunResult,
   Series,
-} from '../lib/scenario/result/result.js'
-import { summarise } from '../lib/scenario/result/summary.js'
-import { totalsOf } from '../lib/scenario/result/totals.js'
-import type { Nanos } from '../lib/time/nanos.js'
+} from '../../lib/scenario/result/result.js'
+import { summarise } from '../../lib/scenario/result/summary.js'
+import { totalsOf } from '../../lib/scenario/result/totals.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 
 /** The outcome of one flow. */
 export interface FlowOutcome {

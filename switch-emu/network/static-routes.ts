@@ -1,11 +1,11 @@
 /** The static routes of a scenario: permanent ones, and those that change while the traffic runs. */
-import { assert } from '../lib/errors.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Node } from '../lib/frame/node.js'
-import type { StaticRoute } from '../lib/scenario/model/scenario.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { HostAddress } from '../lib/wire/net/address.js'
-import type { ForwardingTable } from './core/forwarding/forwarding.js'
+import { assert } from '../../lib/errors.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { StaticRoute } from '../../lib/scenario/model/scenario.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { HostAddress } from '../../lib/wire/net/address.js'
+import type { ForwardingTable } from '../core/forwarding/forwarding.js'
 
 /**
  * What routes are set in: the tables of all switches, with the shortest paths, and the addresses of all

@@ -1,5 +1,5 @@
-import type { RunResult } from '../lib/scenario/result/result.js'
-import type { Nanos } from '../lib/time/nanos.js'
+import type { RunResult } from '../../lib/scenario/result/result.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 
 /** The progress of a run. */
 export interface RunView {

@@ -1,11 +1,11 @@
-import { WeirError } from '../lib/errors.js'
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import { portName, Topology } from '../lib/scenario/model/topology.js'
-import type { Series } from '../lib/scenario/result/result.js'
-import { seriesName } from '../lib/scenario/result/series.js'
-import { type Nanos, NEVER } from '../lib/time/nanos.js'
-import type { EgressPort } from './core/queueing/egress-port.js'
-import type { Switch } from './core/switch.js'
+import { WeirError } from '../../lib/errors.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { Series } from '../../lib/scenario/result/result.js'
+import { seriesName } from '../../lib/scenario/result/series.js'
+import { type Nanos, NEVER } from '../../lib/time/nanos.js'
+import type { EgressPort } from '../core/queueing/egress-port.js'
+import type { Switch } from '../core/switch.js'
 
 /** Samples of one run. Later ones are not taken. */
 const SAMPLES_MAX = 1_000_000

@@ -10,12 +10,12 @@
  * Pauses from hosts do not count, because a host continues by itself. With dynamic thresholds the current
  * threshold counts.
  */
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import type { Nanos } from '../lib/time/nanos.js'
-import { Pfc } from './core/pfc/pfc.js'
-import { PRIORITIES } from './core/queueing/shared-buffer.js'
-import type { Switch } from './core/switch.js'
-import { linksOf } from './node-links.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import { Pfc } from '../core/pfc/pfc.js'
+import { PRIORITIES } from '../core/queueing/shared-buffer.js'
+import type { Switch } from '../core/switch.js'
+import { linksOf } from '../node-links.js'
 
 /** A queue: frames of one priority that wait to leave by one port. */
 interface DeadlockedQueue {

@@ -1,5 +1,5 @@
-import type { Scenario, ScenarioSwitch as SwitchSettings } from '../lib/scenario/model/scenario.js'
-import type { FeatureOptions } from './core/catalogue.js'
+import type { Scenario, ScenarioSwitch as SwitchSettings } from '../../lib/scenario/model/scenario.js'
+import type { FeatureOptions } from '../core/catalogue.js'
 
 /** Returns a switch's options against PFC deadlocks: detection, and prevention by its port groups. */
 export function deadlockOptions(

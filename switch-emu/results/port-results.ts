@@ -1,10 +1,10 @@
-import type { Scenario } from '../lib/scenario/model/scenario.js'
-import { portName, Topology } from '../lib/scenario/model/topology.js'
-import type { PortResult } from '../lib/scenario/result/result.js'
-import type { Nanos } from '../lib/time/nanos.js'
-import type { Switch } from './core/switch.js'
+import type { Scenario } from '../../lib/scenario/model/scenario.js'
+import { portName, Topology } from '../../lib/scenario/model/topology.js'
+import type { PortResult } from '../../lib/scenario/result/result.js'
+import type { Nanos } from '../../lib/time/nanos.js'
+import type { Switch } from '../core/switch.js'
+import { linksOf } from '../node-links.js'
 import { findDeadlock } from './find-deadlock.js'
-import { linksOf } from './node-links.js'
 
 /**
  * Returns the results of every port of every switch from the start of the window until `now`, by switch and

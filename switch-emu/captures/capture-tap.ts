@@ -1,7 +1,7 @@
-import { PacketDirection } from '../lib/capture/pcapng-writer.js'
-import type { Frame } from '../lib/frame/frame.js'
-import type { Node } from '../lib/frame/node.js'
-import type { Nanos } from '../lib/time/nanos.js'
+import { PacketDirection } from '../../lib/capture/pcapng-writer.js'
+import type { Frame } from '../../lib/frame/frame.js'
+import type { Node } from '../../lib/frame/node.js'
+import type { Nanos } from '../../lib/time/nanos.js'
 import type { PortCapture } from './port-capture.js'
 
 /**
