@@ -1,4 +1,4 @@
-/** Two hosts that move files, of real NICs in virtual time, and somebody between them. */
+/** Two hosts that move files, with real NICs in virtual time, and an attacker between them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'

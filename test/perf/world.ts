@@ -78,7 +78,7 @@ export function makeWorld(options: WorldOptions = {}) {
     kick()
     return run
   }
-  /** Goes on, ticks included, until `holds`, or `limitNs` are over. */
+  /** Runs on, including ticks, until `holds`, or for `limitNs`. */
   const until = (holds: () => boolean, run: PerfRun | null, limitNs = 60 * SECOND) => {
     const end = network.now + limitNs
     while (!holds() && network.now < end) {
